@@ -1,0 +1,44 @@
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help test check bench simulate lock clean
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: check ## Install, check and run all tests (ARGS="-k name" picks some)
+	$(BIN)/pytest -n 2 $(ARGS)
+
+check: .venv/installed ## Lint, formatting, types, import rules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: .venv/installed ## Measure the engine against the plain protocol
+	$(BIN)/genlock bench $(ARGS)
+
+simulate: .venv/installed ## Crash the engine everywhere, from many seeds
+	$(BIN)/genlock simulate $(ARGS)
+
+lock: .venv/installed ## Pin what pyproject.toml asks for (ARGS=--upgrade takes the newest)
+	$(LOCK) $(ARGS) --output-file requirements/run.lock pyproject.toml
+	$(LOCK) $(ARGS) --output-file requirements/dev.lock --constraint requirements/run.lock --group dev pyproject.toml
+
+clean: ## Remove the environment and all caches
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+
+# Made anew when the lock changes, so that nothing unlocked stays behind.
+.venv/locked: requirements/dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "genlock needs Python 3.11 or newer, and '$(PYTHON)' is not: try 'make PYTHON=python3.12 …'" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(PIP) install --quiet --require-hashes --requirement requirements/dev.lock
+	@touch $@
+
+.venv/installed: .venv/locked pyproject.toml
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@

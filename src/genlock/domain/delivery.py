@@ -1,0 +1,93 @@
+"""How far each part of a result has come on its way into the chat."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from genlock.domain.result import PartKind, Piece
+
+PARTS_MAX = 10
+
+
+class Level(StrEnum):
+    """Ways of showing one part, best first. Each is an edit of the same message; we only go down."""
+
+    ADDRESS = "address"
+    BYTES = "bytes"
+    DOCUMENT = "document"
+    TEXT = "text"
+
+
+_BELOW = {Level.ADDRESS: Level.BYTES, Level.BYTES: Level.DOCUMENT, Level.DOCUMENT: Level.TEXT}
+
+
+class Step(StrEnum):
+    """What may be on the wire for a part. Written before the call, read by whoever takes over."""
+
+    PUT = "put"  #: only edits, which may be repeated → DONE by the deliverer
+    SEND = "send"  #: a send that replaces a deleted message may have been made: never repeat it
+    DONE = "done"  #: the channel confirmed it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    kind: PartKind
+    value: str = ""
+    level: Level = Level.ADDRESS
+    step: Step = Step.PUT
+    #: the message that becomes, or is, this part; None until one has been placed
+    message: str | None = None
+    #: the channel's own copy of the file, once it has one
+    file: str | None = None
+    #: the channel has refused to edit the message: the part may only be sent
+    gone: bool = False
+
+    def lower(self) -> "Part | None":
+        """The same part one level down, or None if there is nothing below."""
+        below = _BELOW.get(self.level)
+        return replace(self, level=below) if below else None
+
+
+def plan(pieces: Iterable[Piece]) -> tuple[Part, ...]:
+    """The parts of a result. The first will take the placeholder, the others get messages of their own."""
+    return tuple(Part(kind=piece.kind, value=piece.value) for piece in pieces if piece.value.strip())[:PARTS_MAX]
+
+
+#: The single part of a job that ended without a result: words on its placeholder.
+WORDS: tuple[Part, ...] = (Part(kind=PartKind.WORDS, level=Level.TEXT),)
+
+
+def again(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts, to be shown anew on messages of their own: what an operator's resend asks for."""
+    return tuple(replace(part, step=Step.PUT, message=None, gone=False) for part in parts)
+
+
+def dump_parts(parts: Iterable[Part]) -> str:
+    return json.dumps([_dump(part) for part in parts], separators=(",", ":"), ensure_ascii=False)
+
+
+def _dump(part: Part) -> dict[str, str | bool | None]:
+    row: dict[str, str | bool | None] = {"kind": part.kind, "value": part.value, "level": part.level, "step": part.step}
+    if part.message is not None:
+        row["message"] = part.message
+    if part.file is not None:
+        row["file"] = part.file
+    if part.gone:
+        row["gone"] = True
+    return row
+
+
+def load_parts(text: str) -> tuple[Part, ...]:
+    return tuple(
+        Part(
+            kind=PartKind(row["kind"]),
+            value=row["value"],
+            level=Level(row["level"]),
+            step=Step(row["step"]),
+            message=row.get("message"),
+            file=row.get("file"),
+            gone=row.get("gone", False),
+        )
+        for row in json.loads(text)
+    )

@@ -1,0 +1,133 @@
+"""Everything that can go wrong, by who can do something about it.
+
+GenlockError
+├── Refusal                the caller's request cannot be done; nothing has changed
+│   ├── NotEnoughMoney
+│   ├── KeyReused
+│   ├── NoSuchPerson
+│   ├── NoSuchJob
+│   └── NotPossible
+├── StoreError
+│   ├── StoreUnavailable   the database did not answer in time; what was asked may or may not have happened
+│   ├── StoreInUse         another process has the SQLite file
+│   └── SchemaMismatch     the migrations applied are not the migrations shipped
+├── ProviderError
+│   ├── SubmitRefused      for good: nothing runs, nothing is billed
+│   ├── ProviderBusy       provably not accepted: try again later
+│   └── SubmitUnknown      the call may have been accepted: never repeat it blindly
+└── ChannelError
+    ├── LevelRefused       this way of showing the part cannot work: take the next level
+    ├── PlaceholderGone    there is no message left to edit
+    ├── ChannelBusy        provably not done: try again later
+    ├── ChannelUnknown     may have been done: repeat a put, never a send
+    └── ChatClosed         this person cannot be reached any more
+"""
+
+
+class GenlockError(Exception):
+    """Something went wrong."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.__doc__)
+
+
+class Refusal(GenlockError):
+    """This cannot be done; nothing has changed."""
+
+
+class NotEnoughMoney(Refusal):
+    """The balance is too low for this order; nothing was held."""
+
+    def __init__(self, *, price: int, available: int) -> None:
+        super().__init__()
+        self.price = price
+        self.available = available
+
+
+class KeyReused(Refusal):
+    """This idempotency key already stands for another order."""
+
+
+class NoSuchPerson(Refusal):
+    """Nobody is known under this id."""
+
+
+class NoSuchJob(Refusal):
+    """There is no job with this id."""
+
+
+class NotPossible(Refusal):
+    """The job is not in a state that allows this."""
+
+
+class StoreError(GenlockError):
+    """The store could not do its work."""
+
+
+class StoreUnavailable(StoreError):
+    """The database did not answer in time."""
+
+
+class StoreInUse(StoreError):
+    """Another process is using this SQLite file."""
+
+
+class SchemaMismatch(StoreError):
+    """The database's schema does not belong to this version."""
+
+
+class ProviderError(GenlockError):
+    """The provider did not do what was asked."""
+
+
+class SubmitRefused(ProviderError):
+    """The provider refused the order for good."""
+
+    def __init__(self, code: str, text: str = "") -> None:
+        super().__init__(f"{code}: {text}" if text else code)
+        self.code = code
+        self.text = text
+
+
+class ProviderBusy(ProviderError):
+    """The provider asks to try again later."""
+
+    def __init__(self, after: float, reason: str = "") -> None:
+        super().__init__(reason or None)
+        self.after = after
+
+
+class SubmitUnknown(ProviderError):
+    """The order may or may not have been accepted."""
+
+
+class ChannelError(GenlockError):
+    """The channel did not do what was asked."""
+
+
+class LevelRefused(ChannelError):
+    """The channel cannot show the part in this way."""
+
+
+class PlaceholderGone(ChannelError):
+    """The message to edit does not exist any more."""
+
+
+class ChannelBusy(ChannelError):
+    """The channel asks to try again later; nothing was shown."""
+
+    def __init__(self, after: float, reason: str = "") -> None:
+        super().__init__(reason or None)
+        self.after = after
+
+
+class ChannelUnknown(ChannelError):
+    """The channel's answer was lost."""
+
+
+class ChatClosed(ChannelError):
+    """The person cannot be reached: blocked, deactivated, kicked."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

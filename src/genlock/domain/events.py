@@ -1,0 +1,46 @@
+"""The closed list of event names. Every log line of a job carries one of them."""
+
+from enum import StrEnum
+
+
+class Event(StrEnum):
+    GEN_CREATE = "GEN_CREATE"  #: an order is about to be written
+    JOB_CREATED = "JOB_CREATED"  #: the job and its hold are committed
+    JOB_REPLAYED = "JOB_REPLAYED"  #: the same key again: the same job
+    JOB_REFUSED = "JOB_REFUSED"  #: no money, or the key stands for another order; nothing was written
+    SUBMIT_START = "SUBMIT_START"  #: the intent is committed, the create call goes out
+    SUBMIT_OK = "SUBMIT_OK"  #: the provider gave a task id
+    SUBMIT_BUSY = "SUBMIT_BUSY"  #: provably not accepted; queued again
+    SUBMIT_REFUSED = "SUBMIT_REFUSED"  #: refused for good
+    SUBMIT_UNKNOWN = "SUBMIT_UNKNOWN"  #: may have been accepted; waits for its callback
+    CALLBACK_RECEIVED = "CALLBACK_RECEIVED"  #: stored raw, acknowledged
+    CALLBACK_PARSED = "CALLBACK_PARSED"  #: understood
+    POLL_TICK = "POLL_TICK"  #: a status query goes out
+    POLL_STATE = "POLL_STATE"  #: and its answer
+    UNKNOWN_STATE = "UNKNOWN_STATE"  #: the provider used a word that is not in the table
+    JOB_ENDED = "JOB_ENDED"  #: the first terminal result, committed
+    RESULT_LATE = "RESULT_LATE"  #: a result after we stopped waiting
+    RESULT_DUPLICATE = "RESULT_DUPLICATE"  #: known already; nothing changed
+    RESULT_CONTRADICTION = "RESULT_CONTRADICTION"  #: alarm: the provider says the opposite of before
+    LOSS_RECORDED = "LOSS_RECORDED"  #: the provider billed a job that nobody pays for
+    DELIVER_LOCK_WIN = "DELIVER_LOCK_WIN"  #: this instance delivers
+    DELIVER_LOCK_SKIP = "DELIVER_LOCK_SKIP"  #: somebody else does, or did
+    DELIVER_START = "DELIVER_START"  #: the first channel call goes out
+    DELIVER_OK = "DELIVER_OK"  #: the channel confirmed every part
+    DELIVER_FAIL = "DELIVER_FAIL"  #: this attempt failed
+    DELIVERY_RETRY = "DELIVERY_RETRY"  #: another attempt is due later
+    MARK_DELIVERED = "MARK_DELIVERED"  #: delivered and captured, committed
+    NOTICE_SENT = "NOTICE_SENT"  #: the final notice went out
+    NOTICE_FAIL = "NOTICE_FAIL"  #: the final notice may not have gone out
+    ORPHAN_STORED = "ORPHAN_STORED"  #: a callback whose job is not known yet
+    ORPHAN_MATCHED = "ORPHAN_MATCHED"  #: its job is known now
+    ORPHAN_EXPIRED = "ORPHAN_EXPIRED"  #: nobody claimed it in time; kept for the operator
+    CALLBACK_UNREADABLE = "CALLBACK_UNREADABLE"  #: could not be parsed; kept for the operator
+    LEASE_LOST = "LEASE_LOST"  #: a write was refused: somebody else holds the job now
+    PEER_DEAD = "PEER_DEAD"  #: a silent instance's work was made due
+    STAGE_ERROR = "STAGE_ERROR"  #: a stage failed in a way nobody foresaw; retried, then parked
+    ATTENTION = "ATTENTION"  #: an operator should look
+    OPERATOR = "OPERATOR"  #: somebody retried, resent or cancelled
+    STORE_RETRY = "STORE_RETRY"  #: the database failed in a passing way; the statement is tried again
+    LOCK_ACTIVE = "LOCK_ACTIVE"  #: this instance took the active role
+    LOCK_PASSIVE = "LOCK_PASSIVE"  #: this instance lost or gave up the active role

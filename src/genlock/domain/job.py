@@ -1,0 +1,140 @@
+"""A job: one order, one row, its whole life."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from genlock.domain.delivery import Part
+from genlock.domain.money import Purse
+
+
+class State(StrEnum):
+    """Where the order stands with the provider."""
+
+    QUEUED = "queued"  #: accepted, money held → submitting by the submit stage, as soon as the provider's limit allows
+    SUBMITTING = "submitting"  #: the create call may be on the wire → running by its answer; after a crash or a lost
+    #: answer it waits for its callback, then → expired by the submit stage when the grace time is over
+    RUNNING = "running"  #: the task id is known → succeeded or failed by the first terminal report, callback or poll;
+    #: → expired by the collect stage at the deadline
+    SUCCEEDED = "succeeded"  #: an end; the result is recorded and the deliver stage takes over
+    FAILED = "failed"  #: an end; the money is back and the deliver stage tells the person
+    CANCELLED = "cancelled"  #: an end, by the person or an operator; the money is back
+    EXPIRED = "expired"  #: an end: we stopped waiting, the money is back; a result that comes later is shown, free
+
+
+OPEN = (State.QUEUED, State.SUBMITTING, State.RUNNING)
+
+
+class Delivery(StrEnum):
+    """Where the end of a job stands with the chat."""
+
+    NONE = "none"  #: the job has not ended → pending or sending by whatever ends it
+    PENDING = "pending"  #: waits for somebody to deliver it → sending by the next claim
+    SENDING = "sending"  #: a lease holder is at it → delivered, undeliverable, unknown, or pending for another try
+    DELIVERED = "delivered"  #: the channel confirmed every part; this commit captures the money
+    UNDELIVERABLE = "undeliverable"  #: nobody can be reached there; money back, on the operator's list
+    UNKNOWN = "unknown"  #: a send whose answer was lost; not repeated; money back, on the operator's list
+
+
+class Notice(StrEnum):
+    """The short message after a result."""
+
+    NONE = "none"  #: this job wants none
+    WANTED = "wanted"  #: → due by the delivered commit
+    DUE = "due"  #: → sent by the deliver stage, just before the call
+    SENT = "sent"  #: journaled; the call has been made at most once
+
+
+class Verdict(StrEnum):
+    """What became of one attempt to end a job."""
+
+    WON = "won"  #: this ended the job
+    LATE = "late"  #: a result after we stopped waiting: delivered, free
+    DUPLICATE = "duplicate"  #: says what is known already
+    CONTRADICTION = "contradiction"  #: says the opposite of what is known: alarm
+    CANCELLED = "cancelled"  #: the person had cancelled; the bill is the operator's loss
+    STALE = "stale"  #: the writer's lease was gone: nothing changed
+    MISSING = "missing"  #: there is no such job
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewJob:
+    """An order, as the caller makes it."""
+
+    person_id: int
+    #: the caller's idempotency key, unique per person
+    request_key: str
+    provider: str
+    channel: str
+    #: where the channel reaches the person; opaque to the engine
+    address: str
+    model: str
+    #: the provider's input, JSON
+    input: str
+    price: int
+    deadline_seconds: float
+    #: the message that will become the result, if there is one already
+    placeholder: str | None = None
+    notice: bool = True
+    #: ties together every log line of this job
+    correlation: str = ""
+
+    def fingerprint(self) -> str:
+        """What makes two orders under one key the same order."""
+        body = json.dumps([self.provider, self.channel, self.model, self.input, self.price])
+        return hashlib.sha256(body.encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    id: int
+    person_id: int
+    request_key: str
+    correlation: str
+    provider: str
+    channel: str
+    address: str
+    placeholder: str | None
+    model: str
+    input: str
+    price: int
+    purse: Purse
+    state: State
+    task_id: str | None
+    error_code: str
+    error_text: str
+    #: what the provider billed, in thousandths of its credit; with a purse other than captured it is a loss
+    cost: int | None
+    late: bool
+    parts: tuple[Part, ...]
+    delivery: Delivery
+    notice: Notice
+    #: why an operator should look, or None
+    attention: str | None
+    #: tries of the present step that failed
+    attempts: int
+    #: when somebody must next look at this row; None when all is done
+    due_at: datetime | None
+    deadline_at: datetime
+    #: until when an unknown submit waits for its callback
+    grace_until: datetime | None
+    lease_owner: str | None
+    #: grows with every claim; every later write names it
+    lease_token: int
+    created_at: datetime
+    submitted_at: datetime | None
+    ended_at: datetime | None
+    delivered_at: datetime | None
+    #: the store's clock when the row was read
+    read_at: datetime
+
+    @property
+    def ended(self) -> bool:
+        return self.state not in OPEN
+
+
+def hash_secret(secret: str) -> str:
+    """How a callback secret is stored: whoever reads the database cannot call back."""
+    return hashlib.sha256(secret.encode()).hexdigest()

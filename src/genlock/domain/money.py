@@ -1,0 +1,68 @@
+"""Money: whole numbers of thousandths of a credit, moved between three accounts, never made or lost."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+THOUSANDTHS = 1000
+
+
+class Account(StrEnum):
+    AVAILABLE = "available"  #: a person may spend it
+    HELD = "held"  #: a person's, set aside for a job that has not ended
+    HOUSE = "house"  #: the operator's side of every payment; its balance is minus the sum of all others
+
+
+class Kind(StrEnum):
+    """Why money moved. The first three are a job's; a person's balance changes by the others."""
+
+    HOLD = "hold"
+    CAPTURE = "capture"
+    RELEASE = "release"
+    TOPUP = "topup"
+    GRANT = "grant"
+    REFUND = "refund"
+    DEBIT = "debit"
+
+
+#: From which account to which each kind moves.
+ROUTE: dict[Kind, tuple[Account, Account]] = {
+    Kind.HOLD: (Account.AVAILABLE, Account.HELD),
+    Kind.CAPTURE: (Account.HELD, Account.HOUSE),
+    Kind.RELEASE: (Account.HELD, Account.AVAILABLE),
+    Kind.TOPUP: (Account.HOUSE, Account.AVAILABLE),
+    Kind.GRANT: (Account.HOUSE, Account.AVAILABLE),
+    Kind.REFUND: (Account.HOUSE, Account.AVAILABLE),
+    Kind.DEBIT: (Account.AVAILABLE, Account.HOUSE),
+}
+
+
+class Purse(StrEnum):
+    """Where a job's money is. HELD is left once, by the commit that ends the job's delivery or the job."""
+
+    FREE = "free"  #: costs nothing; stays so
+    HELD = "held"  #: → captured by the delivered commit, → released by any other end
+    CAPTURED = "captured"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wallet:
+    person_id: int
+    available: int
+    held: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Movement:
+    """One line of the ledger: `amount` left `debit` and reached `credit`. The key makes it happen once."""
+
+    key: str
+    person_id: int
+    job_id: int | None
+    kind: Kind
+    debit: Account
+    credit: Account
+    amount: int
+    reason: str
+    at: datetime

@@ -1,0 +1,131 @@
+"""Collect: callbacks and polls become results. Both end in `conclude`; the first terminal report wins."""
+
+from genlock.domain.delivery import WORDS, plan
+from genlock.domain.errors import ProviderBusy
+from genlock.domain.events import Event
+from genlock.domain.inbox import Callback, InboxState
+from genlock.domain.job import Job, State, Verdict, hash_secret
+from genlock.domain.result import Outcome, Report, settle_report
+from genlock.domain.retry import backoff, poll_delay
+from genlock.engine.kit import Kit
+from genlock.engine.submit import give_up
+from genlock.ports import Ending, Wait
+
+_VERDICT_EVENTS = {
+    Verdict.WON: Event.JOB_ENDED,
+    Verdict.LATE: Event.RESULT_LATE,
+    Verdict.CONTRADICTION: Event.RESULT_CONTRADICTION,
+    Verdict.CANCELLED: Event.LOSS_RECORDED,
+}
+
+
+async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Callback:
+    """The door: keep the callback, as it is, before anybody tries to understand it."""
+    job_id, secret = read_token(token)
+    callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), body)
+    kit.observer.event(Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id)
+    return callback
+
+
+def read_token(token: str | None) -> tuple[int | None, str]:
+    """Job id and secret of a callback address; anything else is nobody's."""
+    number, _, secret = (token or "").partition(".")
+    if number.isascii() and number.isdigit() and len(number) <= 18:
+        return int(number), secret
+    return None, ""
+
+
+async def digest(kit: Kit, callback: Callback) -> Job | None:
+    """Understand a stored callback. Returns the job if this ended it and it is ours to deliver."""
+    try:
+        report = kit.providers[callback.provider].read_callback(callback.body)
+    except Exception as error:  # noqa: BLE001 - a stranger's bytes: whatever they break, they are kept and shown
+        kit.observer.event(Event.CALLBACK_UNREADABLE, callback.correlation, callback=callback.id, error=str(error))
+        await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note=str(error)[:500])
+        return None
+    kit.observer.event(
+        Event.CALLBACK_PARSED, callback.correlation, callback=callback.id, task_id=report.task_id, word=report.word
+    )
+    if callback.job_id is None:
+        await _hint(kit, callback, report)
+        return None
+    if report.outcome in (Outcome.RUNNING, Outcome.UNKNOWN):
+        _say_unknown(kit, report, callback.correlation)
+        await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id, report.outcome)
+        return None
+    return await conclude(kit, callback.job_id, report, callback.correlation, callback_id=callback.id)
+
+
+async def _hint(kit: Kit, callback: Callback, report: Report) -> None:
+    """Nobody vouches for this callback: it may cause a status query, never an effect."""
+    if not report.task_id:
+        await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note="no task id")
+        return
+    job_id = await kit.store.hint(callback.id, callback.provider, report.task_id)
+    event = Event.ORPHAN_STORED if job_id is None else Event.ORPHAN_MATCHED
+    kit.observer.event(event, callback.correlation, callback=callback.id, task_id=report.task_id, job=job_id)
+
+
+async def poll(kit: Kit, job: Job) -> Job | None:
+    """Ask the provider about a running task; at the deadline, for the last time."""
+    assert job.task_id is not None, "a running job has a task"
+    late = job.deadline_at <= job.read_at
+    age = (job.read_at - (job.submitted_at or job.created_at)).total_seconds()
+    try:
+        await kit.limits.turn(f"status:{job.provider}")
+        kit.event(Event.POLL_TICK, job, task_id=job.task_id)
+        report = await kit.providers[job.provider].status(job.task_id, job)
+    except ProviderBusy as busy:
+        if late:
+            return await give_up(kit, job, "deadline", "the provider took too long")
+        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=busy.after, failed=None)), job)
+        return None
+    except Exception as error:  # noqa: BLE001 - a query changes nothing: ask again later
+        kit.event(Event.POLL_STATE, job, error=type(error).__name__)
+        if late:
+            return await give_up(kit, job, "deadline", "the provider took too long")
+        after = backoff(job.attempts, kit.chance.random(), base=2.0, most=60.0)
+        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after, failed=True)), job)
+        return None
+    kit.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)
+    if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
+        return await conclude(kit, job.id, report, job.correlation)
+    _say_unknown(kit, report, job.correlation)
+    if late:
+        return await give_up(kit, job, "deadline", "the provider took too long")
+    after = poll_delay(age, kit.chance.random())
+    kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after)), job)
+    return None
+
+
+def _say_unknown(kit: Kit, report: Report, correlation: str) -> None:
+    if report.outcome is Outcome.UNKNOWN:
+        kit.observer.event(Event.UNKNOWN_STATE, correlation, word=report.word)
+        kit.observer.count("unknown_states", 1, word=report.word[:40])
+
+
+async def conclude(
+    kit: Kit, job_id: int, report: Report, correlation: str, *, callback_id: int | None = None
+) -> Job | None:
+    """The one door for terminal reports. Returns the job if this report ended it, leased to us for delivery."""
+    report = settle_report(report)
+    good = report.outcome is Outcome.SUCCESS
+    ending = Ending(
+        job_id=job_id,
+        state=State.SUCCEEDED if good else State.FAILED,
+        parts=plan(report.pieces) if good else WORDS,
+        task_id=report.task_id,
+        error_code="" if good else report.error_code or "failed",
+        error_text="" if good else report.error_text[:500],
+        cost=report.cost,
+        callback_id=callback_id,
+    )
+    ended = await kit.store.end(ending, kit.lease)
+    event = _VERDICT_EVENTS.get(ended.verdict, Event.RESULT_DUPLICATE)
+    kit.observer.event(
+        event, correlation, job=job_id, state=ending.state, verdict=ended.verdict, task_id=report.task_id
+    )
+    kit.observer.count("results", 1, verdict=ended.verdict)
+    if ended.job is None:
+        kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=ended.verdict)
+    return ended.job

@@ -1,0 +1,68 @@
+"""The engine: the stages and janitors of one instance, started and stopped together."""
+
+import asyncio
+
+from genlock.domain.inbox import Callback
+from genlock.domain.job import Job, NewJob
+from genlock.engine import operate
+from genlock.engine.accept import accept
+from genlock.engine.collect import receive
+from genlock.engine.kit import Kit
+from genlock.engine.leader import Leader
+from genlock.engine.sweep import Sweep
+from genlock.engine.worker import Worker, every
+
+
+class Engine:
+    """One instance. Any number of them may share a PostgreSQL store; any of them may die at any line."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.kit = kit
+        self.worker = Worker(kit)
+        self.leader = Leader(kit)
+        self.sweep = Sweep(kit, self.leader, self.worker.take_callback)
+        self._loops: list[asyncio.Task[None]] = []
+
+    @property
+    def active(self) -> bool:
+        return self.leader.role is not None
+
+    async def order(self, order: NewJob) -> Job:
+        """Accept an order and start on it. The same key again gives the same job."""
+        acceptance = await accept(self.kit, order, keep=self.worker.room > 0)
+        if acceptance.fresh and acceptance.job.lease_owner:
+            self.worker.take(acceptance.job)
+        return acceptance.job
+
+    async def callback(self, provider: str, token: str | None, body: bytes) -> Callback:
+        """Keep a callback; when this returns it may be acknowledged."""
+        callback = await receive(self.kit, provider, token, body)
+        self.worker.take_callback(callback)
+        return callback
+
+    async def cancel(self, job_id: int, by: str) -> Job:
+        """Cancel a job and tell its person."""
+        job = await operate.cancel(self.kit, job_id, by, keep=self.worker.room > 0)
+        if job.lease_owner:
+            self.worker.take(job)
+        return job
+
+    async def start(self) -> None:
+        """Begin to work. Before the first claim the instance is known to its peers."""
+        kit = self.kit
+        await kit.store.heartbeat(kit.instance, kit.rules.silent_seconds)
+        loops = [
+            *self.worker.loops(),
+            every(kit.rules.heartbeat_seconds, self.leader.round, kit),
+            every(kit.rules.sweep_seconds, self.sweep.round, kit),
+        ]
+        self._loops = [asyncio.get_running_loop().create_task(loop) for loop in loops]
+
+    async def stop(self) -> None:
+        """Stop cleanly: what is left is taken over by the others at once."""
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        self._loops = []
+        await self.worker.stop()
+        await self.leader.stop()

@@ -1,0 +1,73 @@
+"""What every stage works with, and the rules it keeps."""
+
+import random
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from genlock.domain.events import Event
+from genlock.domain.job import Job
+from genlock.engine.limits import Limit, Limits
+from genlock.ports import Channel, Lease, Observer, Provider, Store
+
+
+class UnknownSubmit(StrEnum):
+    """What becomes of a submit whose outcome stays unknown after the grace time."""
+
+    RELEASE = "release"  #: stop waiting, give the money back, tell the person; a late result is still shown
+    PARK = "park"  #: leave it, with its money held, on the operator's list
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rules:
+    lease_seconds: float = 30.0
+    heartbeat_seconds: float = 1.0
+    #: a peer silent for so long is dead; its work is taken over at the next heartbeat
+    silent_seconds: float = 3.0
+    role_seconds: float = 3.0
+    claim_seconds: float = 0.5
+    sweep_seconds: float = 1.0
+    orphan_expire_seconds: float = 3600.0
+    grace_seconds: float = 120.0
+    unknown_submit: UnknownSubmit = UnknownSubmit.RELEASE
+    delivery_attempts: int = 40
+    stage_attempts: int = 10
+    #: jobs one instance works on at the same time; waiting ones do not count, they are only rows
+    capacity: int = 1000
+    stop_seconds: float = 15.0
+    #: shared limits by key, as `create:NAME` and `status:NAME` of a provider
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+
+
+class LeaseLost(Exception):
+    """Somebody else holds the job now: stop, touch nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kit:
+    store: Store
+    providers: Mapping[str, Provider]
+    channels: Mapping[str, Channel]
+    observer: Observer
+    #: fresh with every start of the process: names that come back hide the dead
+    instance: str
+    limits: Limits
+    rules: Rules = field(default_factory=Rules)
+    chance: random.Random = field(default_factory=random.Random)
+    make_secret: Callable[[], str] = secrets.token_urlsafe
+    #: where callbacks reach us; without it there is only polling
+    public_url: str | None = None
+
+    @property
+    def lease(self) -> Lease:
+        return Lease(owner=self.instance, seconds=self.rules.lease_seconds)
+
+    def event(self, event: Event, job: Job, /, **facts: object) -> None:
+        self.observer.event(event, job.correlation, job=job.id, **facts)
+
+    def fenced(self, held: bool, job: Job) -> None:
+        """Stop a zombie: every fenced write goes through here."""
+        if not held:
+            self.event(Event.LEASE_LOST, job, token=job.lease_token)
+            raise LeaseLost

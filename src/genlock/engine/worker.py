@@ -1,0 +1,194 @@
+"""The worker: takes due jobs, runs the stage each one is at, keeps their leases, hands over when it stops."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from genlock.domain.errors import StoreError
+from genlock.domain.events import Event
+from genlock.domain.inbox import Callback
+from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.retry import backoff
+from genlock.engine.collect import digest, poll
+from genlock.engine.deliver import deliver, notify
+from genlock.engine.kit import Kit, LeaseLost
+from genlock.engine.submit import settle_unknown, submit
+from genlock.ports import Wait
+
+
+async def advance(kit: Kit, job: Job) -> None:
+    """Bring a leased job as far as it goes now."""
+    current: Job | None = job
+    if job.state is State.QUEUED:
+        current = await submit(kit, job)
+    elif job.state is State.SUBMITTING:
+        current = await settle_unknown(kit, job)
+    elif job.state is State.RUNNING:
+        current = await poll(kit, job)
+    if current is None:
+        return
+    if current.delivery is Delivery.SENDING:
+        await deliver(kit, current)
+    elif current.notice is Notice.DUE:
+        await notify(kit, current)
+
+
+class Worker:
+    """Runs work as tasks: one for each job somebody must act on now, none for those that wait."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
+        self._jobs: dict[int, tuple[Job, float, asyncio.Task[None]]] = {}
+        self._callbacks: set[asyncio.Task[None]] = set()
+        self._due = asyncio.Event()
+        self._stopping = False
+        self._unsure = 0
+
+    @property
+    def room(self) -> int:
+        """How many more jobs may be taken."""
+        busy = len(self._jobs) + len(self._callbacks)
+        return 0 if self._stopping else max(0, self._kit.rules.capacity - busy)
+
+    @property
+    def busy(self) -> int:
+        return len(self._jobs) + len(self._callbacks)
+
+    def take(self, job: Job) -> None:
+        """Work on a job that is leased to us."""
+        loop = asyncio.get_running_loop()
+        if older := self._jobs.pop(job.id, None):
+            older[2].cancel()  # its lease is gone: we have just been given a newer one
+        task = loop.create_task(self._work(job))
+        self._jobs[job.id] = (job, loop.time(), task)
+        task.add_done_callback(lambda done: self._done(job, done))
+
+    def _done(self, job: Job, task: asyncio.Task[None]) -> None:
+        entry = self._jobs.get(job.id)
+        if entry is not None and entry[2] is task:
+            del self._jobs[job.id]
+        self._due.set()
+
+    def take_callback(self, callback: Callback) -> None:
+        """Understand a stored callback. What finds no room waits in the inbox for the sweep."""
+        if self.room:
+            task = asyncio.get_running_loop().create_task(self._digest(callback))
+            self._callbacks.add(task)
+            task.add_done_callback(self._callbacks.discard)
+
+    async def _digest(self, callback: Callback) -> None:
+        try:
+            job = await digest(self._kit, callback)
+        except StoreError as error:
+            # It stays in the inbox and comes due again.
+            self._kit.observer.event(Event.STAGE_ERROR, callback.correlation, callback=callback.id, error=str(error))
+            return
+        if job is not None:
+            self.take(job)
+
+    async def _work(self, job: Job) -> None:
+        kit = self._kit
+        try:
+            await advance(kit, job)
+        except LeaseLost:
+            return
+        except StoreError as error:
+            # The row is as it was; its lease runs out and somebody goes on.
+            kit.event(Event.STAGE_ERROR, job, error=str(error))
+        except Exception as error:  # noqa: BLE001 - a bug or a poison row must not take the others with it
+            kit.event(Event.STAGE_ERROR, job, error=repr(error), attempt=job.attempts)
+            kit.observer.count("stage_errors", 1, state=job.state)
+            await self._set_aside(job, error)
+
+    async def _set_aside(self, job: Job, error: Exception) -> None:
+        """Try again later; after too many tries leave it to the operator."""
+        kit = self._kit
+        hopeless = job.attempts + 1 >= kit.rules.stage_attempts
+        wait = Wait(
+            job_id=job.id,
+            token=job.lease_token,
+            after=None if hopeless else backoff(job.attempts, kit.chance.random()),
+            failed=True,
+            attention=f"stage error: {error!r}"[:500] if hopeless else None,
+        )
+        try:
+            await kit.store.wait(wait)
+        except StoreError as failure:
+            kit.event(Event.STAGE_ERROR, job, error=str(failure))
+
+    # the loops
+
+    def loops(self) -> list[Coroutine[Any, Any, None]]:
+        rules = self._kit.rules
+        return [
+            self._claim_loop(),
+            every(rules.heartbeat_seconds, self._beat, self._kit),
+            every(rules.lease_seconds / 6, self._renew, self._kit),
+        ]
+
+    async def _claim_loop(self) -> None:
+        """Claim when something is due: at a steady pace, and at once while there is more than fits."""
+        kit = self._kit
+        while True:
+            self._due.clear()
+            wanted = self.room
+            got = 0
+            if wanted:
+                try:
+                    jobs = await kit.store.claim(wanted, kit.lease)
+                except StoreError as error:
+                    kit.observer.event(Event.STAGE_ERROR, error=str(error), step="claim")
+                    jobs = []
+                got = len(jobs)
+                for job in jobs:
+                    self.take(job)
+            if got == wanted:
+                await self._due.wait()  # full: go on as soon as there is room
+            else:
+                await asyncio.sleep(kit.rules.claim_seconds)
+
+    async def _beat(self) -> None:
+        """Say that we live; take over from those who do not."""
+        kit = self._kit
+        for peer in await kit.store.heartbeat(kit.instance, kit.rules.silent_seconds):
+            freed = await kit.store.rescue(peer)
+            kit.observer.event(Event.PEER_DEAD, peer=peer, jobs=freed)
+            kit.observer.count("takeovers", freed)
+        if kit.store.unsure != self._unsure:
+            # A commit was made twice: a lease may be ours without our knowing. Let go of what we do not work on.
+            self._unsure = kit.store.unsure
+            await kit.store.rescue(kit.instance, list(self._jobs) or [0])
+
+    async def _renew(self) -> None:
+        """Keep the leases of work that takes long."""
+        kit = self._kit
+        old = asyncio.get_running_loop().time() - kit.rules.lease_seconds / 3
+        long = [(job, task) for job, since, task in self._jobs.values() if since < old]
+        kept = await asyncio.gather(*(kit.store.renew(job.id, job.lease_token, kit.lease) for job, _ in long))
+        for (job, task), still_ours in zip(long, kept, strict=True):
+            if not still_ours and self._jobs.get(job.id, (job,))[0].lease_token == job.lease_token:
+                kit.event(Event.LEASE_LOST, job, token=job.lease_token)
+                task.cancel()
+
+    async def stop(self) -> None:
+        """Take nothing new, finish what can be finished, hand the rest over at once."""
+        self._stopping = True
+        tasks = [*self._callbacks, *(task for _, _, task in self._jobs.values())]
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._kit.rules.stop_seconds)
+        left = [task for _, _, task in self._jobs.values()]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self._kit.store.rescue(self._kit.instance)
+
+
+async def every(seconds: float, action: Callable[[], Coroutine[Any, Any, None]], kit: Kit) -> None:
+    """Repeat an action for ever. A failure is told and does not end it."""
+    while True:
+        try:
+            await action()
+        except Exception as error:  # noqa: BLE001 - a janitor that dies takes the house with it
+            kit.observer.event(Event.STAGE_ERROR, step=action.__name__, error=repr(error))
+            kit.observer.count("stage_errors", 1, state=action.__name__)
+        await asyncio.sleep(seconds)

@@ -1,0 +1,262 @@
+"""What the engine needs from the outside, on one page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from genlock.domain.delivery import Part
+from genlock.domain.events import Event
+from genlock.domain.inbox import Callback, InboxState
+from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
+from genlock.domain.money import Kind, Movement, Wallet
+from genlock.domain.result import Report
+
+
+class Clock(Protocol):
+    """Wall time. The store's writes use it only where the database has no clock of its own."""
+
+    def now(self) -> datetime: ...
+
+
+class Observer(Protocol):
+    """Where events and counts go: log lines, metrics, a simulation's history."""
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None: ...
+
+    def count(self, name: str, amount: float = 1, /, **labels: str) -> None: ...
+
+
+class Provider(Protocol):
+    """Runs tasks. `create` raises SubmitRefused, ProviderBusy or SubmitUnknown; `status` raises ProviderBusy."""
+
+    name: str
+
+    async def create(self, job: Job, callback_url: str | None) -> str:
+        """Start a task for the job and return its id."""
+
+    async def status(self, task_id: str, job: Job) -> Report:
+        """Ask what became of a task."""
+
+    def read_callback(self, body: bytes) -> Report:
+        """Understand a callback. Raises ValueError if there is nothing to understand."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Placed:
+    """What the channel says of a part it has shown."""
+
+    message: str
+    file: str | None = None
+
+
+class Channel(Protocol):
+    """Shows results. `put` sets a message to a content and may be repeated; `place`, `send` and `notify` may not.
+
+    Raises LevelRefused, PlaceholderGone, ChannelBusy, ChannelUnknown and ChatClosed.
+    """
+
+    name: str
+
+    async def place(self, job: Job, index: int) -> str:
+        """Send an empty message that part `index` will be put on."""
+
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        """Make `part.message` show the part at its level. Doing it again changes nothing."""
+
+    async def send(self, job: Job, index: int, part: Part) -> Placed:
+        """Show the part on a new message, because its own is gone."""
+
+    async def notify(self, job: Job) -> None:
+        """Send the short final notice."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lease:
+    """Who takes a job, and for how long."""
+
+    owner: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Acceptance:
+    job: Job
+    #: False when the key was known: this is the job of then
+    fresh: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """One attempt to end a job. Whichever comes first wins; `token` makes it the lease holder's alone."""
+
+    job_id: int
+    state: State
+    parts: tuple[Part, ...]
+    token: int | None = None
+    task_id: str | None = None
+    error_code: str = ""
+    error_text: str = ""
+    cost: int | None = None
+    #: the callback it came by, settled in the same commit
+    callback_id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ended:
+    verdict: Verdict
+    #: the row after a verdict of won or late, leased to the caller
+    job: Job | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wait:
+    """Give the job back and look at it again `after` seconds (None: when an operator says so). Fenced."""
+
+    job_id: int
+    token: int
+    after: float | None
+    #: fields to set, where not None
+    state: State | None = None
+    delivery: Delivery | None = None
+    notice: Notice | None = None
+    parts: tuple[Part, ...] | None = None
+    #: the wait is the grace time of an unknown submit
+    grace: bool = False
+    #: True counts a failed try, False starts the count anew, None leaves it
+    failed: bool | None = False
+    attention: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finish:
+    """The end of a delivery. Fenced; moves the job's money in the same commit."""
+
+    job_id: int
+    token: int
+    delivery: Delivery
+    parts: tuple[Part, ...]
+    attention: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Role:
+    """Who may do what only one may do. The epoch grows with every change of holder."""
+
+    holder: str
+    epoch: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Violation:
+    """A broken promise, found by looking."""
+
+    rule: str
+    subject: str
+    detail: str
+
+
+class Store(Protocol):
+    """Rows and money. Every method is one commit; those that name a token change nothing when it is stale."""
+
+    #: grows when a commit's fate was unknown and it was made again: a lease may have been taken unseen
+    unsure: int
+
+    async def close(self) -> None: ...
+
+    # people and money
+    async def person(self, channel: str, bot: str, outside_id: str) -> int:
+        """The person known to a bot of a channel by this id, made on first sight."""
+
+    async def wallet(self, person_id: int) -> Wallet: ...
+
+    async def transfer(self, person_id: int, kind: Kind, amount: int, key: str, reason: str = "") -> bool:
+        """Move money between a person and the house, once per key. False if the key was used before."""
+
+    async def movements(self, person_id: int, limit: int) -> list[Movement]: ...
+
+    # the life of a job
+    async def accept(self, order: NewJob, lease: Lease | None) -> Acceptance:
+        """Write job and hold together. Raises NotEnoughMoney, KeyReused, NoSuchPerson."""
+
+    async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
+        """Commit the intent: from here on the create call may be on the wire."""
+
+    async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
+        """The task is known. Orphans of this task make the job due at once."""
+
+    async def end(self, ending: Ending, lease: Lease | None) -> Ended:
+        """End a job: the one door for callbacks, polls, deadlines and cancels. Moves the money back if need be."""
+
+    async def save_parts(self, job_id: int, token: int, parts: tuple[Part, ...], lease: Lease) -> bool:
+        """Journal a delivery's progress around its calls, and renew the lease."""
+
+    async def finish(self, finish: Finish, lease: Lease | None) -> Job | None:
+        """End a delivery. None if the lease was lost; keeps the lease only if a notice is due."""
+
+    async def begin_notice(self, job_id: int, token: int) -> bool:
+        """Journal the notice before it is sent. The job is done with this."""
+
+    async def wait(self, wait: Wait) -> bool: ...
+
+    async def renew(self, job_id: int, token: int, lease: Lease) -> bool: ...
+
+    async def claim(self, limit: int, lease: Lease) -> list[Job]:
+        """Take due jobs, the longest overdue first."""
+
+    # the inbox
+    async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
+        """Keep a callback before anybody has understood it; finds its job by the secret."""
+
+    async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
+        """Stored callbacks that nobody has dealt with in time."""
+
+    async def settle_callback(
+        self, callback_id: int, state: InboxState, task_id: str | None = None, note: str = ""
+    ) -> None: ...
+
+    async def hint(self, callback_id: int, provider: str, task_id: str) -> int | None:
+        """A callback we may not believe: make its running job due for a status query, or keep it as an orphan."""
+
+    async def match_orphans(self, limit: int) -> list[tuple[int, int]]:
+        """Orphans whose job is known by now, as (callback, job); the jobs are made due."""
+
+    async def expire_orphans(self, older_than: float, role: Role) -> list[int]: ...
+
+    async def callbacks(self, state: InboxState, limit: int) -> list[Callback]: ...
+
+    # instances
+    async def heartbeat(self, instance: str, silent_seconds: float) -> list[str]:
+        """Say that we live; returns the peers that have been silent for too long."""
+
+    async def rescue(self, instance: str, but: Sequence[int] = ()) -> int:
+        """Make due what this instance holds (except `but`) and forget the instance if nothing is excepted."""
+
+    async def take_role(self, name: str, instance: str, seconds: float) -> Role:
+        """Take or renew a role if it is free, and say who has it."""
+
+    async def leave_role(self, name: str, instance: str) -> None: ...
+
+    async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
+        """Reserve up to `count` turns of a shared limit; for each, the seconds until it may be used."""
+
+    # looking, and an operator's hands
+    async def job(self, job_id: int) -> Job | None: ...
+
+    async def jobs(
+        self, *, state: State | None = None, person_id: int | None = None, before: int | None = None, limit: int = 50
+    ) -> list[Job]: ...
+
+    async def attention(self, limit: int) -> list[Job]: ...
+
+    async def retry(self, job_id: int) -> bool:
+        """Make a waiting job due now; queue a parked submit again."""
+
+    async def resend(self, job_id: int, parts: tuple[Part, ...]) -> bool:
+        """Deliver an ended job's parts anew."""
+
+    async def counts(self) -> dict[str, int]:
+        """Jobs in progress by state, and how many are due."""
+
+    async def violations(self, settled: bool) -> list[Violation]:
+        """Look for broken invariants; `settled` adds those that hold only when no work is in progress."""

@@ -1,0 +1,88 @@
+"""Natural batching: calls that arrive while a statement is in flight share the next one. No timer, no added wait."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Batch(Generic[Item, Answer]):
+    """Merges concurrent calls of one operation. Each caller gets its own answer, or its own exception.
+
+    `key` names what two items of one batch must not share; the later one waits for the next batch.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[list[Item]], Awaitable[Sequence[Answer | Exception]]],
+        *,
+        key: Callable[[Item], Hashable],
+        limit: int = 500,
+    ) -> None:
+        self._run = run
+        self._key = key
+        self._limit = limit
+        self._queue: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
+        self._drain: asyncio.Task[None] | None = None
+
+    def __call__(self, item: Item) -> asyncio.Future[Answer]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+        self._queue.append((item, future))
+        if self._drain is None:
+            self._drain = loop.create_task(self._work())
+        return future
+
+    async def _work(self) -> None:
+        taken: list[tuple[Item, asyncio.Future[Answer]]] = []
+        try:
+            while self._queue:
+                taken = self._take()
+                await self._answer(taken)
+        except BaseException as error:
+            # Only a cancelled loop comes here; nobody may be left waiting for an answer.
+            for _, future in [*taken, *self._queue]:
+                if not future.done():
+                    future.set_exception(asyncio.CancelledError() if not isinstance(error, Exception) else error)
+            self._queue.clear()
+            raise
+        finally:
+            # No await between the last look into the queue and this line, so no call can be overlooked.
+            self._drain = None
+
+    def _take(self) -> list[tuple[Item, asyncio.Future[Answer]]]:
+        taken: list[tuple[Item, asyncio.Future[Answer]]] = []
+        later: list[tuple[Item, asyncio.Future[Answer]]] = []
+        seen: set[Hashable] = set()
+        while self._queue and len(taken) < self._limit:
+            entry = self._queue.popleft()
+            key = self._key(entry[0])
+            if key in seen:
+                later.append(entry)
+            else:
+                seen.add(key)
+                taken.append(entry)
+        self._queue.extendleft(reversed(later))
+        return taken
+
+    async def _answer(self, taken: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
+        answers = await self._attempt([item for item, _ in taken])
+        for (_, future), answer in zip(taken, answers, strict=True):
+            if future.done():
+                continue
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+    async def _attempt(self, items: list[Item]) -> Sequence[Answer | Exception]:
+        try:
+            return await self._run(items)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the callers' to see
+            if len(items) == 1:
+                return [error]
+        # Something in the batch is bad. One by one, so that it fails alone.
+        return [(await self._attempt([item]))[0] for item in items]

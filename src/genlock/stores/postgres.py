@@ -1,0 +1,168 @@
+"""PostgreSQL: many instances, statements over arrays, everything retried that failed in passing."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+
+from genlock.domain.errors import StoreUnavailable
+from genlock.domain.events import Event
+from genlock.domain.retry import backoff
+from genlock.ports import Clock, Observer
+from genlock.stores.migrate import REGISTER, Migration, pending, shipped
+from genlock.stores.queries import load, positional
+from genlock.stores.rows import Row
+from genlock.stores.store import Params, SqlStore
+
+#: Locks out other instances while one migrates; any number nobody else uses.
+_MIGRATION_LOCK = 4_729_106
+#: Generic plans stay good while the tables grow from nothing: they are made for index look-ups only.
+_SETTINGS = {
+    "jit": "off",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "plan_cache_mode": "force_generic_plan",
+}
+#: What says nothing about the statement itself: the connection or the moment was bad.
+PASSING: tuple[type[BaseException], ...] = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    asyncpg.QueryCanceledError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+)
+
+
+class PostgresStore(SqlStore):
+    """The Store port on PostgreSQL. Relies on no session state, so a transaction pooler may stand in between."""
+
+    def __init__(
+        self, pool: "asyncpg.Pool[asyncpg.Record]", *, pooled: bool, clock: Clock | None, observer: Observer,
+        patience_seconds: float, statement_seconds: float, chance: random.Random,
+    ) -> None:  # fmt: skip
+        super().__init__(observer)
+        self.queries = load("postgres")
+        self._statements = {name: positional(query.text) for name, query in self.queries.items()}
+        self._pool = pool
+        self._pooled = pooled
+        self._clock = clock
+        self._patience = patience_seconds
+        self._statement_seconds = statement_seconds
+        self._chance = chance
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        observer: Observer,
+        clock: Clock | None = None,
+        connections: int = 10,
+        patience_seconds: float = 30.0,
+        statement_seconds: float = 10.0,
+        chance: random.Random | None = None,
+    ) -> "PostgresStore":
+        """Connect and bring the schema up to date. `clock` replaces the database's own, for simulations."""
+        pooled = await _behind_pooler(url)
+        pool = await asyncpg.create_pool(
+            url,
+            min_size=1,
+            max_size=connections,
+            statement_cache_size=0 if pooled else 200,
+            max_inactive_connection_lifetime=60.0,
+            server_settings=None if pooled else _SETTINGS,
+        )
+        store = cls(
+            pool,
+            pooled=pooled,
+            clock=clock,
+            observer=observer,
+            patience_seconds=patience_seconds,
+            statement_seconds=statement_seconds,
+            chance=chance or random.Random(),  # noqa: S311 - spreads retries, guards nothing
+        )
+        await store.migrate()
+        return store
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def migrate(self) -> list[str]:
+        """Apply what is pending and say what it was. Instances that start together wait for each other here."""
+        async with self._pool.acquire() as connection, connection.transaction():
+            await connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+            await connection.execute(REGISTER)
+            rows = await connection.fetch("SELECT number, name, checksum FROM migrations")
+            todo = pending(shipped("postgres"), [Migration(**dict(row)) for row in rows])
+            for migration in todo:
+                await connection.execute(migration.text)
+                await connection.execute(
+                    "INSERT INTO migrations VALUES ($1, $2, $3, now()::text)",
+                    migration.number, migration.name, migration.checksum,
+                )  # fmt: skip
+        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
+
+    @staticmethod
+    def time(value: Any) -> datetime | None:  # type: ignore[override]
+        return value  # type: ignore[no-any-return]
+
+    def array(self, numbers: Sequence[int]) -> Any:
+        return list(numbers)
+
+    async def one(self, name: str, /, **params: Any) -> list[Row]:
+        return await self._fetch(name, params)
+
+    async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
+        # In the order of the rows they lock, so that two batches never wait for each other in a circle.
+        items = sorted(items, key=_lock_order)
+        columns = {column: [item[column] for item in items] for column in items[0]}
+        return await self._fetch(name, {**shared, **columns})
+
+    async def _fetch(self, name: str, params: Params) -> list[Row]:
+        text, names = self._statements[name]
+        params["now"] = self._clock.now() if self._clock else None
+        values = [params[parameter] for parameter in names]
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + self._patience
+        attempt = 0
+        while True:
+            try:
+                return await self._try(text, values)
+            except PASSING as error:
+                self.unsure += 1
+                self._observer.count("store_retries", 1, operation=name, reason=type(error).__name__)
+                self._observer.event(Event.STORE_RETRY, operation=name, reason=type(error).__name__, attempt=attempt)
+                if loop.time() > give_up:
+                    raise StoreUnavailable(f"the database did not answer: {error}") from error
+            await asyncio.sleep(backoff(attempt, self._chance.random(), base=0.05, most=1.0))
+            attempt += 1
+
+    async def _try(self, text: str, values: list[Any]) -> list[Row]:
+        async with self._pool.acquire(timeout=self._statement_seconds) as connection:
+            if not self._pooled:
+                return await connection.fetch(text, *values, timeout=self._statement_seconds)
+            async with connection.transaction():  # keeps parse and execute on one server connection
+                return await connection.fetch(text, *values, timeout=self._statement_seconds)
+
+
+def _lock_order(item: Params) -> Any:
+    return item.get("job_id") or item.get("person_id") or item.get("callback_id") or 0
+
+
+async def _behind_pooler(url: str) -> bool:
+    """A pooler hands out its own process ids, not the server's."""
+    connection = await asyncpg.connect(url, statement_cache_size=0)
+    try:
+        async with connection.transaction():
+            return bool(await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid())
+    finally:
+        await connection.close()

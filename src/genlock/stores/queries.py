@@ -1,0 +1,54 @@
+"""The named statements of a dialect, read from its `.sql` file."""
+
+import re
+import sqlite3
+from dataclasses import dataclass
+from importlib.resources import files
+
+_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    name: str
+    text: str
+    description: str
+
+
+def load(dialect: str) -> dict[str, Query]:
+    """Every statement of the dialect by its name."""
+    text = (files("genlock.stores") / "sql" / dialect / "queries.sql").read_text(encoding="utf-8")
+    pieces = _NAME.split(text)[1:]
+    queries = {}
+    for name, body in zip(pieces[::2], pieces[1::2], strict=True):
+        lines = body.strip().splitlines()
+        said = [line for line in lines if line.startswith("-- ")]
+        queries[name] = Query(
+            name, "\n".join(lines[len(said) :]).strip(), " ".join(line.removeprefix("-- ") for line in said)
+        )
+    return queries
+
+
+def statements(text: str) -> list[str]:
+    """Split a script into single statements, as SQLite sees them."""
+    found, start = [], 0
+    for end, character in enumerate(text, 1):
+        if character == ";" and sqlite3.complete_statement(text[start:end]):
+            found.append(text[start:end].strip())
+            start = end
+    return found
+
+
+def positional(text: str) -> tuple[str, tuple[str, ...]]:
+    """PostgreSQL's form of a statement with named parameters: `$1, $2, …` and the names in that order."""
+    names: list[str] = []
+
+    def number(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in names:
+            names.append(name)
+        place = f"${names.index(name) + 1}"
+        return f"coalesce({place}::timestamptz, now())" if name == "now" else place
+
+    return _PARAMETER.sub(number, text.removesuffix(";")), tuple(names)

@@ -1,0 +1,85 @@
+"""Rows become values here, and nowhere else."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from genlock.domain.delivery import load_parts
+from genlock.domain.inbox import Callback, InboxState
+from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.money import Account, Kind, Movement, Purse
+
+Row = Mapping[str, Any]
+#: how a dialect's time becomes an aware datetime
+Time = Callable[[Any], datetime | None]
+
+
+def read_job(row: Row, time: Time) -> Job:
+    return Job(
+        id=row["id"],
+        person_id=row["person_id"],
+        request_key=row["request_key"],
+        correlation=row["correlation"],
+        provider=row["provider"],
+        channel=row["channel"],
+        address=row["address"],
+        placeholder=row["placeholder"],
+        model=row["model"],
+        input=row["input"],
+        price=row["price"],
+        purse=Purse(row["purse"]),
+        state=State(row["state"]),
+        task_id=row["task_id"],
+        error_code=row["error_code"],
+        error_text=row["error_text"],
+        cost=row["cost"],
+        late=bool(row["late"]),
+        parts=load_parts(row["parts"]),
+        delivery=Delivery(row["delivery"]),
+        notice=Notice(row["notice"]),
+        attention=row["attention"],
+        attempts=row["attempts"],
+        due_at=time(row["due_at"]),
+        deadline_at=_certain(time(row["deadline_at"])),
+        grace_until=time(row["grace_until"]),
+        lease_owner=row["lease_owner"],
+        lease_token=row["lease_token"],
+        created_at=_certain(time(row["created_at"])),
+        submitted_at=time(row["submitted_at"]),
+        ended_at=time(row["ended_at"]),
+        delivered_at=time(row["delivered_at"]),
+        read_at=_certain(time(row["read_at"])),
+    )
+
+
+def read_callback(row: Row, time: Time) -> Callback:
+    return Callback(
+        id=row["id"],
+        provider=row["provider"],
+        job_id=row["job_id"],
+        task_id=row["task_id"],
+        body=bytes(row["body"]),
+        state=InboxState(row["state"]),
+        note=row["note"],
+        received_at=_certain(time(row["received_at"])),
+        correlation=row["correlation"] or "",
+    )
+
+
+def read_movement(row: Row, time: Time) -> Movement:
+    return Movement(
+        key=row["key"],
+        person_id=row["person_id"],
+        job_id=row["job_id"],
+        kind=Kind(row["kind"]),
+        debit=Account(row["debit"]),
+        credit=Account(row["credit"]),
+        amount=row["amount"],
+        reason=row["reason"],
+        at=_certain(time(row["at"])),
+    )
+
+
+def _certain(time: datetime | None) -> datetime:
+    assert time is not None, "a column that is NOT NULL was NULL"
+    return time

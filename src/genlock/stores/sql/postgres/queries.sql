@@ -1,0 +1,510 @@
+-- PostgreSQL. `:now` is the database's own clock, unless a simulation brings another.
+-- Statements over arrays serve many callers at once, each item on its own row.
+
+-- name: person
+-- Find or make the person a bot knows by an outside id.
+WITH added AS (
+    INSERT INTO people (channel, bot, outside_id, created_at)
+    VALUES (:channel, :bot, :outside_id, :now)
+    ON CONFLICT (channel, bot, outside_id) DO NOTHING
+    RETURNING id
+)
+SELECT id FROM added
+UNION ALL
+SELECT id FROM people WHERE channel = :channel AND bot = :bot AND outside_id = :outside_id
+LIMIT 1;
+
+-- name: wallet
+-- What a person has.
+SELECT id AS person_id, available, held FROM people WHERE id = :person_id;
+
+-- name: transfer
+-- Move money between a person and the house, once per key. No row: the key was used, or the money is not there.
+WITH locked AS MATERIALIZED (
+    SELECT id, available FROM people WHERE id = :person_id FOR NO KEY UPDATE
+), line AS (
+    INSERT INTO ledger (key, person_id, kind, debit, credit, amount, reason, at)
+    SELECT :key, id, :kind, :debit, :credit, :amount::bigint, :reason, :now FROM locked
+    WHERE :debit <> 'available' OR available >= :amount
+    ON CONFLICT (key) DO NOTHING
+    RETURNING person_id, credit, amount
+)
+UPDATE people p
+SET available = p.available + CASE WHEN line.credit = 'available' THEN line.amount ELSE -line.amount END
+FROM line WHERE p.id = line.person_id
+RETURNING p.id;
+
+-- name: movement
+-- The movement a key stands for.
+SELECT * FROM ledger WHERE key = :key;
+
+-- name: movements
+-- A person's last movements, newest first.
+SELECT * FROM ledger
+WHERE person_id = :person_id ORDER BY at DESC, key DESC LIMIT :limit;
+
+-- name: accept
+-- Write jobs with their holds. The batch holds each person once; wallets are locked in the order of their ids.
+WITH item AS (
+    SELECT * FROM unnest(
+        :person_id::bigint[], :request_key::text[], :request_hash::text[], :correlation::text[], :provider::text[],
+        :channel::text[], :address::text[], :placeholder::text[], :model::text[], :input::text[], :price::bigint[],
+        :deadline_seconds::float8[], :notice::text[]
+    ) AS t (person_id, request_key, request_hash, correlation, provider, channel, address, placeholder,
+            model, input, price, deadline_seconds, notice)
+), wallet AS MATERIALIZED (
+    SELECT id, available FROM people WHERE id = ANY (:person_id::bigint[]) ORDER BY id FOR NO KEY UPDATE
+), added AS (
+    INSERT INTO jobs (
+        person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input,
+        price, purse, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
+    SELECT
+        i.person_id, i.request_key, i.request_hash, i.correlation, i.provider, i.channel, i.address, i.placeholder,
+        i.model, i.input, i.price, CASE WHEN i.price > 0 THEN 'held' ELSE 'free' END, 'queued', i.notice,
+        :now + make_interval(secs => :seconds::float8),
+        :now + make_interval(secs => i.deadline_seconds),
+        :owner::text, 1, :now
+    FROM item i JOIN wallet w ON w.id = i.person_id
+    WHERE i.price <= w.available
+    ON CONFLICT (person_id, request_key) DO NOTHING
+    RETURNING *
+), held AS (
+    UPDATE people p SET available = p.available - a.price, held = p.held + a.price
+    FROM added a WHERE p.id = a.person_id AND a.price > 0
+), line AS (
+    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'hold:' || id, person_id, id, 'hold', 'available', 'held', price, created_at FROM added WHERE price > 0
+)
+SELECT added.*, created_at AS read_at FROM added;
+
+-- name: accept_lookup
+-- Why an order was not written: the job its key stands for, or what its person has.
+SELECT p.available, j.*, :now AS read_at
+FROM people p LEFT JOIN jobs j ON j.person_id = p.id AND j.request_key = :request_key
+WHERE p.id = :person_id;
+
+-- name: begin_submit
+-- Commit the intent to call the provider. A repeat under the same token is the same intent.
+UPDATE jobs j
+SET state = 'submitting', secret_hash = i.secret_hash, placeholder = coalesce(i.placeholder, j.placeholder),
+    submitted_at = :now
+FROM unnest(:job_id::bigint[], :token::bigint[], :secret_hash::text[], :placeholder::text[])
+    AS i (id, token, secret_hash, placeholder)
+WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('queued', 'submitting')
+RETURNING j.id;
+
+-- name: submitted
+-- The task is known: give the job back until its first poll, or at once if an orphan was waiting for it.
+WITH moved AS (
+    UPDATE jobs j
+    SET state = 'running', task_id = i.task_id, lease_owner = NULL, attempts = 0,
+        due_at = CASE
+            WHEN EXISTS (SELECT FROM inbox b
+                         WHERE b.state = 'orphan' AND b.provider = j.provider AND b.task_id = i.task_id)
+            THEN :now
+            ELSE least(j.deadline_at, :now + make_interval(secs => i.poll_after)) END
+    FROM unnest(:job_id::bigint[], :token::bigint[], :task_id::text[], :poll_after::float8[])
+        AS i (id, token, task_id, poll_after)
+    WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('submitting', 'running')
+    RETURNING j.id, j.provider, j.task_id
+), matched AS (
+    UPDATE inbox b SET state = 'matched', job_id = m.id
+    FROM moved m WHERE b.state = 'orphan' AND b.provider = m.provider AND b.task_id = m.task_id
+)
+SELECT id FROM moved;
+
+-- name: end
+-- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are settled in it.
+WITH item AS (
+    SELECT * FROM unnest(
+        :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
+        :error_text::text[], :cost::bigint[], :callback_id::bigint[]
+    ) AS t (job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id)
+), found AS MATERIALIZED (
+    SELECT i.*,
+        CASE
+            WHEN i.token <> j.lease_token THEN 'stale'
+            WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
+            WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late THEN 'late'
+            WHEN j.state = 'cancelled' THEN 'cancelled'
+            WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
+            THEN 'contradiction'
+            ELSE 'duplicate' END AS verdict
+    FROM item i JOIN jobs j ON j.id = i.job_id
+    ORDER BY j.id FOR NO KEY UPDATE OF j
+), ended AS (
+    UPDATE jobs j
+    SET state = CASE WHEN f.verdict = 'late' THEN j.state ELSE f.state END,
+        late = f.verdict = 'late',
+        parts = f.parts, task_id = coalesce(j.task_id, f.task_id), error_code = f.error_code,
+        error_text = f.error_text, cost = coalesce(f.cost, j.cost),
+        purse = CASE WHEN j.purse = 'held' AND f.state <> 'succeeded' THEN 'released' ELSE j.purse END,
+        delivery = CASE WHEN :owner::text IS NULL THEN 'pending' ELSE 'sending' END,
+        delivered_at = NULL, notice = CASE WHEN j.notice = 'none' THEN 'none' ELSE 'wanted' END,
+        attention = NULL, attempts = 0, grace_until = NULL,
+        ended_at = :now,
+        due_at = :now + make_interval(secs => :seconds::float8),
+        lease_owner = :owner::text, lease_token = j.lease_token + 1
+    FROM found f WHERE j.id = f.job_id AND f.verdict IN ('won', 'late')
+    RETURNING j.*
+), freed AS (
+    SELECT id, person_id, price FROM ended WHERE purse = 'released' AND NOT late
+), locked AS MATERIALIZED (
+    SELECT id FROM people WHERE id IN (SELECT person_id FROM freed) ORDER BY id FOR NO KEY UPDATE
+), refunded AS (
+    UPDATE people p SET available = p.available + s.amount, held = p.held - s.amount
+    FROM (SELECT person_id, sum(price)::bigint AS amount FROM freed GROUP BY person_id) s
+    JOIN locked l ON l.id = s.person_id WHERE p.id = s.person_id
+), line AS (
+    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now
+    FROM freed
+), loss AS (
+    UPDATE jobs j SET cost = f.cost FROM found f
+    WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
+), settled AS (
+    UPDATE inbox b SET state = 'done', due_at = NULL, task_id = i.task_id, note = coalesce(f.verdict, 'missing')
+    FROM item i LEFT JOIN found f ON f.job_id = i.job_id
+    WHERE b.id = i.callback_id
+)
+SELECT i.job_id AS ended_id, coalesce(f.verdict, 'missing') AS verdict, e.*, e.ended_at AS read_at
+FROM item i LEFT JOIN found f ON f.job_id = i.job_id LEFT JOIN ended e ON e.id = i.job_id;
+
+-- name: save_parts
+-- Journal how far a delivery has come and renew its lease.
+UPDATE jobs j
+SET parts = i.parts, due_at = :now + make_interval(secs => :seconds::float8)
+FROM unnest(:job_id::bigint[], :token::bigint[], :parts::text[]) AS i (id, token, parts)
+WHERE j.id = i.id AND j.lease_token = i.token AND j.delivery = 'sending'
+RETURNING j.id;
+
+-- name: finish
+-- End deliveries: delivered results are captured, everything else still held goes back, in the same commit.
+WITH item AS (
+    SELECT * FROM unnest(
+        :job_id::bigint[], :token::bigint[], :delivery::text[], :parts::text[], :placeholder::text[],
+        :attention::text[]
+    ) AS t (job_id, token, delivery, parts, placeholder, attention)
+), found AS MATERIALIZED (
+    SELECT i.*, j.person_id, j.price, j.purse = 'held' AS held,
+        CASE
+            WHEN j.purse <> 'held' THEN j.purse
+            WHEN i.delivery = 'delivered' AND j.state = 'succeeded' THEN 'captured'
+            ELSE 'released' END AS purse,
+        CASE WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due' ELSE j.notice END AS notice
+    FROM item i JOIN jobs j ON j.id = i.job_id
+    WHERE j.lease_token = i.token AND j.delivery = 'sending'
+    ORDER BY j.id FOR NO KEY UPDATE OF j
+), done AS (
+    UPDATE jobs j
+    SET delivery = f.delivery, parts = f.parts, placeholder = coalesce(f.placeholder, j.placeholder),
+        attention = f.attention, purse = f.purse, notice = f.notice, attempts = 0,
+        delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
+        lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
+        due_at = CASE WHEN f.notice = 'due'
+                 THEN :now + make_interval(secs => :seconds::float8) END
+    FROM found f WHERE j.id = f.job_id
+    RETURNING j.*
+), moved AS (
+    SELECT job_id, person_id, price, purse FROM found WHERE held
+), locked AS MATERIALIZED (
+    SELECT id FROM people WHERE id IN (SELECT person_id FROM moved) ORDER BY id FOR NO KEY UPDATE
+), settled AS (
+    UPDATE people p SET held = p.held - s.amount, available = p.available + s.back
+    FROM (SELECT person_id, sum(price)::bigint AS amount,
+                 sum(CASE WHEN purse = 'released' THEN price ELSE 0 END)::bigint AS back
+          FROM moved GROUP BY person_id) s
+    JOIN locked l ON l.id = s.person_id WHERE p.id = s.person_id
+), line AS (
+    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'settle:' || job_id, person_id, job_id,
+        CASE WHEN purse = 'captured' THEN 'capture' ELSE 'release' END, 'held',
+        CASE WHEN purse = 'captured' THEN 'house' ELSE 'available' END, price, :now
+    FROM moved
+)
+SELECT done.*, :now AS read_at FROM done;
+
+-- name: begin_notice
+-- Journal the notice before it is sent; the job is done with this.
+UPDATE jobs j SET notice = 'sent', due_at = NULL, lease_owner = NULL
+FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
+WHERE j.id = i.id AND j.lease_token = i.token AND j.notice = 'due'
+RETURNING j.id;
+
+-- name: wait
+-- Give jobs back until later (or, without a time, until an operator acts), setting what changed meanwhile.
+UPDATE jobs j
+SET lease_owner = NULL,
+    state = coalesce(i.state, j.state), delivery = coalesce(i.delivery, j.delivery),
+    notice = coalesce(i.notice, j.notice), parts = coalesce(i.parts, j.parts),
+    attempts = CASE i.failed WHEN true THEN j.attempts + 1 WHEN false THEN 0 ELSE j.attempts END,
+    attention = coalesce(i.attention, j.attention),
+    grace_until = CASE WHEN i.grace
+        THEN :now + make_interval(secs => i.after) ELSE j.grace_until END,
+    due_at = CASE
+        WHEN i.after IS NULL THEN NULL
+        WHEN i.grace OR j.delivery <> 'none'
+        THEN :now + make_interval(secs => i.after)
+        ELSE least(greatest(j.deadline_at, :now),
+                   :now + make_interval(secs => i.after)) END
+FROM unnest(
+    :job_id::bigint[], :token::bigint[], :after::float8[], :state::text[], :delivery::text[], :notice::text[],
+    :parts::text[], :grace::boolean[], :failed::boolean[], :attention::text[]
+) AS i (id, token, after, state, delivery, notice, parts, grace, failed, attention)
+WHERE j.id = i.id AND j.lease_token = i.token
+RETURNING j.id;
+
+-- name: renew
+-- Keep long work leased.
+UPDATE jobs j SET due_at = :now + make_interval(secs => :seconds::float8)
+FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
+WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner = :owner
+RETURNING j.id;
+
+-- name: claim
+-- Take due jobs, the longest overdue first. An expired lease is simply due again.
+WITH due AS MATERIALIZED (
+    SELECT id FROM jobs WHERE due_at <= :now
+    ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE jobs j
+SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
+    due_at = :now + make_interval(secs => :seconds::float8),
+    delivery = CASE WHEN j.delivery = 'pending' THEN 'sending' ELSE j.delivery END
+FROM due WHERE j.id = due.id
+RETURNING j.*, :now AS read_at;
+
+-- name: store_callback
+-- Keep callbacks raw, each with the job whose secret it knew.
+WITH item AS MATERIALIZED (
+    SELECT nextval('inbox_id_seq') AS id, t.*, j.id AS job_id, j.correlation
+    FROM unnest(:ord::bigint[], :provider::text[], :job_id::bigint[], :secret_hash::text[], :body::bytea[])
+        AS t (ord, provider, claimed_job, secret_hash, body)
+    LEFT JOIN jobs j ON j.id = t.claimed_job AND j.secret_hash = t.secret_hash AND j.provider = t.provider
+), added AS (
+    INSERT INTO inbox (id, provider, job_id, body, state, due_at, received_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT id, provider, job_id, body, 'new', :now + make_interval(secs => :hold_seconds::float8),
+        :now
+    FROM item
+)
+SELECT ord, id, job_id, correlation, :now AS received_at FROM item;
+
+-- name: claim_callbacks
+-- Stored callbacks that nobody has dealt with in time.
+WITH due AS MATERIALIZED (
+    SELECT id FROM inbox WHERE due_at <= :now
+    ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE inbox b SET due_at = :now + make_interval(secs => :hold_seconds::float8)
+FROM due WHERE b.id = due.id
+RETURNING b.*, (SELECT correlation FROM jobs j WHERE j.id = b.job_id) AS correlation;
+
+-- name: settle_callback
+-- A callback is dealt with without an effect on a job.
+UPDATE inbox b SET state = i.state, due_at = NULL, task_id = coalesce(i.task_id, b.task_id), note = i.note
+FROM unnest(:callback_id::bigint[], :state::text[], :task_id::text[], :note::text[]) AS i (id, state, task_id, note)
+WHERE b.id = i.id
+RETURNING b.id;
+
+-- name: hint
+-- A callback we may not believe: ask the provider about its job soon, or keep it as an orphan.
+WITH job AS MATERIALIZED (
+    SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id FOR NO KEY UPDATE
+), nudged AS (
+    UPDATE jobs j SET due_at = :now
+    FROM job WHERE j.id = job.id AND j.state = 'running' AND j.lease_owner IS NULL
+)
+UPDATE inbox SET state = CASE WHEN EXISTS (SELECT FROM job) THEN 'matched' ELSE 'orphan' END,
+    job_id = (SELECT id FROM job), task_id = :task_id, due_at = NULL
+WHERE id = :callback_id
+RETURNING job_id;
+
+-- name: match_orphans
+-- Orphans whose job is known by now; running jobs among them are made due for a status query.
+WITH pair AS MATERIALIZED (
+    SELECT b.id AS callback_id, j.id AS job_id
+    FROM inbox b JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
+    WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit FOR NO KEY UPDATE OF j
+), nudged AS (
+    UPDATE jobs j SET due_at = :now
+    WHERE j.id IN (SELECT job_id FROM pair) AND j.state = 'running' AND j.lease_owner IS NULL
+)
+UPDATE inbox b SET state = 'matched', job_id = pair.job_id
+FROM pair WHERE b.id = pair.callback_id
+RETURNING pair.callback_id, pair.job_id;
+
+-- name: expire_orphans
+-- Orphans nobody claimed; only the holder of the active role, in its own epoch, may say so.
+UPDATE inbox SET state = 'expired'
+WHERE state = 'orphan' AND received_at < :now - make_interval(secs => :older_than::float8)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: callbacks
+-- The newest callbacks in a state.
+SELECT *, (SELECT correlation FROM jobs j WHERE j.id = b.job_id) AS correlation
+FROM inbox b WHERE state = :state ORDER BY id DESC LIMIT :limit;
+
+-- name: heartbeat
+-- Say that we live, and see who has been silent.
+WITH me AS (
+    INSERT INTO instances (id, started_at, seen_at)
+    VALUES (:instance, :now, :now)
+    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+)
+SELECT id FROM instances
+WHERE id <> :instance AND seen_at < :now - make_interval(secs => :silent_seconds::float8);
+
+-- name: rescue
+-- Make due what an instance holds, and forget the instance unless part of its work goes on.
+WITH gone AS (
+    DELETE FROM instances WHERE id = :instance AND cardinality(:but::bigint[]) = 0
+)
+UPDATE jobs SET due_at = :now, lease_owner = NULL
+WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
+RETURNING id;
+
+-- name: take_role
+-- Take or renew a role if nobody else holds it; say who does.
+WITH taken AS (
+    INSERT INTO roles AS r (name, holder, epoch, until)
+    VALUES (:name, :instance, 1, :now + make_interval(secs => :seconds::float8))
+    ON CONFLICT (name) DO UPDATE
+    SET epoch = r.epoch + CASE WHEN r.holder = excluded.holder THEN 0 ELSE 1 END,
+        holder = excluded.holder, until = excluded.until
+    WHERE r.holder = excluded.holder OR r.until < :now
+    RETURNING holder, epoch
+)
+SELECT holder, epoch FROM taken
+UNION ALL
+SELECT holder, epoch FROM roles WHERE name = :name
+LIMIT 1;
+
+-- name: leave_role
+-- Give a role up at once.
+UPDATE roles SET until = '-infinity' WHERE name = :name AND holder = :instance;
+
+-- name: open_limit
+-- A limit's row, before its first use.
+INSERT INTO limits (key, next_at) VALUES (:key, :now - interval '1 day')
+ON CONFLICT (key) DO NOTHING;
+
+-- name: reserve
+-- Reserve turns of a shared limit, `interval` apart, at most `horizon` ahead; unused turns add up to a burst.
+-- Two rows: the seconds to the first turn before and after.
+WITH turn AS MATERIALIZED (
+    SELECT key,
+        greatest(next_at, :now - make_interval(secs => (:burst::int - 1) * :interval::float8)) AS first
+    FROM limits WHERE key = :key FOR NO KEY UPDATE
+), granted AS (
+    SELECT key, first, greatest(0, least(:count::int, 1 + floor(
+        extract(epoch FROM :now + make_interval(secs => :horizon::float8) - first) / :interval::float8
+    ))) AS count FROM turn
+), moved AS (
+    UPDATE limits l SET next_at = g.first + make_interval(secs => g.count * :interval::float8)
+    FROM granted g WHERE l.key = g.key
+    RETURNING g.first, l.next_at
+)
+SELECT extract(epoch FROM first - :now)::float8 AS wait FROM moved
+UNION ALL
+SELECT extract(epoch FROM next_at - :now)::float8 FROM moved;
+
+-- name: job
+-- One job.
+SELECT *, :now AS read_at FROM jobs WHERE id = :job_id;
+
+-- name: jobs
+-- Jobs, newest first, by state and person where given, below an id where given.
+SELECT *, :now AS read_at FROM jobs
+WHERE (:state::text IS NULL OR state = :state) AND (:person_id::bigint IS NULL OR person_id = :person_id)
+    AND (:before::bigint IS NULL OR id < :before)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: attention
+-- What an operator should look at, oldest first.
+SELECT *, :now AS read_at FROM jobs WHERE attention IS NOT NULL ORDER BY id LIMIT :limit;
+
+-- name: retry
+-- Make a waiting or parked job due now; a parked submit is queued again.
+UPDATE jobs
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, attention = NULL,
+    state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
+WHERE id = :job_id AND lease_owner IS NULL
+    AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
+RETURNING id;
+
+-- name: resend
+-- Deliver an ended job's parts anew, on messages of their own.
+UPDATE jobs
+SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL
+WHERE id = :job_id AND delivery IN ('delivered', 'undeliverable', 'unknown')
+RETURNING id;
+
+-- name: counts
+-- Jobs in progress by state, and what is due, waiting in the inbox or on the operator's list.
+SELECT state AS name, count(*) FROM jobs WHERE due_at IS NOT NULL GROUP BY state
+UNION ALL SELECT 'due', count(*) FROM jobs WHERE due_at <= :now
+UNION ALL SELECT 'callbacks', count(*) FROM inbox WHERE due_at IS NOT NULL
+UNION ALL SELECT 'orphans', count(*) FROM inbox WHERE state = 'orphan'
+UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention IS NOT NULL;
+
+-- name: check_wallets
+-- Every balance is the sum of its movements.
+SELECT p.id::text AS subject,
+    format('available %s, ledger %s; held %s, ledger %s', p.available, l.available, p.held, l.held) AS detail
+FROM people p
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(CASE 'available' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS available,
+           coalesce(sum(CASE 'held' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS held
+    FROM ledger WHERE person_id = p.id
+) l
+WHERE (p.available <> l.available OR p.held <> l.held);
+
+-- name: check_zero_sum
+-- What people have is what the house owes.
+SELECT 'all' AS subject, format('people %s, house %s', people, house) AS detail
+FROM (SELECT coalesce(sum(available + held), 0) AS people FROM people) p,
+     (SELECT coalesce(sum(CASE 'house' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS house FROM ledger) h
+WHERE people + house <> 0;
+
+-- name: check_purses
+-- A job's purse says what the ledger says: held once, settled at most once, for its price.
+SELECT j.id::text AS subject,
+    format('purse %s, price %s, hold %s, %s %s', j.purse, j.price, h.amount, s.kind, s.amount) AS detail
+FROM jobs j
+LEFT JOIN ledger h ON h.key = 'hold:' || j.id
+LEFT JOIN ledger s ON s.key = 'settle:' || j.id
+WHERE NOT CASE j.purse
+    WHEN 'free' THEN j.price = 0 AND h.key IS NULL AND s.key IS NULL
+    WHEN 'held' THEN h.amount = j.price AND s.key IS NULL
+    WHEN 'captured' THEN h.amount = j.price AND s.amount = j.price AND s.kind = 'capture'
+    ELSE h.amount = j.price AND s.amount = j.price AND s.kind = 'release' END IS TRUE;
+
+-- name: check_ends
+-- Money is held only while a job is open or its result is on the way; only a delivered result is paid for.
+SELECT id::text AS subject, format('state %s, delivery %s, purse %s', state, delivery, purse) AS detail
+FROM jobs
+WHERE (
+    purse = 'held' AND (state IN ('failed', 'cancelled', 'expired')
+                        OR delivery IN ('delivered', 'undeliverable', 'unknown'))
+    OR purse = 'captured' AND state <> 'succeeded'
+    OR purse = 'released' AND state IN ('queued', 'submitting', 'running'));
+
+-- name: check_due
+-- Whatever is not finished is due some time, or on the operator's list.
+SELECT id::text AS subject, format('state %s, delivery %s, notice %s', state, delivery, notice) AS detail
+FROM jobs
+WHERE due_at IS NULL AND attention IS NULL
+    AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending') OR notice = 'due');
+
+-- name: settled_jobs
+-- When no work is left, no job is open, leased or on its way.
+SELECT id::text AS subject, format('state %s, delivery %s, lease %s', state, delivery, lease_owner) AS detail
+FROM jobs WHERE (due_at IS NOT NULL OR lease_owner IS NOT NULL);
+
+-- name: settled_inbox
+-- When no work is left, every callback has been dealt with.
+SELECT id::text AS subject, format('state %s', state) AS detail
+FROM inbox WHERE due_at IS NOT NULL;

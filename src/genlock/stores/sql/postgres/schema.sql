@@ -1,0 +1,123 @@
+-- People, jobs, money, callbacks, instances: everything the engine stands on.
+
+CREATE TABLE people (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    channel     text NOT NULL,
+    bot         text NOT NULL,
+    outside_id  text NOT NULL,
+    available   bigint NOT NULL DEFAULT 0,
+    held        bigint NOT NULL DEFAULT 0,
+    created_at  timestamptz NOT NULL,
+    CONSTRAINT people_outside_once UNIQUE (channel, bot, outside_id),
+    CONSTRAINT people_available_not_negative CHECK (available >= 0),
+    CONSTRAINT people_held_not_negative CHECK (held >= 0)
+);
+
+CREATE TABLE jobs (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    person_id     bigint NOT NULL REFERENCES people (id),
+    request_key   text NOT NULL,
+    request_hash  text NOT NULL,
+    correlation   text NOT NULL,
+    provider      text NOT NULL,
+    channel       text NOT NULL,
+    address       text NOT NULL,
+    placeholder   text,
+    model         text NOT NULL,
+    input         text NOT NULL,
+    price         bigint NOT NULL,
+    purse         text NOT NULL,
+    state         text NOT NULL,
+    secret_hash   text,
+    task_id       text,
+    error_code    text NOT NULL DEFAULT '',
+    error_text    text NOT NULL DEFAULT '',
+    cost          bigint,
+    late          boolean NOT NULL DEFAULT false,
+    parts         text NOT NULL DEFAULT '[]',
+    delivery      text NOT NULL DEFAULT 'none',
+    notice        text NOT NULL,
+    attention     text,
+    attempts      integer NOT NULL DEFAULT 0,
+    due_at        timestamptz,
+    deadline_at   timestamptz NOT NULL,
+    grace_until   timestamptz,
+    lease_owner   text,
+    lease_token   bigint NOT NULL,
+    created_at    timestamptz NOT NULL,
+    submitted_at  timestamptz,
+    ended_at      timestamptz,
+    delivered_at  timestamptz,
+    CONSTRAINT jobs_request_once UNIQUE (person_id, request_key),
+    CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
+    CONSTRAINT jobs_purse_known CHECK (purse IN ('free', 'held', 'captured', 'released')),
+    CONSTRAINT jobs_state_known CHECK (
+        state IN ('queued', 'submitting', 'running', 'succeeded', 'failed', 'cancelled', 'expired')),
+    CONSTRAINT jobs_delivery_known CHECK (
+        delivery IN ('none', 'pending', 'sending', 'delivered', 'undeliverable', 'unknown')),
+    CONSTRAINT jobs_notice_known CHECK (notice IN ('none', 'wanted', 'due', 'sent')),
+    CONSTRAINT jobs_delivery_starts_with_the_end CHECK (
+        (delivery = 'none') = (state IN ('queued', 'submitting', 'running'))),
+    CONSTRAINT jobs_delivered_at_means_delivered CHECK ((delivered_at IS NULL) = (delivery <> 'delivered')),
+    CONSTRAINT jobs_capture_only_for_a_result CHECK (purse <> 'captured' OR state = 'succeeded'),
+    CONSTRAINT jobs_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
+    CONSTRAINT jobs_running_has_a_task CHECK (state <> 'running' OR task_id IS NOT NULL)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+
+-- The only work index: what needs somebody, and when. History is not in it.
+CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
+CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX jobs_attention ON jobs (id) WHERE attention IS NOT NULL;
+
+CREATE TABLE ledger (
+    key        text PRIMARY KEY,
+    person_id  bigint NOT NULL REFERENCES people (id),
+    job_id     bigint,
+    kind       text NOT NULL,
+    debit      text NOT NULL,
+    credit     text NOT NULL,
+    amount     bigint NOT NULL,
+    reason     text NOT NULL DEFAULT '',
+    at         timestamptz NOT NULL,
+    CONSTRAINT ledger_amount_positive CHECK (amount > 0),
+    CONSTRAINT ledger_two_sides CHECK (debit <> credit),
+    CONSTRAINT ledger_accounts_known CHECK (
+        debit IN ('available', 'held', 'house') AND credit IN ('available', 'held', 'house'))
+);
+
+CREATE INDEX ledger_person ON ledger (person_id, at);
+
+CREATE TABLE inbox (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    provider     text NOT NULL,
+    job_id       bigint,
+    task_id      text,
+    body         bytea NOT NULL,
+    state        text NOT NULL,
+    note         text NOT NULL DEFAULT '',
+    due_at       timestamptz,
+    received_at  timestamptz NOT NULL,
+    CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
+    CONSTRAINT inbox_due_while_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
+);
+
+CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
+
+CREATE TABLE instances (
+    id          text PRIMARY KEY,
+    started_at  timestamptz NOT NULL,
+    seen_at     timestamptz NOT NULL
+);
+
+CREATE TABLE roles (
+    name    text PRIMARY KEY,
+    holder  text NOT NULL,
+    epoch   bigint NOT NULL,
+    until   timestamptz NOT NULL
+);
+
+CREATE TABLE limits (
+    key      text PRIMARY KEY,
+    next_at  timestamptz NOT NULL
+);

@@ -1,0 +1,124 @@
+-- People, jobs, money, callbacks, instances: everything the engine stands on.
+-- Times are microseconds since 1970, UTC.
+
+CREATE TABLE people (
+    id          INTEGER PRIMARY KEY,
+    channel     TEXT NOT NULL,
+    bot         TEXT NOT NULL,
+    outside_id  TEXT NOT NULL,
+    available   INTEGER NOT NULL DEFAULT 0,
+    held        INTEGER NOT NULL DEFAULT 0,
+    created_at  INTEGER NOT NULL,
+    CONSTRAINT people_outside_once UNIQUE (channel, bot, outside_id),
+    CONSTRAINT people_available_not_negative CHECK (available >= 0),
+    CONSTRAINT people_held_not_negative CHECK (held >= 0)
+) STRICT;
+
+CREATE TABLE jobs (
+    id            INTEGER PRIMARY KEY,
+    person_id     INTEGER NOT NULL REFERENCES people (id),
+    request_key   TEXT NOT NULL,
+    request_hash  TEXT NOT NULL,
+    correlation   TEXT NOT NULL,
+    provider      TEXT NOT NULL,
+    channel       TEXT NOT NULL,
+    address       TEXT NOT NULL,
+    placeholder   TEXT,
+    model         TEXT NOT NULL,
+    input         TEXT NOT NULL,
+    price         INTEGER NOT NULL,
+    purse         TEXT NOT NULL,
+    state         TEXT NOT NULL,
+    secret_hash   TEXT,
+    task_id       TEXT,
+    error_code    TEXT NOT NULL DEFAULT '',
+    error_text    TEXT NOT NULL DEFAULT '',
+    cost          INTEGER,
+    late          INTEGER NOT NULL DEFAULT 0,
+    parts         TEXT NOT NULL DEFAULT '[]',
+    delivery      TEXT NOT NULL DEFAULT 'none',
+    notice        TEXT NOT NULL,
+    attention     TEXT,
+    attempts      INTEGER NOT NULL DEFAULT 0,
+    due_at        INTEGER,
+    deadline_at   INTEGER NOT NULL,
+    grace_until   INTEGER,
+    lease_owner   TEXT,
+    lease_token   INTEGER NOT NULL,
+    created_at    INTEGER NOT NULL,
+    submitted_at  INTEGER,
+    ended_at      INTEGER,
+    delivered_at  INTEGER,
+    CONSTRAINT jobs_request_once UNIQUE (person_id, request_key),
+    CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
+    CONSTRAINT jobs_purse_known CHECK (purse IN ('free', 'held', 'captured', 'released')),
+    CONSTRAINT jobs_state_known CHECK (
+        state IN ('queued', 'submitting', 'running', 'succeeded', 'failed', 'cancelled', 'expired')),
+    CONSTRAINT jobs_delivery_known CHECK (
+        delivery IN ('none', 'pending', 'sending', 'delivered', 'undeliverable', 'unknown')),
+    CONSTRAINT jobs_notice_known CHECK (notice IN ('none', 'wanted', 'due', 'sent')),
+    CONSTRAINT jobs_delivery_starts_with_the_end CHECK (
+        (delivery = 'none') = (state IN ('queued', 'submitting', 'running'))),
+    CONSTRAINT jobs_delivered_at_means_delivered CHECK ((delivered_at IS NULL) = (delivery <> 'delivered')),
+    CONSTRAINT jobs_capture_only_for_a_result CHECK (purse <> 'captured' OR state = 'succeeded'),
+    CONSTRAINT jobs_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
+    CONSTRAINT jobs_running_has_a_task CHECK (state <> 'running' OR task_id IS NOT NULL)
+) STRICT;
+
+-- The only work index: what needs somebody, and when. History is not in it.
+CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
+CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX jobs_attention ON jobs (id) WHERE attention IS NOT NULL;
+
+CREATE TABLE ledger (
+    key        TEXT PRIMARY KEY,
+    person_id  INTEGER NOT NULL REFERENCES people (id),
+    job_id     INTEGER,
+    kind       TEXT NOT NULL,
+    debit      TEXT NOT NULL,
+    credit     TEXT NOT NULL,
+    amount     INTEGER NOT NULL,
+    reason     TEXT NOT NULL DEFAULT '',
+    at         INTEGER NOT NULL,
+    CONSTRAINT ledger_amount_positive CHECK (amount > 0),
+    CONSTRAINT ledger_two_sides CHECK (debit <> credit),
+    CONSTRAINT ledger_accounts_known CHECK (
+        debit IN ('available', 'held', 'house') AND credit IN ('available', 'held', 'house'))
+) STRICT;
+
+CREATE INDEX ledger_person ON ledger (person_id, at);
+
+CREATE TABLE inbox (
+    id           INTEGER PRIMARY KEY,
+    provider     TEXT NOT NULL,
+    job_id       INTEGER,
+    task_id      TEXT,
+    body         BLOB NOT NULL,
+    state        TEXT NOT NULL,
+    note         TEXT NOT NULL DEFAULT '',
+    due_at       INTEGER,
+    received_at  INTEGER NOT NULL,
+    CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
+    CONSTRAINT inbox_due_while_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
+) STRICT;
+
+CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
+
+CREATE TABLE instances (
+    id          TEXT PRIMARY KEY,
+    started_at  INTEGER NOT NULL,
+    seen_at     INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE roles (
+    name    TEXT PRIMARY KEY,
+    holder  TEXT NOT NULL,
+    epoch   INTEGER NOT NULL,
+    until   INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE limits (
+    key      TEXT PRIMARY KEY,
+    next_at  INTEGER NOT NULL
+) STRICT;

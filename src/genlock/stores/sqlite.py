@@ -1,0 +1,209 @@
+"""SQLite: one file, one process, one thread that owns the connection."""
+
+import asyncio
+import fcntl
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from genlock.domain.errors import StoreError, StoreInUse
+from genlock.ports import Clock, Observer
+from genlock.stores.migrate import REGISTER, Migration, pending, shipped
+from genlock.stores.queries import load, statements
+from genlock.stores.rows import Row
+from genlock.stores.store import Params, SqlStore
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], Any]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+GROUP_COMMIT_MAX = 64
+
+
+class SqliteStore(SqlStore):
+    """The Store port on SQLite. Everything that waits is committed together, durably, off the event loop."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, *, clock: Clock, observer: Observer, lock: IO[str] | None
+    ) -> None:
+        super().__init__(observer)
+        self.queries = load("sqlite")
+        self._statements = {name: statements(query.text) for name, query in self.queries.items()}
+        self._connection = connection
+        self._clock = clock
+        self._lock = lock
+        self._work: queue.SimpleQueue[tuple[Work, asyncio.Future[Any]] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    @classmethod
+    async def open(cls, path: str, *, clock: Clock, observer: Observer) -> "SqliteStore":
+        """Open (or make) the file, take it for this process, bring its schema up to date."""
+        lock = _take_file(path) if path != ":memory:" else None
+        store = cls(_connect(path), clock=clock, observer=observer, lock=lock)
+        if path != ":memory:":
+            store._thread = threading.Thread(target=store._serve, name="genlock-sqlite", daemon=True)
+            store._thread.start()
+        await store.migrate()
+        return store
+
+    async def close(self) -> None:
+        if self._thread:
+            self._work.put(None)
+            await asyncio.to_thread(self._thread.join)
+        self._connection.close()
+        if self._lock:
+            self._lock.close()
+
+    async def migrate(self) -> list[str]:
+        """Apply what is pending and say what it was."""
+        return await self._call(self._migrate)
+
+    def _migrate(self, connection: sqlite3.Connection) -> list[str]:
+        connection.execute(REGISTER)
+        applied = [
+            Migration(number=number, name=name, checksum=checksum)
+            for number, name, checksum in connection.execute("SELECT number, name, checksum FROM migrations")
+        ]
+        todo = pending(shipped("sqlite"), applied)
+        for migration in todo:
+            for statement in statements(migration.text):
+                connection.execute(statement)
+            connection.execute(
+                "INSERT INTO migrations VALUES (?, ?, ?, ?)",
+                (migration.number, migration.name, migration.checksum, self._clock.now().isoformat()),
+            )
+        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
+
+    @staticmethod
+    def time(value: Any) -> datetime | None:  # type: ignore[override]
+        return None if value is None else _EPOCH + value * _MICROSECOND
+
+    async def one(self, name: str, /, **params: Any) -> list[Row]:
+        return await self._call(lambda connection: self._execute(connection, name, params))
+
+    async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
+        def work(connection: sqlite3.Connection) -> list[Row]:
+            rows: list[Row] = []
+            for item in items:
+                found = self._execute(connection, name, {**shared, **item})
+                if "ord" in item:
+                    found = [{**row, "ord": item["ord"]} for row in found]
+                rows += found
+            return rows
+
+        return await self._call(work)
+
+    def _execute(self, connection: sqlite3.Connection, name: str, params: Params) -> list[Row]:
+        params["now"] = (self._clock.now() - _EPOCH) // _MICROSECOND
+        rows: list[Row] = []
+        for statement in self._statements[name]:
+            cursor = connection.execute(statement, params)
+            if cursor.description:
+                rows += cursor.fetchall()
+        return rows
+
+    async def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._thread is None:
+            answer = _together(self._connection, [work])[0]
+            if isinstance(answer, Exception):
+                raise answer
+            return answer  # type: ignore[no-any-return]
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._work.put((work, future))
+        return await future
+
+    def _serve(self) -> None:
+        """The thread: everything that is waiting goes into one transaction, then all are answered at once."""
+        while (first := self._work.get()) is not None:
+            group = [first]
+            stop = False
+            while len(group) < GROUP_COMMIT_MAX and not self._work.empty():
+                entry = self._work.get()
+                if entry is None:
+                    stop = True
+                    break
+                group.append(entry)
+            answers = _together(self._connection, [work for work, _ in group])
+            loop = group[0][1].get_loop()
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_tell, [future for _, future in group], answers)
+            if stop:
+                return
+
+
+def _together(connection: sqlite3.Connection, works: list[Work]) -> list[Any]:
+    """Run several pieces of work in one durable transaction; one that fails is undone alone."""
+    answers: list[Any] = []
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for work in works:
+            answers.append(_alone(connection, work))
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return [StoreError(f"SQLite could not commit: {error}")] * len(works)
+    return answers
+
+
+def _alone(connection: sqlite3.Connection, work: Work) -> Any:
+    connection.execute("SAVEPOINT work")
+    try:
+        return work(connection)
+    except Exception as error:  # noqa: BLE001 - the caller of this piece gets it
+        connection.execute("ROLLBACK TO work")
+        return error
+    finally:
+        connection.execute("RELEASE work")
+
+
+def _tell(futures: list[asyncio.Future[Any]], answers: list[Any]) -> None:
+    for future, answer in zip(futures, answers, strict=True):
+        if future.done():
+            continue
+        if isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.row_factory = sqlite3.Row
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",  # money: a commit that was answered survives a power cut
+        "foreign_keys = ON",
+        "temp_store = MEMORY",
+        "busy_timeout = 30000",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute("CREATE TEMP TABLE verdict (verdict TEXT NOT NULL) STRICT")
+    return connection
+
+
+def _take_file(path: str) -> IO[str]:
+    """Refuse a second process. The lock goes with the process, however it ends."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    lock = Path(f"{path}.lock").open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.seek(0)
+        holder = lock.read().strip() or "unknown"
+        lock.close()
+        raise StoreInUse(
+            f"{path} is in use by another genlock process (pid {holder}). SQLite serves one process: stop that one, "
+            "or set GENLOCK_DATABASE_URL to a postgresql:// address to run several."
+        ) from None
+    lock.seek(0)
+    lock.truncate()
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock

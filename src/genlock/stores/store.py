@@ -1,0 +1,369 @@
+"""Everything both databases do alike: which statement, which items, what the rows mean."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from genlock.domain.delivery import Part, dump_parts
+from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, StoreError
+from genlock.domain.inbox import Callback, InboxState
+from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
+from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
+from genlock.ports import Acceptance, Ended, Ending, Finish, Lease, Observer, Role, Violation, Wait
+from genlock.stores.batch import Batch
+from genlock.stores.queries import Query
+from genlock.stores.rows import Row, Time, read_callback, read_job, read_movement
+
+Params = dict[str, Any]
+#: (what the whole batch shares, the item's own)
+Item = tuple[Params, Params]
+
+CALLBACK_HOLD_SECONDS = 3.0
+
+
+class SqlStore(ABC):
+    """The Store port over named statements. A dialect brings the connection and the clock."""
+
+    queries: dict[str, Query]
+    time: Time
+    unsure: int = 0
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._accept = self._batch("accept", self._run_accept, lambda item: item[1]["person_id"])
+        self._end = self._batch("end", self._run_end, lambda item: item[1]["job_id"])
+        self._finish = self._batch("finish", self._run_finish, lambda item: item[1]["job_id"])
+        self._store_callback = self._batch("store_callback", self._run_store_callback, lambda item: id(item[1]))
+        self._fenced = {
+            name: self._batch(name, self._fenced_runner(name), lambda item: item[1]["job_id"])
+            for name in ("begin_submit", "submitted", "save_parts", "begin_notice", "wait", "renew")
+        }
+        self._settle = self._batch("settle_callback", self._run_settle, lambda item: item[1]["callback_id"])
+        self._limits: set[str] = set()
+
+    # what a dialect brings
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    @abstractmethod
+    async def one(self, name: str, /, **params: Any) -> list[Row]:
+        """Run a statement once, in a transaction of its own."""
+
+    @abstractmethod
+    async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
+        """Run a statement over many items, in one transaction."""
+
+    # batches
+
+    def _batch(self, name: str, run: Any, key: Any) -> "Batch[Item, Any]":
+        async def counted(items: list[Item]) -> Sequence[Any]:
+            self._observer.count("store_batches", 1, operation=name)
+            self._observer.count("store_batch_items", len(items), operation=name)
+            return await run(items)  # type: ignore[no-any-return]
+
+        return Batch(counted, key=key)
+
+    async def _rows(self, name: str, items: list[Item]) -> list[Row]:
+        """The rows of a batch; one statement for each set of shared parameters, which is nearly always one."""
+        groups: dict[Hashable, tuple[Params, list[Params]]] = {}
+        for shared, item in items:
+            groups.setdefault(tuple(shared.values()), (shared, []))[1].append(item)
+        rows: list[Row] = []
+        for shared, group in groups.values():
+            rows += await self.many(name, shared, group)
+        return rows
+
+    def _fenced_runner(self, name: str) -> Any:
+        async def run(items: list[Item]) -> list[bool]:
+            done = {row["id"] for row in await self._rows(name, items)}
+            return [item["job_id"] in done for _, item in items]
+
+        return run
+
+    async def _run_accept(self, items: list[Item]) -> list[Acceptance | Exception]:
+        added = {(row["person_id"], row["request_key"]): row for row in await self._rows("accept", items)}
+        answers: list[Acceptance | Exception] = []
+        for _, item in items:
+            row = added.get((item["person_id"], item["request_key"]))
+            if row is None:
+                answers.append(await self._why_not_accepted(item))
+            else:
+                answers.append(Acceptance(job=read_job(row, self.time), fresh=True))
+        return answers
+
+    async def _why_not_accepted(self, item: Params) -> Acceptance | Exception:
+        rows = await self.one("accept_lookup", person_id=item["person_id"], request_key=item["request_key"])
+        if not rows:
+            return NoSuchPerson()
+        row = rows[0]
+        if row["id"] is None:
+            return NotEnoughMoney(price=item["price"], available=row["available"])
+        if row["request_hash"] != item["request_hash"]:
+            return KeyReused()
+        return Acceptance(job=read_job(row, self.time), fresh=False)
+
+    async def _run_end(self, items: list[Item]) -> list[Ended]:
+        verdicts: dict[int, Verdict] = {}
+        jobs: dict[int, Job] = {}
+        for row in await self._rows("end", items):
+            columns = row.keys()
+            if "verdict" in columns:
+                verdicts[row["ended_id"]] = Verdict(row["verdict"])
+            if "id" in columns and row["id"] is not None:
+                jobs[row["ended_id"]] = read_job(row, self.time)
+        return [
+            Ended(verdict=verdicts.get(item["job_id"], Verdict.MISSING), job=jobs.get(item["job_id"]))
+            for _, item in items
+        ]
+
+    async def _run_finish(self, items: list[Item]) -> list[Job | None]:
+        rows = {row["id"]: row for row in await self._rows("finish", items)}
+        return [read_job(rows[item["job_id"]], self.time) if item["job_id"] in rows else None for _, item in items]
+
+    async def _run_store_callback(self, items: list[Item]) -> list[Row]:
+        for place, (_, item) in enumerate(items):
+            item["ord"] = place
+        rows = {row["ord"]: row for row in await self._rows("store_callback", items)}
+        return [rows[item["ord"]] for _, item in items]
+
+    async def _run_settle(self, items: list[Item]) -> list[None]:
+        await self._rows("settle_callback", items)
+        return [None] * len(items)
+
+    # people and money
+
+    async def person(self, channel: str, bot: str, outside_id: str) -> int:
+        for _ in range(2):  # PostgreSQL may overlook a row that was added while it looked; it is there the second time
+            if rows := await self.one("person", channel=channel, bot=bot, outside_id=outside_id):
+                return int(rows[0]["id"])
+        raise StoreError(f"could not find or make the person {outside_id} of {channel}")
+
+    async def wallet(self, person_id: int) -> Wallet:
+        rows = await self.one("wallet", person_id=person_id)
+        if not rows:
+            raise NoSuchPerson
+        return Wallet(person_id=person_id, available=rows[0]["available"], held=rows[0]["held"])
+
+    async def transfer(self, person_id: int, kind: Kind, amount: int, key: str, reason: str = "") -> bool:
+        debit, credit = ROUTE[kind]
+        assert Account.HELD not in (debit, credit), "held money moves only with its job"
+        rows = await self.one(
+            "transfer",
+            person_id=person_id,
+            kind=kind.value,
+            debit=debit.value,
+            credit=credit.value,
+            amount=amount,
+            key=key,
+            reason=reason,
+        )
+        if not rows and not await self.one("movement", key=key):
+            wallet = await self.wallet(person_id)
+            raise NotEnoughMoney(price=amount, available=wallet.available)
+        return bool(rows)
+
+    async def movements(self, person_id: int, limit: int) -> list[Movement]:
+        return [read_movement(row, self.time) for row in await self.one("movements", person_id=person_id, limit=limit)]
+
+    # the life of a job
+
+    async def accept(self, order: NewJob, lease: Lease | None) -> Acceptance:
+        item = {
+            "person_id": order.person_id,
+            "request_key": order.request_key,
+            "request_hash": order.fingerprint(),
+            "correlation": order.correlation,
+            "provider": order.provider,
+            "channel": order.channel,
+            "address": order.address,
+            "placeholder": order.placeholder,
+            "model": order.model,
+            "input": order.input,
+            "price": order.price,
+            "deadline_seconds": order.deadline_seconds,
+            "notice": (Notice.WANTED if order.notice else Notice.NONE).value,
+        }
+        return await self._accept((_lease(lease), item))  # type: ignore[no-any-return]
+
+    async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
+        return await self._fence(
+            "begin_submit", job_id=job_id, token=token, secret_hash=secret_hash, placeholder=placeholder
+        )
+
+    async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
+        return await self._fence("submitted", job_id=job_id, token=token, task_id=task_id, poll_after=poll_after)
+
+    async def end(self, ending: Ending, lease: Lease | None) -> Ended:
+        item = {
+            "job_id": ending.job_id,
+            "token": ending.token,
+            "state": ending.state.value,
+            "parts": dump_parts(ending.parts),
+            "task_id": ending.task_id,
+            "error_code": ending.error_code,
+            "error_text": ending.error_text,
+            "cost": ending.cost,
+            "callback_id": ending.callback_id,
+        }
+        return await self._end((_lease(lease), item))  # type: ignore[no-any-return]
+
+    async def save_parts(self, job_id: int, token: int, parts: tuple[Part, ...], lease: Lease) -> bool:
+        item = {"job_id": job_id, "token": token, "parts": dump_parts(parts)}
+        return bool(await self._fenced["save_parts"](({"seconds": lease.seconds}, item)))
+
+    async def finish(self, finish: Finish, lease: Lease | None) -> Job | None:
+        item = {
+            "job_id": finish.job_id,
+            "token": finish.token,
+            "delivery": finish.delivery.value,
+            "parts": dump_parts(finish.parts),
+            "placeholder": finish.parts[0].message if finish.parts else None,
+            "attention": finish.attention,
+        }
+        return await self._finish((_lease(lease), item))  # type: ignore[no-any-return]
+
+    async def begin_notice(self, job_id: int, token: int) -> bool:
+        return await self._fence("begin_notice", job_id=job_id, token=token)
+
+    async def wait(self, wait: Wait) -> bool:
+        return await self._fence(
+            "wait",
+            job_id=wait.job_id,
+            token=wait.token,
+            after=wait.after,
+            state=_value(wait.state),
+            delivery=_value(wait.delivery),
+            notice=_value(wait.notice),
+            parts=None if wait.parts is None else dump_parts(wait.parts),
+            grace=wait.grace,
+            failed=wait.failed,
+            attention=wait.attention,
+        )
+
+    async def renew(self, job_id: int, token: int, lease: Lease) -> bool:
+        return bool(await self._fenced["renew"]((_lease(lease), {"job_id": job_id, "token": token})))
+
+    async def _fence(self, name: str, **item: Any) -> bool:
+        return bool(await self._fenced[name](({}, item)))
+
+    async def claim(self, limit: int, lease: Lease) -> list[Job]:
+        rows = await self.one("claim", limit=limit, **_lease(lease))
+        return [read_job(row, self.time) for row in rows]
+
+    # the inbox
+
+    async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
+        item = {"provider": provider, "job_id": job_id, "secret_hash": secret_hash, "body": body}
+        row = await self._store_callback(({"hold_seconds": CALLBACK_HOLD_SECONDS}, item))
+        received = self.time(row["received_at"])
+        assert received is not None
+        return Callback(
+            id=row["id"],
+            provider=provider,
+            job_id=row["job_id"],
+            task_id=None,
+            body=body,
+            state=InboxState.NEW,
+            note="",
+            received_at=received,
+            correlation=row["correlation"] or "",
+        )
+
+    async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
+        rows = await self.one("claim_callbacks", limit=limit, hold_seconds=hold_seconds)
+        return [read_callback(row, self.time) for row in rows]
+
+    async def settle_callback(
+        self, callback_id: int, state: InboxState, task_id: str | None = None, note: str = ""
+    ) -> None:
+        item = {"callback_id": callback_id, "state": state.value, "task_id": task_id, "note": note}
+        await self._settle(({}, item))
+
+    async def hint(self, callback_id: int, provider: str, task_id: str) -> int | None:
+        rows = await self.one("hint", callback_id=callback_id, provider=provider, task_id=task_id)
+        return rows[0]["job_id"] if rows else None
+
+    async def match_orphans(self, limit: int) -> list[tuple[int, int]]:
+        return [(row["callback_id"], row["job_id"]) for row in await self.one("match_orphans", limit=limit)]
+
+    async def expire_orphans(self, older_than: float, role: Role) -> list[int]:
+        rows = await self.one("expire_orphans", older_than=older_than, holder=role.holder, epoch=role.epoch)
+        return [row["id"] for row in rows]
+
+    async def callbacks(self, state: InboxState, limit: int) -> list[Callback]:
+        return [read_callback(row, self.time) for row in await self.one("callbacks", state=state.value, limit=limit)]
+
+    # instances
+
+    async def heartbeat(self, instance: str, silent_seconds: float) -> list[str]:
+        rows = await self.one("heartbeat", instance=instance, silent_seconds=silent_seconds)
+        return [row["id"] for row in rows]
+
+    async def rescue(self, instance: str, but: Sequence[int] = ()) -> int:
+        return len(await self.one("rescue", instance=instance, but=self.array(but)))
+
+    def array(self, numbers: Sequence[int]) -> Any:
+        """A list of numbers as the dialect takes it."""
+        return json.dumps(list(numbers))
+
+    async def take_role(self, name: str, instance: str, seconds: float) -> Role:
+        for _ in range(2):  # as for person
+            if rows := await self.one("take_role", name=name, instance=instance, seconds=seconds):
+                return Role(holder=rows[0]["holder"], epoch=rows[0]["epoch"])
+        raise StoreError(f"could not take or read the role {name}")
+
+    async def leave_role(self, name: str, instance: str) -> None:
+        await self.one("leave_role", name=name, instance=instance)
+
+    async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
+        if key not in self._limits:
+            await self.one("open_limit", key=key)
+            self._limits.add(key)
+        rows = await self.one("reserve", key=key, count=count, interval=interval, burst=burst, horizon=horizon)
+        first, after = rows[0]["wait"], rows[1]["wait"]
+        granted = round((after - first) / interval)
+        return [max(0.0, first + turn * interval) for turn in range(granted)]
+
+    # looking, and an operator's hands
+
+    async def job(self, job_id: int) -> Job | None:
+        rows = await self.one("job", job_id=job_id)
+        return read_job(rows[0], self.time) if rows else None
+
+    async def jobs(
+        self, *, state: State | None = None, person_id: int | None = None, before: int | None = None, limit: int = 50
+    ) -> list[Job]:
+        rows = await self.one("jobs", state=_value(state), person_id=person_id, before=before, limit=limit)
+        return [read_job(row, self.time) for row in rows]
+
+    async def attention(self, limit: int) -> list[Job]:
+        return [read_job(row, self.time) for row in await self.one("attention", limit=limit)]
+
+    async def retry(self, job_id: int) -> bool:
+        return bool(await self.one("retry", job_id=job_id))
+
+    async def resend(self, job_id: int, parts: tuple[Part, ...]) -> bool:
+        return bool(await self.one("resend", job_id=job_id, parts=dump_parts(parts)))
+
+    async def counts(self) -> dict[str, int]:
+        return {row["name"]: row["count"] for row in await self.one("counts")}
+
+    async def violations(self, settled: bool) -> list[Violation]:
+        prefixes = ("check_", "settled_") if settled else ("check_",)
+        found = []
+        for query in self.queries.values():
+            if query.name.startswith(prefixes):
+                for row in await self.one(query.name):
+                    found.append(Violation(rule=query.description, subject=row["subject"], detail=row["detail"]))
+        return found
+
+
+def _lease(lease: Lease | None) -> Params:
+    """Nobody's lease is over at once: the job is due now."""
+    return {"owner": lease.owner, "seconds": lease.seconds} if lease else {"owner": None, "seconds": 0.0}
+
+
+def _value(word: State | Delivery | Notice | None) -> str | None:
+    return None if word is None else word.value

@@ -1,0 +1,53 @@
+"""What every test may ask for: a clean environment and real databases."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.pgbouncer import PgBouncerMissing, pgbouncer
+from tests.postgres import Postgres, PostgresServer
+
+TEST_POSTGRES_URL = "GENLOCK_TEST_POSTGRES_URL"
+PREFIXES = ("GENLOCK_", "PG")
+ALIASES = {"DATABASE_URL", "KIE_API_KEY", "PORT", "RENDER_EXTERNAL_URL", "TELEGRAM_BOT_TOKEN"}
+
+# Here and not in a fixture, so that no import and no child process sees the developer's own settings.
+for name in list(os.environ):
+    if name != TEST_POSTGRES_URL and (name in ALIASES or name.startswith(PREFIXES)):
+        del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """The server of this test process: the one at GENLOCK_TEST_POSTGRES_URL, else our own."""
+    if url := os.environ.get(TEST_POSTGRES_URL):
+        yield Postgres(url)
+        return
+    with PostgresServer.running() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Postgres) -> Iterator[str]:
+    """A fresh, empty database."""
+    url = postgres_server.create_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A private server that the test may stop, crash and start again."""
+    with PostgresServer.running() as server:
+        yield server
+
+
+@pytest.fixture
+def pgbouncer_url(postgres_url: str) -> Iterator[str]:
+    """A fresh, empty database behind PgBouncer in transaction mode."""
+    try:
+        with pgbouncer(postgres_url) as url:
+            yield url
+    except PgBouncerMissing as error:
+        pytest.skip(str(error))

@@ -9,7 +9,7 @@ from genlock.domain.delivery import Part
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
-from genlock.domain.money import Kind, Movement, Wallet
+from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
 
 
@@ -140,6 +140,12 @@ class Finish:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Finished:
+    purse: Purse
+    notice: Notice
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Role:
     """Who may do what only one may do. The epoch grows with every change of holder."""
 
@@ -191,7 +197,7 @@ class Store(Protocol):
     async def save_parts(self, job_id: int, token: int, parts: tuple[Part, ...], lease: Lease) -> bool:
         """Journal a delivery's progress around its calls, and renew the lease."""
 
-    async def finish(self, finish: Finish, lease: Lease | None) -> Job | None:
+    async def finish(self, finish: Finish, lease: Lease) -> Finished | None:
         """End a delivery. None if the lease was lost; keeps the lease only if a notice is due."""
 
     async def begin_notice(self, job_id: int, token: int) -> bool:

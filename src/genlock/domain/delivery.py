@@ -63,8 +63,11 @@ def again(parts: Iterable[Part]) -> tuple[Part, ...]:
     return tuple(replace(part, step=Step.PUT, message=None, gone=False) for part in parts)
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
 def dump_parts(parts: Iterable[Part]) -> str:
-    return json.dumps([_dump(part) for part in parts], separators=(",", ":"), ensure_ascii=False)
+    return _encode([_dump(part) for part in parts])
 
 
 def _dump(part: Part) -> dict[str, str | bool | None]:
@@ -79,6 +82,8 @@ def _dump(part: Part) -> dict[str, str | bool | None]:
 
 
 def load_parts(text: str) -> tuple[Part, ...]:
+    if text == "[]":
+        return ()
     return tuple(
         Part(
             kind=PartKind(row["kind"]),

@@ -126,6 +126,8 @@ async def conclude(
         event, correlation, job=job_id, state=ending.state, verdict=ended.verdict, task_id=report.task_id
     )
     kit.observer.count("results", 1, verdict=ended.verdict)
+    if ended.verdict is Verdict.MISSING and callback_id is not None:
+        await kit.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
     if ended.job is None:
         kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=ended.verdict)
     return ended.job

@@ -153,7 +153,7 @@ async def _finish(kit: Kit, job: Job, parts: tuple[Part, ...], delivery: Deliver
     else:
         kit.event(Event.MARK_DELIVERED, job, purse=done.purse)
     if done.notice is Notice.DUE:
-        await notify(kit, done)
+        await notify(kit, replace(job, parts=parts, purse=done.purse, notice=done.notice, attempts=0))
 
 
 async def notify(kit: Kit, job: Job) -> None:

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from genlock.domain.events import Event
 from genlock.domain.job import Job
@@ -59,7 +60,7 @@ class Kit:
     #: where callbacks reach us; without it there is only polling
     public_url: str | None = None
 
-    @property
+    @cached_property
     def lease(self) -> Lease:
         return Lease(owner=self.instance, seconds=self.rules.lease_seconds)
 

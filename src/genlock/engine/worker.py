@@ -84,7 +84,17 @@ class Worker:
             self._kit.observer.event(Event.STAGE_ERROR, callback.correlation, callback=callback.id, error=str(error))
             return
         if job is not None:
-            self.take(job)
+            await self._adopt(job)
+
+    async def _adopt(self, job: Job) -> None:
+        """Go on, in the task that ended the job, with its delivery."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._jobs[job.id] = (job, asyncio.get_running_loop().time(), task)
+        try:
+            await self._work(job)
+        finally:
+            self._done(job, task)
 
     async def _work(self, job: Job) -> None:
         kit = self._kit

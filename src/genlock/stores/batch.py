@@ -20,20 +20,22 @@ class Batch(Generic[Item, Answer]):
         run: Callable[[list[Item]], Awaitable[Sequence[Answer | Exception]]],
         *,
         key: Callable[[Item], Hashable],
-        limit: int = 500,
+        limit: int = 250,
     ) -> None:
         self._run = run
         self._key = key
         self._limit = limit
         self._queue: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
         self._drain: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __call__(self, item: Item) -> asyncio.Future[Answer]:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Answer] = loop.create_future()
-        self._queue.append((item, future))
         if self._drain is None:
-            self._drain = loop.create_task(self._work())
+            self._loop = asyncio.get_running_loop()
+            self._drain = self._loop.create_task(self._work())
+        assert self._loop is not None
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        self._queue.append((item, future))
         return future
 
     async def _work(self) -> None:

@@ -79,6 +79,7 @@ class PostgresStore(SqlStore):
             max_size=connections,
             statement_cache_size=0 if pooled else 200,
             max_inactive_connection_lifetime=60.0,
+            reset=_nothing,
             server_settings=None if pooled else _SETTINGS,
         )
         store = cls(
@@ -152,6 +153,10 @@ class PostgresStore(SqlStore):
                 return await connection.fetch(text, *values, timeout=self._statement_seconds)
             async with connection.transaction():  # keeps parse and execute on one server connection
                 return await connection.fetch(text, *values, timeout=self._statement_seconds)
+
+
+async def _nothing(_: object) -> None:
+    """We leave no session state behind, so there is none to reset."""
 
 
 def _lock_order(item: Params) -> Any:

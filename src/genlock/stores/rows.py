@@ -13,6 +13,12 @@ Row = Mapping[str, Any]
 #: how a dialect's time becomes an aware datetime
 Time = Callable[[Any], datetime | None]
 
+# Twice as fast as calling the enums, and a job is read often.
+_PURSE = {word.value: word for word in Purse}
+_STATE = {word.value: word for word in State}
+_DELIVERY = {word.value: word for word in Delivery}
+_NOTICE = {word.value: word for word in Notice}
+
 
 def read_job(row: Row, time: Time) -> Job:
     return Job(
@@ -27,16 +33,16 @@ def read_job(row: Row, time: Time) -> Job:
         model=row["model"],
         input=row["input"],
         price=row["price"],
-        purse=Purse(row["purse"]),
-        state=State(row["state"]),
+        purse=_PURSE[row["purse"]],
+        state=_STATE[row["state"]],
         task_id=row["task_id"],
         error_code=row["error_code"],
         error_text=row["error_text"],
         cost=row["cost"],
         late=bool(row["late"]),
         parts=load_parts(row["parts"]),
-        delivery=Delivery(row["delivery"]),
-        notice=Notice(row["notice"]),
+        delivery=_DELIVERY[row["delivery"]],
+        notice=_NOTICE[row["notice"]],
         attention=row["attention"],
         attempts=row["attempts"],
         due_at=time(row["due_at"]),

@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import json
 import os
 import queue
 import sqlite3
@@ -24,6 +25,7 @@ Work = Callable[[sqlite3.Connection], Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 GROUP_COMMIT_MAX = 64
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class SqliteStore(SqlStore):
@@ -88,14 +90,18 @@ class SqliteStore(SqlStore):
         return await self._call(lambda connection: self._execute(connection, name, params))
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
+        if ":items" in self.queries[name].text:
+            return await self._call(
+                lambda connection: self._execute(connection, name, {**shared, "items": _encode(items)})
+            )
+
         def work(connection: sqlite3.Connection) -> list[Row]:
-            rows: list[Row] = []
-            for item in items:
-                found = self._execute(connection, name, {**shared, **item})
-                if "ord" in item:
-                    found = [{**row, "ord": item["ord"]} for row in found]
-                rows += found
-            return rows
+            """What JSON cannot carry goes one by one."""
+            return [
+                {**row, "ord": item["ord"]}
+                for item in items
+                for row in self._execute(connection, name, {**shared, **item})
+            ]
 
         return await self._call(work)
 
@@ -105,7 +111,8 @@ class SqliteStore(SqlStore):
         for statement in self._statements[name]:
             cursor = connection.execute(statement, params)
             if cursor.description:
-                rows += cursor.fetchall()
+                names = [column[0] for column in cursor.description]
+                rows += [dict(zip(names, row, strict=True)) for row in cursor]
         return rows
 
     async def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -175,7 +182,6 @@ def _tell(futures: list[asyncio.Future[Any]], answers: list[Any]) -> None:
 
 def _connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.row_factory = sqlite3.Row
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",  # money: a commit that was answered survives a power cut
@@ -184,7 +190,8 @@ def _connect(path: str) -> sqlite3.Connection:
         "busy_timeout = 30000",
     ):
         connection.execute(f"PRAGMA {pragma}")
-    connection.execute("CREATE TEMP TABLE verdict (verdict TEXT NOT NULL) STRICT")
+    for statement in statements(load("sqlite")["temporary"].text):
+        connection.execute(statement)
     return connection
 
 

@@ -9,8 +9,8 @@ from genlock.domain.delivery import Part, dump_parts
 from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, StoreError
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
-from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
-from genlock.ports import Acceptance, Ended, Ending, Finish, Lease, Observer, Role, Violation, Wait
+from genlock.domain.money import ROUTE, Account, Kind, Movement, Purse, Wallet
+from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
 from genlock.stores.batch import Batch
 from genlock.stores.queries import Query
 from genlock.stores.rows import Row, Time, read_callback, read_job, read_movement
@@ -118,9 +118,12 @@ class SqlStore(ABC):
             for _, item in items
         ]
 
-    async def _run_finish(self, items: list[Item]) -> list[Job | None]:
-        rows = {row["id"]: row for row in await self._rows("finish", items)}
-        return [read_job(rows[item["job_id"]], self.time) if item["job_id"] in rows else None for _, item in items]
+    async def _run_finish(self, items: list[Item]) -> list[Finished | None]:
+        done = {
+            row["id"]: Finished(purse=Purse(row["purse"]), notice=Notice(row["notice"]))
+            for row in await self._rows("finish", items)
+        }
+        return [done.get(item["job_id"]) for _, item in items]
 
     async def _run_store_callback(self, items: list[Item]) -> list[Row]:
         for place, (_, item) in enumerate(items):
@@ -213,7 +216,7 @@ class SqlStore(ABC):
         item = {"job_id": job_id, "token": token, "parts": dump_parts(parts)}
         return bool(await self._fenced["save_parts"](({"seconds": lease.seconds}, item)))
 
-    async def finish(self, finish: Finish, lease: Lease | None) -> Job | None:
+    async def finish(self, finish: Finish, lease: Lease) -> Finished | None:
         item = {
             "job_id": finish.job_id,
             "token": finish.token,

@@ -1,5 +1,7 @@
 -- PostgreSQL. `:now` is the database's own clock, unless a simulation brings another.
--- Statements over arrays serve many callers at once, each item on its own row.
+-- Statements over arrays serve many callers at once, each item on its own row. They join CTEs only with tables, by
+-- their keys: a join of two CTEs is quadratic under the plans we ask for. `count(*) FROM locked` makes one part wait
+-- for the locks of another, which are taken in the order of ids so that two batches cannot deadlock.
 
 -- name: person
 -- Find or make the person a bot knows by an outside id.
@@ -52,8 +54,9 @@ WITH item AS (
         :deadline_seconds::float8[], :notice::text[]
     ) AS t (person_id, request_key, request_hash, correlation, provider, channel, address, placeholder,
             model, input, price, deadline_seconds, notice)
-), wallet AS MATERIALIZED (
-    SELECT id, available FROM people WHERE id = ANY (:person_id::bigint[]) ORDER BY id FOR NO KEY UPDATE
+), affordable AS MATERIALIZED (
+    SELECT i.*, p.available FROM item i JOIN people p ON p.id = i.person_id
+    ORDER BY p.id FOR NO KEY UPDATE OF p
 ), added AS (
     INSERT INTO jobs (
         person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input,
@@ -64,8 +67,7 @@ WITH item AS (
         :now + make_interval(secs => :seconds::float8),
         :now + make_interval(secs => i.deadline_seconds),
         :owner::text, 1, :now
-    FROM item i JOIN wallet w ON w.id = i.person_id
-    WHERE i.price <= w.available
+    FROM affordable i WHERE i.price <= i.available
     ON CONFLICT (person_id, request_key) DO NOTHING
     RETURNING *
 ), held AS (
@@ -146,7 +148,7 @@ WITH item AS (
         due_at = :now + make_interval(secs => :seconds::float8),
         lease_owner = :owner::text, lease_token = j.lease_token + 1
     FROM found f WHERE j.id = f.job_id AND f.verdict IN ('won', 'late')
-    RETURNING j.*
+    RETURNING j.id AS ended_id, f.verdict, j.*
 ), freed AS (
     SELECT id, person_id, price FROM ended WHERE purse = 'released' AND NOT late
 ), locked AS MATERIALIZED (
@@ -154,7 +156,7 @@ WITH item AS (
 ), refunded AS (
     UPDATE people p SET available = p.available + s.amount, held = p.held - s.amount
     FROM (SELECT person_id, sum(price)::bigint AS amount FROM freed GROUP BY person_id) s
-    JOIN locked l ON l.id = s.person_id WHERE p.id = s.person_id
+    WHERE p.id = s.person_id AND (SELECT count(*) FROM locked) > 0
 ), line AS (
     INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
     SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now
@@ -163,12 +165,12 @@ WITH item AS (
     UPDATE jobs j SET cost = f.cost FROM found f
     WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
 ), settled AS (
-    UPDATE inbox b SET state = 'done', due_at = NULL, task_id = i.task_id, note = coalesce(f.verdict, 'missing')
-    FROM item i LEFT JOIN found f ON f.job_id = i.job_id
-    WHERE b.id = i.callback_id
+    UPDATE inbox b SET state = 'done', due_at = NULL, task_id = f.task_id, note = f.verdict
+    FROM found f WHERE b.id = f.callback_id
 )
-SELECT i.job_id AS ended_id, coalesce(f.verdict, 'missing') AS verdict, e.*, e.ended_at AS read_at
-FROM item i LEFT JOIN found f ON f.job_id = i.job_id LEFT JOIN ended e ON e.id = i.job_id;
+SELECT *, ended_at AS read_at FROM ended
+UNION ALL
+SELECT job_id, verdict, (NULL::jobs).*, :now FROM found WHERE verdict NOT IN ('won', 'late');
 
 -- name: save_parts
 -- Journal how far a delivery has come and renew its lease.
@@ -204,7 +206,7 @@ WITH item AS (
         due_at = CASE WHEN f.notice = 'due'
                  THEN :now + make_interval(secs => :seconds::float8) END
     FROM found f WHERE j.id = f.job_id
-    RETURNING j.*
+    RETURNING j.id, j.purse, j.notice
 ), moved AS (
     SELECT job_id, person_id, price, purse FROM found WHERE held
 ), locked AS MATERIALIZED (
@@ -214,7 +216,7 @@ WITH item AS (
     FROM (SELECT person_id, sum(price)::bigint AS amount,
                  sum(CASE WHEN purse = 'released' THEN price ELSE 0 END)::bigint AS back
           FROM moved GROUP BY person_id) s
-    JOIN locked l ON l.id = s.person_id WHERE p.id = s.person_id
+    WHERE p.id = s.person_id AND (SELECT count(*) FROM locked) > 0
 ), line AS (
     INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
     SELECT 'settle:' || job_id, person_id, job_id,
@@ -222,7 +224,7 @@ WITH item AS (
         CASE WHEN purse = 'captured' THEN 'house' ELSE 'available' END, price, :now
     FROM moved
 )
-SELECT done.*, :now AS read_at FROM done;
+SELECT id, purse, notice FROM done;
 
 -- name: begin_notice
 -- Journal the notice before it is sent; the job is done with this.
@@ -375,10 +377,12 @@ WITH taken AS (
         holder = excluded.holder, until = excluded.until
     WHERE r.holder = excluded.holder OR r.until < :now
     RETURNING holder, epoch
+), known AS MATERIALIZED (  -- locked, so that whoever took it a moment before is seen
+    SELECT holder, epoch FROM roles WHERE name = :name FOR SHARE
 )
 SELECT holder, epoch FROM taken
 UNION ALL
-SELECT holder, epoch FROM roles WHERE name = :name
+SELECT holder, epoch FROM known
 LIMIT 1;
 
 -- name: leave_role

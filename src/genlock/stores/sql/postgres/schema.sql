@@ -15,7 +15,7 @@ CREATE TABLE people (
 
 CREATE TABLE jobs (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    person_id     bigint NOT NULL REFERENCES people (id),
+    person_id     bigint NOT NULL,
     request_key   text NOT NULL,
     request_hash  text NOT NULL,
     correlation   text NOT NULL,
@@ -71,7 +71,7 @@ CREATE INDEX jobs_attention ON jobs (id) WHERE attention IS NOT NULL;
 
 CREATE TABLE ledger (
     key        text PRIMARY KEY,
-    person_id  bigint NOT NULL REFERENCES people (id),
+    person_id  bigint NOT NULL,
     job_id     bigint,
     kind       text NOT NULL,
     debit      text NOT NULL,

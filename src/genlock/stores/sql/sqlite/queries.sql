@@ -1,6 +1,17 @@
 -- SQLite. The same names and parameters as for PostgreSQL; times are microseconds, `:now` is the process's clock.
--- SQLite cannot write inside a CTE, so a name may hold several statements: they run in order, in one transaction,
--- once per item of a batch. Money moves only when its ledger line was new: `changes() = 1` right behind the line.
+-- SQLite cannot write inside a CTE, so a name may hold several statements: they run in order, in one transaction.
+-- Batches come as one JSON array, `:items`; where several statements need them they are laid out in a temporary table
+-- of the same name first, which is empty again at the end.
+
+-- name: temporary
+-- The tables that batches are laid out in; they belong to the connection.
+CREATE TEMP TABLE accept_item (
+    person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input, price,
+    deadline_seconds, notice, fresh);
+CREATE TEMP TABLE end_item (
+    job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, person_id, price, held, verdict);
+CREATE TEMP TABLE finish_item (
+    job_id, token, delivery, parts, placeholder, attention, person_id, price, held, purse, notice);
 
 -- name: person
 -- Find or make the person a bot knows by an outside id.
@@ -19,7 +30,7 @@ SELECT :key, id, :kind, :debit, :credit, :amount, :reason, :now FROM people
 WHERE id = :person_id AND (:debit <> 'available' OR available >= :amount)
 ON CONFLICT (key) DO NOTHING;
 UPDATE people SET available = available + CASE WHEN :credit = 'available' THEN :amount ELSE -:amount END
-WHERE id = :person_id AND changes() = 1
+WHERE id = :person_id AND changes() = 1  -- only if the line above was new
 RETURNING id;
 
 -- name: movement
@@ -31,22 +42,33 @@ SELECT * FROM ledger WHERE key = :key;
 SELECT * FROM ledger WHERE person_id = :person_id ORDER BY at DESC, key DESC LIMIT :limit;
 
 -- name: accept
--- Write a job with its hold.
+-- Write jobs with their holds. The batch holds each person once.
+INSERT INTO accept_item
+SELECT
+    i.person_id, i.request_key, value ->> 'request_hash', value ->> 'correlation', value ->> 'provider',
+    value ->> 'channel', value ->> 'address', value ->> 'placeholder', value ->> 'model', value ->> 'input', i.price,
+    value ->> 'deadline_seconds', value ->> 'notice',
+    i.price <= p.available AND NOT EXISTS (
+        SELECT 1 FROM jobs j WHERE j.person_id = i.person_id AND j.request_key = i.request_key)
+FROM (SELECT value, value ->> 'person_id' AS person_id, value ->> 'request_key' AS request_key,
+          value ->> 'price' AS price FROM json_each(:items)) i
+JOIN people p ON p.id = i.person_id;
 INSERT INTO jobs (
     person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input,
     price, purse, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
 SELECT
-    id, :request_key, :request_hash, :correlation, :provider, :channel, :address, :placeholder, :model, :input,
-    :price, CASE WHEN :price > 0 THEN 'held' ELSE 'free' END, 'queued', :notice,
-    :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(:deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now
-FROM people WHERE id = :person_id AND available >= :price
-ON CONFLICT (person_id, request_key) DO NOTHING
+    person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input,
+    price, CASE WHEN price > 0 THEN 'held' ELSE 'free' END, 'queued', notice,
+    :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now
+FROM accept_item WHERE fresh
 RETURNING *, :now AS read_at;
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-SELECT 'hold:' || id, person_id, id, 'hold', 'available', 'held', price, created_at
-FROM jobs WHERE changes() = 1 AND id = last_insert_rowid() AND price > 0;
-UPDATE people SET available = available - :price, held = held + :price
-WHERE changes() = 1 AND id = :person_id AND :price > 0;
+SELECT 'hold:' || j.id, j.person_id, j.id, 'hold', 'available', 'held', j.price, :now
+FROM accept_item i JOIN jobs j ON j.person_id = i.person_id AND j.request_key = i.request_key
+WHERE i.fresh AND i.price > 0;
+UPDATE people SET available = available - i.price, held = held + i.price
+FROM accept_item i WHERE i.fresh AND people.id = i.person_id;
+DELETE FROM accept_item;
 
 -- name: accept_lookup
 -- Why an order was not written: the job its key stands for, or what its person has.
@@ -57,116 +79,144 @@ WHERE p.id = :person_id;
 -- name: begin_submit
 -- Commit the intent to call the provider. A repeat under the same token is the same intent.
 UPDATE jobs
-SET state = 'submitting', secret_hash = :secret_hash, placeholder = coalesce(:placeholder, placeholder),
-    submitted_at = :now
-WHERE id = :job_id AND lease_token = :token AND state IN ('queued', 'submitting')
+SET state = 'submitting', secret_hash = i.value ->> 'secret_hash',
+    placeholder = coalesce(i.value ->> 'placeholder', placeholder), submitted_at = :now
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND state IN ('queued', 'submitting')
 RETURNING id;
 
 -- name: submitted
 -- The task is known: give the job back until its first poll, or at once if an orphan was waiting for it.
 UPDATE jobs
-SET state = 'running', task_id = :task_id, lease_owner = NULL, attempts = 0,
+SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, attempts = 0,
     due_at = CASE
         WHEN EXISTS (SELECT 1 FROM inbox b
-                     WHERE b.state = 'orphan' AND b.provider = jobs.provider AND b.task_id = :task_id)
+                     WHERE b.state = 'orphan' AND b.provider = jobs.provider AND b.task_id = i.value ->> 'task_id')
         THEN :now
-        ELSE min(deadline_at, :now + CAST(:poll_after * 1000000 AS INTEGER)) END
-WHERE id = :job_id AND lease_token = :token AND state IN ('submitting', 'running')
+        ELSE min(deadline_at, :now + CAST((i.value ->> 'poll_after') * 1000000 AS INTEGER)) END
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND state IN ('submitting', 'running')
 RETURNING id;
-UPDATE inbox SET state = 'matched', job_id = :job_id
-WHERE changes() = 1 AND state = 'orphan' AND task_id = :task_id
-    AND provider = (SELECT provider FROM jobs WHERE id = :job_id);
+UPDATE inbox SET state = 'matched', job_id = j.id
+FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id' AND j.task_id = i.value ->> 'task_id'
+WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id = j.task_id;
 
 -- name: end
--- End a job: the first end wins. A failure gives the money back in the same commit; its callback is settled in it.
--- `verdict` is a temporary table of one row, empty again at the end.
-INSERT INTO verdict SELECT CASE
-    WHEN :token <> lease_token THEN 'stale'
-    WHEN state IN ('queued', 'submitting', 'running') THEN 'won'
-    WHEN state = 'expired' AND :state = 'succeeded' AND NOT late THEN 'late'
-    WHEN state = 'cancelled' THEN 'cancelled'
-    WHEN state IN ('succeeded', 'failed') AND :state IN ('succeeded', 'failed') AND state <> :state
-    THEN 'contradiction'
-    ELSE 'duplicate' END
-FROM jobs WHERE id = :job_id;
-SELECT :job_id AS ended_id, verdict FROM verdict;
+-- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are settled in it.
+INSERT INTO end_item
+SELECT
+    i.job_id, i.token, i.state, value ->> 'parts', value ->> 'task_id', value ->> 'error_code',
+    value ->> 'error_text', value ->> 'cost', value ->> 'callback_id', j.person_id, j.price, j.purse = 'held',
+    CASE
+        WHEN i.token <> j.lease_token THEN 'stale'
+        WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
+        WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late THEN 'late'
+        WHEN j.state = 'cancelled' THEN 'cancelled'
+        WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
+        THEN 'contradiction'
+        ELSE 'duplicate' END
+FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state
+      FROM json_each(:items)) i
+JOIN jobs j ON j.id = i.job_id;
+SELECT job_id AS ended_id, verdict FROM end_item;
 UPDATE jobs
-SET state = CASE WHEN state = 'expired' THEN state ELSE :state END,
-    late = state = 'expired',
-    parts = :parts, task_id = coalesce(task_id, :task_id), error_code = :error_code, error_text = :error_text,
-    cost = coalesce(:cost, cost),
-    purse = CASE WHEN purse = 'held' AND :state <> 'succeeded' THEN 'released' ELSE purse END,
+SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
+    late = i.verdict = 'late',
+    parts = i.parts, task_id = coalesce(jobs.task_id, i.task_id), error_code = i.error_code,
+    error_text = i.error_text, cost = coalesce(i.cost, jobs.cost),
+    purse = CASE WHEN i.held AND i.state <> 'succeeded' THEN 'released' ELSE purse END,
     delivery = CASE WHEN :owner IS NULL THEN 'pending' ELSE 'sending' END,
     delivered_at = NULL, notice = CASE WHEN notice = 'none' THEN 'none' ELSE 'wanted' END,
     attention = NULL, attempts = 0, grace_until = NULL, ended_at = :now,
     due_at = :now + CAST(:seconds * 1000000 AS INTEGER), lease_owner = :owner, lease_token = lease_token + 1
-WHERE id = :job_id AND (SELECT verdict FROM verdict) IN ('won', 'late')
-RETURNING *, :job_id AS ended_id, :now AS read_at;
+FROM end_item i WHERE jobs.id = i.job_id AND i.verdict IN ('won', 'late')
+RETURNING *, id AS ended_id, :now AS read_at;
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now
-FROM jobs WHERE changes() = 1 AND id = :job_id AND purse = 'released' AND NOT late;
-UPDATE people SET available = available + j.price, held = held - j.price
-FROM jobs j WHERE changes() = 1 AND j.id = :job_id AND people.id = j.person_id;
-UPDATE jobs SET cost = :cost
-WHERE id = :job_id AND :cost IS NOT NULL AND (SELECT verdict FROM verdict) = 'cancelled';
-UPDATE inbox
-SET state = 'done', due_at = NULL, task_id = :task_id, note = coalesce((SELECT verdict FROM verdict), 'missing')
-WHERE id = :callback_id;
-DELETE FROM verdict;
+SELECT 'settle:' || job_id, person_id, job_id, 'release', 'held', 'available', price, :now
+FROM end_item WHERE verdict = 'won' AND held AND state <> 'succeeded';
+UPDATE people SET available = available + s.amount, held = held - s.amount
+FROM (SELECT person_id, sum(price) AS amount FROM end_item
+      WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY person_id) s
+WHERE people.id = s.person_id;
+UPDATE jobs SET cost = i.cost
+FROM end_item i WHERE jobs.id = i.job_id AND i.verdict = 'cancelled' AND i.cost IS NOT NULL;
+UPDATE inbox SET state = 'done', due_at = NULL, task_id = i.task_id, note = i.verdict
+FROM end_item i WHERE inbox.id = i.callback_id;
+DELETE FROM end_item;
 
 -- name: save_parts
 -- Journal how far a delivery has come and renew its lease.
-UPDATE jobs SET parts = :parts, due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
-WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
+UPDATE jobs SET parts = i.value ->> 'parts', due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND delivery = 'sending'
 RETURNING id;
 
 -- name: finish
--- End a delivery: a delivered result is captured, anything else still held goes back, in the same commit.
-UPDATE jobs
-SET delivery = :delivery, parts = :parts, placeholder = coalesce(:placeholder, placeholder), attention = :attention,
-    purse = CASE
-        WHEN purse <> 'held' THEN purse
-        WHEN :delivery = 'delivered' AND state = 'succeeded' THEN 'captured'
+-- End deliveries: delivered results are captured, everything else still held goes back, in the same commit.
+INSERT INTO finish_item
+SELECT
+    i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder', value ->> 'attention',
+    j.person_id, j.price, j.purse = 'held',
+    CASE
+        WHEN j.purse <> 'held' THEN j.purse
+        WHEN i.delivery = 'delivered' AND j.state = 'succeeded' THEN 'captured'
         ELSE 'released' END,
-    notice = CASE WHEN :delivery = 'delivered' AND notice = 'wanted' THEN 'due' ELSE notice END,
-    attempts = 0, delivered_at = CASE WHEN :delivery = 'delivered' THEN :now END,
-    lease_owner = CASE WHEN :delivery = 'delivered' AND notice = 'wanted' THEN :owner END,
-    due_at = CASE WHEN :delivery = 'delivered' AND notice = 'wanted' THEN :now + CAST(:seconds * 1000000 AS INTEGER) END
-WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
-RETURNING *, :now AS read_at;
+    CASE WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due' ELSE j.notice END
+FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'delivery' AS delivery
+      FROM json_each(:items)) i
+JOIN jobs j ON j.id = i.job_id
+WHERE j.lease_token = i.token AND j.delivery = 'sending';
+UPDATE jobs
+SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder, jobs.placeholder),
+    attention = i.attention, purse = i.purse, notice = i.notice, attempts = 0,
+    delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
+    lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
+    due_at = CASE WHEN i.notice = 'due' THEN :now + CAST(:seconds * 1000000 AS INTEGER) END
+FROM finish_item i WHERE jobs.id = i.job_id
+RETURNING id, purse, notice;
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-SELECT 'settle:' || id, person_id, id, CASE WHEN purse = 'captured' THEN 'capture' ELSE 'release' END, 'held',
+SELECT 'settle:' || job_id, person_id, job_id, CASE WHEN purse = 'captured' THEN 'capture' ELSE 'release' END, 'held',
     CASE WHEN purse = 'captured' THEN 'house' ELSE 'available' END, price, :now
-FROM jobs WHERE changes() = 1 AND id = :job_id AND purse IN ('captured', 'released')
-ON CONFLICT (key) DO NOTHING;
-UPDATE people SET held = held - j.price, available = available + CASE WHEN j.purse = 'released' THEN j.price ELSE 0 END
-FROM jobs j WHERE changes() = 1 AND j.id = :job_id AND people.id = j.person_id;
+FROM finish_item WHERE held;
+UPDATE people SET held = held - s.amount, available = available + s.back
+FROM (SELECT person_id, sum(price) AS amount, sum(CASE WHEN purse = 'released' THEN price ELSE 0 END) AS back
+      FROM finish_item WHERE held GROUP BY person_id) s
+WHERE people.id = s.person_id;
+DELETE FROM finish_item;
 
 -- name: begin_notice
 -- Journal the notice before it is sent; the job is done with this.
 UPDATE jobs SET notice = 'sent', due_at = NULL, lease_owner = NULL
-WHERE id = :job_id AND lease_token = :token AND notice = 'due'
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND notice = 'due'
 RETURNING id;
 
 -- name: wait
--- Give a job back until later (or, without a time, until an operator acts), setting what changed meanwhile.
+-- Give jobs back until later (or, without a time, until an operator acts), setting what changed meanwhile.
 UPDATE jobs
 SET lease_owner = NULL,
-    state = coalesce(:state, state), delivery = coalesce(:delivery, delivery), notice = coalesce(:notice, notice),
-    parts = coalesce(:parts, parts), attempts = CASE :failed WHEN 1 THEN attempts + 1 WHEN 0 THEN 0 ELSE attempts END,
-    attention = coalesce(:attention, attention),
-    grace_until = CASE WHEN :grace THEN :now + CAST(:after * 1000000 AS INTEGER) ELSE grace_until END,
+    state = coalesce(i.state, jobs.state), delivery = coalesce(i.delivery, jobs.delivery),
+    notice = coalesce(i.notice, jobs.notice), parts = coalesce(i.parts, jobs.parts),
+    attempts = CASE i.failed WHEN 1 THEN attempts + 1 WHEN 0 THEN 0 ELSE attempts END,
+    attention = coalesce(i.attention, jobs.attention),
+    grace_until = CASE WHEN i.grace THEN :now + CAST(i.after * 1000000 AS INTEGER) ELSE grace_until END,
     due_at = CASE
-        WHEN :after IS NULL THEN NULL
-        WHEN :grace OR delivery <> 'none' THEN :now + CAST(:after * 1000000 AS INTEGER)
-        ELSE min(max(deadline_at, :now), :now + CAST(:after * 1000000 AS INTEGER)) END
-WHERE id = :job_id AND lease_token = :token
+        WHEN i.after IS NULL THEN NULL
+        WHEN i.grace OR jobs.delivery <> 'none' THEN :now + CAST(i.after * 1000000 AS INTEGER)
+        ELSE min(max(deadline_at, :now), :now + CAST(i.after * 1000000 AS INTEGER)) END
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'after' AS after,
+          value ->> 'state' AS state, value ->> 'delivery' AS delivery, value ->> 'notice' AS notice,
+          value ->> 'parts' AS parts, value ->> 'grace' AS grace, value ->> 'failed' AS failed,
+          value ->> 'attention' AS attention
+      FROM json_each(:items)) i
+WHERE jobs.id = i.job_id AND lease_token = i.token
 RETURNING id;
 
 -- name: renew
 -- Keep long work leased.
 UPDATE jobs SET due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
-WHERE id = :job_id AND lease_token = :token AND lease_owner = :owner
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND lease_owner = :owner
 RETURNING id;
 
 -- name: claim
@@ -193,9 +243,11 @@ WHERE id IN (SELECT id FROM inbox WHERE due_at <= :now ORDER BY due_at LIMIT :li
 RETURNING *, (SELECT correlation FROM jobs WHERE jobs.id = inbox.job_id) AS correlation;
 
 -- name: settle_callback
--- A callback is dealt with.
-UPDATE inbox SET state = :state, due_at = NULL, task_id = coalesce(:task_id, task_id), note = :note
-WHERE id = :callback_id
+-- Callbacks are dealt with.
+UPDATE inbox
+SET state = i.value ->> 'state', due_at = NULL, task_id = coalesce(i.value ->> 'task_id', task_id),
+    note = i.value ->> 'note'
+FROM json_each(:items) i WHERE inbox.id = i.value ->> 'callback_id'
 RETURNING id;
 
 -- name: hint

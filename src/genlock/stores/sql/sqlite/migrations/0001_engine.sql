@@ -16,7 +16,7 @@ CREATE TABLE people (
 
 CREATE TABLE jobs (
     id            INTEGER PRIMARY KEY,
-    person_id     INTEGER NOT NULL REFERENCES people (id),
+    person_id     INTEGER NOT NULL,
     request_key   TEXT NOT NULL,
     request_hash  TEXT NOT NULL,
     correlation   TEXT NOT NULL,
@@ -72,7 +72,7 @@ CREATE INDEX jobs_attention ON jobs (id) WHERE attention IS NOT NULL;
 
 CREATE TABLE ledger (
     key        TEXT PRIMARY KEY,
-    person_id  INTEGER NOT NULL REFERENCES people (id),
+    person_id  INTEGER NOT NULL,
     job_id     INTEGER,
     kind       TEXT NOT NULL,
     debit      TEXT NOT NULL,

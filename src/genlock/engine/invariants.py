@@ -1,0 +1,41 @@
+"""The three ends of the promise, told from a job's row alone. There is no fourth."""
+
+from enum import StrEnum
+
+from genlock.domain.delivery import Step
+from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.money import Purse
+
+
+class End(StrEnum):
+    DELIVERED = "delivered"  #: the result is in the chat
+    RETURNED = "returned"  #: there is no result: the person was told and has the money
+    LISTED = "listed"  #: it waits on the operator's list
+
+
+def ends(job: Job) -> list[End]:
+    """The ends this row has reached. When no work is left, every row has reached exactly one."""
+    found = []
+    if _shown(job):
+        if _has_result(job):
+            found.append(End.DELIVERED)
+        elif job.purse in (Purse.FREE, Purse.RELEASED):
+            found.append(End.RETURNED)
+    if job.attention is not None:
+        found.append(End.LISTED)
+    return found
+
+
+def _shown(job: Job) -> bool:
+    """All parts were confirmed by the channel, the notice is dealt with, no money is left hanging."""
+    return (
+        job.delivery is Delivery.DELIVERED
+        and bool(job.parts)
+        and all(part.step is Step.DONE for part in job.parts)
+        and job.notice in (Notice.NONE, Notice.SENT)
+        and job.purse is not Purse.HELD
+    )
+
+
+def _has_result(job: Job) -> bool:
+    return job.state is State.SUCCEEDED or job.late

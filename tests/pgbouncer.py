@@ -11,7 +11,7 @@ from pathlib import Path
 from signal import SIGINT
 from urllib.parse import urlsplit
 
-from tests.processes import AS_ROOT, ProgramFailed, Server, find_free_port, guarded_folder, run
+from genlock.sandbox.processes import AS_ROOT, ProgramFailed, Server, find_free_port, guarded_folder, run
 
 POOL_SIZE = 4
 UNPACKED = Path(sys.prefix) / "pgbouncer"

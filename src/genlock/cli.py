@@ -1,9 +1,315 @@
-"""The command line."""
+"""The command line: what an operator can ask and do."""
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+from genlock.domain.errors import GenlockError
+from genlock.ports import Observer, Store
+
+T = TypeVar("T")
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Generations, delivered once and charged once.")
+jobs = typer.Typer(no_args_is_help=True, help="Look at jobs, and help those that are stuck.")
+orphans = typer.Typer(no_args_is_help=True, help="Callbacks whose job is not known.")
+wallet = typer.Typer(no_args_is_help=True, help="People's money.")
+app.add_typer(jobs, name="jobs")
+app.add_typer(orphans, name="orphans")
+app.add_typer(wallet, name="wallet")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Limit = Annotated[int, typer.Option(help="How many at the most.", min=1, max=1000)]
+StoreName = Annotated[str, typer.Option("--store", help="sqlite or postgres.")]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(help="A PostgreSQL to use; without it one is started.", envvar="GENLOCK_BENCH_DATABASE_URL"),
+]
 
 
 def main() -> None:
-    app()
+    """Run a command; what went wrong is said in a sentence."""
+    try:
+        app()
+    except GenlockError as error:
+        typer.secho(str(error), fg="red", err=True)
+        sys.exit(1)
+
+
+def with_store(work: Callable[[Store, Observer], Awaitable[T]]) -> T:
+    """Open the configured store, do something with it, close it."""
+    from genlock.app import open_store
+    from genlock.log import LogObserver
+    from genlock.settings import LogFormat, Settings
+
+    settings = Settings()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    observer = LogObserver(logging.getLogger("genlock"), as_json=settings.log_format is LogFormat.JSON)
+
+    async def run() -> T:
+        store = await open_store(settings.database_url, observer=observer)
+        try:
+            return await work(store, observer)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+def show(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
+    """Print rows as JSON or as a table."""
+    if as_json:
+        typer.echo(json.dumps(rows, default=str, ensure_ascii=False, indent=2))
+        return
+    if not rows:
+        typer.echo(empty)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*rows[0].keys(), box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    Console().print(table)
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database's schema up to date. Safe to run again, and by several at once."""
+
+    async def work(store: Store, _: Observer) -> int:
+        return len(await store.violations(settled=False))
+
+    broken = with_store(work)
+    typer.echo(
+        "The schema is up to date." + (f" {broken} broken invariants: see `genlock jobs check`." if broken else "")
+    )
+
+
+@app.command()
+def simulate(
+    seeds: Annotated[int, typer.Option(help="How many runs.", min=1)] = 100,
+    first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 1,
+    store: StoreName = "sqlite",
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Crash the engine everywhere, on a virtual clock, and check every promise afterwards."""
+    from genlock.sandbox.simulate import run
+
+    raise typer.Exit(run(seeds, first_seed, store, database_url, as_json))
+
+
+@app.command()
+def bench(
+    store: StoreName = "postgres",
+    database_url: DatabaseUrl = None,
+    history: Annotated[
+        int, typer.Option(help="Finished jobs in the table for the history ratio; 0 leaves it out.", min=0)
+    ] = 1_000_000,
+    rounds: Annotated[int, typer.Option(help="Rounds of each kind, interleaved.", min=1)] = 5,
+    as_json: Json = False,
+) -> None:
+    """Measure whole lives of jobs against the plain protocol, in one run."""
+    from genlock.sandbox.bench import run
+
+    raise typer.Exit(run(store, database_url, history, rounds, as_json=as_json))
+
+
+# jobs
+
+
+@jobs.command("ls")
+def jobs_ls(
+    state: Annotated[str | None, typer.Option(help="Only jobs in this state.")] = None,
+    person: Annotated[int | None, typer.Option(help="Only jobs of this person.")] = None,
+    limit: Limit = 20,
+    as_json: Json = False,
+) -> None:
+    """List jobs, newest first."""
+    from genlock.domain.job import State
+
+    wanted = _choice(State, state)
+    found = with_store(lambda store, _: store.jobs(state=wanted, person_id=person, limit=limit))
+    show([_brief(job) for job in found], as_json=as_json, empty="No jobs.")
+
+
+@jobs.command("attention")
+def jobs_attention(limit: Limit = 50, as_json: Json = False) -> None:
+    """List what an operator should look at; exits 1 if there is anything."""
+    found = with_store(lambda store, _: store.attention(limit))
+    show([_brief(job) for job in found], as_json=as_json, empty="Nothing needs attention.")
+    raise typer.Exit(1 if found else 0)
+
+
+@jobs.command("check")
+def jobs_check(as_json: Json = False) -> None:
+    """Look for broken invariants: money, leases, ends. Exits 1 if there are any."""
+    found = with_store(lambda store, _: store.violations(settled=False))
+    show([asdict(violation) for violation in found], as_json=as_json, empty="Every invariant holds.")
+    raise typer.Exit(1 if found else 0)
+
+
+@jobs.command("show")
+def jobs_show(job_id: int, as_json: Json = False) -> None:
+    """Show everything about one job."""
+    from genlock.domain.errors import NoSuchJob
+
+    job = with_store(lambda store, _: store.job(job_id))
+    if job is None:
+        raise NoSuchJob(f"there is no job {job_id}")
+    whole = asdict(job)
+    show(
+        [whole] if as_json else [{"field": key, "value": value} for key, value in whole.items()],
+        as_json=as_json,
+        empty="",
+    )
+
+
+@jobs.command("retry")
+def jobs_retry(job_id: int) -> None:
+    """Do the next step of an unfinished job now."""
+    _operate("retry", job_id)
+
+
+@jobs.command("resend")
+def jobs_resend(job_id: int) -> None:
+    """Show an ended job's result again, on new messages, free."""
+    _operate("resend", job_id)
+
+
+@jobs.command("cancel")
+def jobs_cancel(job_id: int) -> None:
+    """Stop waiting for a job and give the money back."""
+    _operate("cancel", job_id)
+
+
+def _operate(action: str, job_id: int) -> None:
+    from genlock.app import make_engine
+    from genlock.domain.job import Job
+    from genlock.engine import operate
+
+    async def work(store: Store, observer: Observer) -> Job:
+        kit = make_engine(store, observer, providers={}, channels={}).kit
+        act = {"retry": operate.retry, "resend": operate.resend, "cancel": operate.cancel}[action]
+        return await act(kit, job_id, "operator")
+
+    job = with_store(work)
+    typer.echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance goes on with it.")
+
+
+def _brief(job: Any) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "person": job.person_id,
+        "model": job.model,
+        "state": job.state.value,
+        "delivery": job.delivery.value,
+        "price": _credits(job.price),
+        "purse": job.purse.value,
+        "created": job.created_at.isoformat(timespec="seconds"),
+        "attention": job.attention,
+    }
+
+
+def _choice(kind: Any, word: str | None) -> Any:
+    if word is None:
+        return None
+    try:
+        return kind(word)
+    except ValueError:
+        raise typer.BadParameter(f"{word!r} is not one of {', '.join(member.value for member in kind)}") from None
+
+
+# orphans
+
+
+@orphans.command("ls")
+def orphans_ls(
+    state: Annotated[str, typer.Option(help="orphan, matched, expired, unreadable, …")] = "orphan",
+    limit: Limit = 20,
+    as_json: Json = False,
+) -> None:
+    """List stored callbacks by what became of them."""
+    from genlock.domain.inbox import InboxState
+
+    wanted = _choice(InboxState, state)
+    found = with_store(lambda store, _: store.callbacks(wanted, limit))
+    rows = [
+        {
+            "id": callback.id,
+            "provider": callback.provider,
+            "task": callback.task_id,
+            "job": callback.job_id,
+            "received": callback.received_at.isoformat(timespec="seconds"),
+            "note": callback.note,
+            "body": callback.body[:80].decode(errors="replace"),
+        }
+        for callback in found
+    ]
+    show(rows, as_json=as_json, empty=f"No callbacks are {state}.")
+
+
+# money
+
+
+def _credits(thousandths: int) -> str:
+    return f"{thousandths / 1000:g}"
+
+
+@wallet.command("show")
+def wallet_show(person: int, limit: Limit = 20, as_json: Json = False) -> None:
+    """Show what a person has and the last movements."""
+
+    async def work(store: Store, _: Observer) -> tuple[Any, Any]:
+        return await store.wallet(person), await store.movements(person, limit)
+
+    purse, movements = with_store(work)
+    if as_json:
+        typer.echo(json.dumps({**asdict(purse), "movements": [asdict(line) for line in movements]}, default=str))
+        return
+    typer.echo(f"available {_credits(purse.available)}, held {_credits(purse.held)} credits")
+    rows = [
+        {
+            "at": line.at.isoformat(timespec="seconds"),
+            "what": line.kind.value,
+            "credits": _credits(line.amount),
+            "from": line.debit.value,
+            "to": line.credit.value,
+            "job": line.job_id,
+            "reason": line.reason,
+        }
+        for line in movements
+    ]
+    show(rows, as_json=False, empty="No movements.")
+
+
+@wallet.command("credit")
+def wallet_credit(
+    person: int,
+    credits_: Annotated[float, typer.Argument(metavar="CREDITS", help="How many credits; negative takes them back.")],
+    reason: Annotated[str, typer.Option(help="Why; kept in the ledger.", prompt=True)],
+    key: Annotated[str | None, typer.Option(help="Makes it happen once, however often it is run.")] = None,
+) -> None:
+    """Give a person credits, or take them back."""
+    import secrets
+
+    from genlock.domain.money import Kind
+
+    amount = round(abs(credits_) * 1000)
+    if amount == 0:
+        raise typer.BadParameter("nothing to move")
+    kind = Kind.GRANT if credits_ > 0 else Kind.DEBIT
+    name = f"operator:{key or secrets.token_hex(8)}"
+
+    async def work(store: Store, _: Observer) -> tuple[bool, Any]:
+        return await store.transfer(person, kind, amount, name, reason), await store.wallet(person)
+
+    done, purse = with_store(work)
+    said = "Done" if done else "This key was used before; nothing moved"
+    typer.echo(f"{said}: person {person} has {_credits(purse.available)} credits available.")

@@ -167,6 +167,8 @@ class Store(Protocol):
 
     #: grows when a commit's fate was unknown and it was made again: a lease may have been taken unseen
     unsure: int
+    #: the migrations that opening it applied
+    applied: list[str]
 
     async def close(self) -> None: ...
 
@@ -264,5 +266,5 @@ class Store(Protocol):
     async def counts(self) -> dict[str, int]:
         """Jobs in progress by state, and how many are due."""
 
-    async def violations(self, settled: bool) -> list[Violation]:
+    async def violations(self, *, settled: bool) -> list[Violation]:
         """Look for broken invariants; `settled` adds those that hold only when no work is in progress."""

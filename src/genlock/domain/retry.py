@@ -1,6 +1,8 @@
 """When to try again. Pure: the caller brings the random number."""
 
 BACKOFF_MAX = 300.0
+#: a task younger than so many seconds is asked after so many
+_POLL_PACE = ((30.0, 5.0), (120.0, 10.0), (float("inf"), 30.0))
 
 
 def backoff(attempt: int, jitter: float, *, base: float = 1.0, most: float = BACKOFF_MAX) -> float:
@@ -10,10 +12,5 @@ def backoff(attempt: int, jitter: float, *, base: float = 1.0, most: float = BAC
 
 def poll_delay(age: float, jitter: float) -> float:
     """Seconds until the next status query of a task `age` seconds old: often at first, gently later."""
-    if age < 30:
-        pause = 5.0
-    elif age < 120:
-        pause = 10.0
-    else:
-        pause = 30.0
+    pause = next(pause for until, pause in _POLL_PACE if age < until)
     return pause * (0.75 + 0.5 * jitter)

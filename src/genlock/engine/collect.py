@@ -11,6 +11,8 @@ from genlock.engine.kit import Kit
 from genlock.engine.submit import give_up
 from genlock.ports import Ending, Wait
 
+#: what a 64-bit id has at the most
+_DIGITS_MAX = 18
 _VERDICT_EVENTS = {
     Verdict.WON: Event.JOB_ENDED,
     Verdict.LATE: Event.RESULT_LATE,
@@ -30,7 +32,7 @@ async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Ca
 def read_token(token: str | None) -> tuple[int | None, str]:
     """Job id and secret of a callback address; anything else is nobody's."""
     number, _, secret = (token or "").partition(".")
-    if number.isascii() and number.isdigit() and len(number) <= 18:
+    if number.isascii() and number.isdigit() and len(number) <= _DIGITS_MAX:
         return int(number), secret
     return None, ""
 
@@ -69,32 +71,26 @@ async def _hint(kit: Kit, callback: Callback, report: Report) -> None:
 async def poll(kit: Kit, job: Job) -> Job | None:
     """Ask the provider about a running task; at the deadline, for the last time."""
     assert job.task_id is not None, "a running job has a task"
-    late = job.deadline_at <= job.read_at
     age = (job.read_at - (job.submitted_at or job.created_at)).total_seconds()
     try:
         await kit.limits.turn(f"status:{job.provider}")
         kit.event(Event.POLL_TICK, job, task_id=job.task_id)
         report = await kit.providers[job.provider].status(job.task_id, job)
     except ProviderBusy as busy:
-        if late:
-            return await give_up(kit, job, "deadline", "the provider took too long")
-        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=busy.after, failed=None)), job)
-        return None
+        again = Wait(job_id=job.id, token=job.lease_token, after=busy.after, failed=None)
     except Exception as error:  # noqa: BLE001 - a query changes nothing: ask again later
         kit.event(Event.POLL_STATE, job, error=type(error).__name__)
-        if late:
-            return await give_up(kit, job, "deadline", "the provider took too long")
         after = backoff(job.attempts, kit.chance.random(), base=2.0, most=60.0)
-        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after, failed=True)), job)
-        return None
-    kit.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)
-    if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
-        return await conclude(kit, job.id, report, job.correlation)
-    _say_unknown(kit, report, job.correlation)
-    if late:
+        again = Wait(job_id=job.id, token=job.lease_token, after=after, failed=True)
+    else:
+        kit.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)
+        if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
+            return await conclude(kit, job.id, report, job.correlation)
+        _say_unknown(kit, report, job.correlation)
+        again = Wait(job_id=job.id, token=job.lease_token, after=poll_delay(age, kit.chance.random()))
+    if job.deadline_at <= job.read_at:
         return await give_up(kit, job, "deadline", "the provider took too long")
-    after = poll_delay(age, kit.chance.random())
-    kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after)), job)
+    kit.fenced(await kit.store.wait(again), job)
     return None
 
 

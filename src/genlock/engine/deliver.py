@@ -145,9 +145,8 @@ async def _finish(kit: Kit, job: Job, parts: tuple[Part, ...], delivery: Deliver
     finish = Finish(job_id=job.id, token=job.lease_token, delivery=delivery, parts=parts, attention=attention)
     done = await kit.store.finish(finish, kit.lease)
     kit.observer.count("deliveries", 1, outcome=delivery)
-    if done is None:
-        kit.fenced(False, job)
-        return
+    kit.fenced(done, job)
+    assert done is not None
     if attention:
         kit.event(Event.ATTENTION, job, reason=attention, delivery=delivery)
     else:

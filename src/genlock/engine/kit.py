@@ -67,8 +67,8 @@ class Kit:
     def event(self, event: Event, job: Job, /, **facts: object) -> None:
         self.observer.event(event, job.correlation, job=job.id, **facts)
 
-    def fenced(self, held: bool, job: Job) -> None:
-        """Stop a zombie: every fenced write goes through here."""
+    def fenced(self, held: object, job: Job) -> None:
+        """Stop a zombie: the answer of every fenced write goes through here."""
         if not held:
             self.event(Event.LEASE_LOST, job, token=job.lease_token)
             raise LeaseLost

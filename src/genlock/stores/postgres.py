@@ -91,7 +91,7 @@ class PostgresStore(SqlStore):
             statement_seconds=statement_seconds,
             chance=chance or random.Random(),  # noqa: S311 - spreads retries, guards nothing
         )
-        await store.migrate()
+        store.applied = await store.migrate()
         return store
 
     async def close(self) -> None:

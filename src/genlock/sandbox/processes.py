@@ -1,0 +1,128 @@
+"""Server programs of our own: each ends with this process, however that one ends."""
+
+import os
+import pwd
+import random
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGKILL, Signals
+from typing import Any
+
+AS_ROOT = os.geteuid() == 0
+SECONDS_MAX = 30
+
+# Waits until this process lets go or is gone, ends the server if that still runs, and removes the folder.
+GUARD = """
+cat
+if [ -f "$1/pid" ]; then
+    kill -QUIT "$(cat "$1/pid")"
+    sleep 2
+    kill -KILL "$(cat "$1/pid")"
+fi
+rm -rf "$1" || { sleep 2; rm -rf "$1"; }  # again if a child of the server was still writing
+"""
+
+
+class ProgramFailed(Exception):
+    """A program that we rely on did not do its work."""
+
+
+def run(command: list[str | Path], **options: Any) -> None:
+    """Run a program to its end."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    if done.returncode:
+        raise ProgramFailed(f"{command}:\n{done.stdout}{done.stderr}")
+
+
+def unprivileged() -> dict[str, Any]:
+    """Arguments of `subprocess` that give up root, which PostgreSQL refuses to run as."""
+    if not AS_ROOT:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+@contextmanager
+def guarded_folder() -> Iterator[Path]:
+    """A temporary folder, open to the user of `unprivileged`, that goes away even if this process is killed."""
+    # Root's own TMPDIR may be closed to others.
+    folder = Path(tempfile.mkdtemp(prefix="genlock-", dir="/tmp" if AS_ROOT else None))  # noqa: S108 (made unique)
+    guard = subprocess.Popen(
+        ["sh", "-c", GUARD, "guard", folder],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C must not end the guard
+    )
+    try:
+        if user := unprivileged():
+            os.chown(folder, user["user"], user["group"])
+        yield folder
+    finally:
+        guard.communicate()
+
+
+def find_free_port() -> int:
+    """A port below those that the kernel gives to clients, so that none takes it while its server is stopped."""
+    while True:
+        port = random.randint(15_000, 32_000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+class Server:
+    """A running server program with its log and pid in a guarded folder; it answers once this is made."""
+
+    def __init__(
+        self,
+        command: list[str | Path],
+        *,
+        folder: Path,
+        answers: Callable[[], bool],
+        env: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        self._log, self._pid = folder / "log", folder / "pid"
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for this process, which then stops the server in order
+                **options,
+            )
+        self._pid.write_text(str(self._process.pid))
+        try:
+            self._wait_until(answers)
+        except BaseException:
+            self.stop(SIGKILL)
+            raise
+
+    def _wait_until(self, answers: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + SECONDS_MAX
+        while not answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise ProgramFailed(f"{self._process.args!r} does not answer:\n{self._log.read_text()}")
+            time.sleep(0.02)
+
+    def stop(self, signal: Signals) -> None:
+        """End the program and wait until it has ended."""
+        self._process.send_signal(signal)
+        try:
+            self._process.wait(SECONDS_MAX)
+        finally:
+            self._process.kill()
+            self._process.wait()
+            self._pid.unlink()

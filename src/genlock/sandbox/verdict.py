@@ -1,0 +1,134 @@
+"""The verdict on a run: the engine's rows against what really happened."""
+
+from collections import Counter
+
+from genlock.domain.delivery import plan
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import Purse
+from genlock.domain.result import PartKind
+from genlock.engine.invariants import End, ends
+from genlock.ports import Store, Violation
+from genlock.sandbox.bad_channel import words_of
+from genlock.sandbox.world import Truth
+
+#: rules that do not hold for a job, with what was found instead
+Broken = list[tuple[str, str]]
+_GOOD_ENDS = {True: {InboxState.DONE}, False: {InboxState.MATCHED, InboxState.EXPIRED}}
+
+
+async def check(truth: Truth, store: Store, people: list[int]) -> list[Violation]:
+    """Everything that is wrong when no work is left."""
+    found = await store.violations(settled=True)
+    jobs = await store.jobs(limit=1000)
+    for job in jobs:
+        for rule, detail in [*_check_end(job, truth), *_check_chat(job, truth), *_check_once(job, truth)]:
+            found.append(Violation(rule=rule, subject=str(job.id), detail=detail))
+    found += _check_orders(jobs, truth)
+    found += await _check_wallets(store, jobs, people, truth)
+    found += await _check_inbox(store, truth)
+    return found
+
+
+def _check_end(job: Job, truth: Truth) -> Broken:
+    reached = ends(job)
+    row = f"{job.state}, {job.delivery}, notice {job.notice}, purse {job.purse}, attention {job.attention}"
+    broken: Broken = []
+    if len(reached) != 1:
+        broken.append(("Every job comes to exactly one end.", f"reached {reached or 'none'}: {row}"))
+    if job.id in truth.told and job.state is State.EXPIRED and not job.late and End.LISTED not in reached:
+        broken.append(("No result is lost.", f"a success was acknowledged, but: {row}"))
+    if job.state is State.FAILED and job.id not in truth.failures:
+        broken.append(("Only the provider can fail a job.", row))
+    if job.id in truth.cancelled and job.state is not State.CANCELLED:
+        broken.append(("What was cancelled stays cancelled.", row))
+    if job.state is State.SUCCEEDED and End.DELIVERED in reached and not truth.resends[job.id]:
+        if job.purse is Purse.RELEASED:
+            broken.append(("A delivered result is paid for.", row))
+    return broken + _check_giving_up(job, truth)
+
+
+def _check_giving_up(job: Job, truth: Truth) -> Broken:
+    """A delivery is given up only for a reason that the world knows."""
+    refused = any(truth.refusals.get(part.value, 0) == 4 for part in job.parts)
+    if job.delivery is Delivery.UNDELIVERABLE and job.address not in truth.closed and not refused:
+        return [("Nobody gives up without a reason.", f"undeliverable: {job.attention}")]
+    deleted = any(message.deleted for message in truth.messages.values() if message.address == job.address)
+    if job.delivery is Delivery.UNKNOWN and not deleted:
+        return [("Nobody gives up without a reason.", f"unknown, though no message was deleted: {job.attention}")]
+    return []
+
+
+def _check_chat(job: Job, truth: Truth) -> Broken:
+    """What the row says is shown, is what the chat shows."""
+    if job.delivery is not Delivery.DELIVERED:
+        return []
+    broken: Broken = []
+    for part in job.parts:
+        message = truth.messages.get(part.message or "")
+        expected = words_of(job) if part.kind is PartKind.WORDS else part.value
+        if message is None or not (message.deleted or message.shows == (job.id, expected)):
+            broken.append(("What is delivered is in the chat.", f"{part.message} should show {expected!r}: {message}"))
+    values = [part.value for part in job.parts]
+    results = [[part.value for part in plan(task.pieces)] for task in truth.tasks_of(job.id)]
+    if (job.state is State.SUCCEEDED or job.late) and values not in results:
+        broken.append(("Every part of the result is delivered.", f"{values}, but the provider made {results}"))
+    return broken
+
+
+def _check_once(job: Job, truth: Truth) -> Broken:
+    broken: Broken = []
+    shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
+    own = {words_of(job), *(piece.value for task in truth.tasks_of(job.id) for piece in task.pieces)}
+    times = Counter(message.shows[1] for message in shown if message.shows and not message.deleted)
+    for value, count in times.items():
+        if count > 1 + truth.resends[job.id]:
+            broken.append(("No part appears in two messages.", f"{value!r} appears in {count}"))
+        if value not in own:
+            broken.append(("Nobody sees what is not theirs.", f"{value!r} is not of this job"))
+    if any(message.address != job.address for message in shown):
+        broken.append(("Nobody sees what is not theirs.", "shown at another address"))
+    tasks = truth.tasks_of(job.id)
+    if len(tasks) > 1 + truth.resubmits[job.id]:
+        broken.append(("At most one task per job.", f"tasks {[task.id for task in tasks]}"))
+    if truth.notices[job.id] > 1 + job.late:
+        broken.append(("One notice for one end.", f"{truth.notices[job.id]} notices"))
+    return broken
+
+
+def _check_orders(jobs: list[Job], truth: Truth) -> list[Violation]:
+    known = {(job.person_id, job.request_key): job.id for job in jobs}
+    return [
+        Violation(rule="What was accepted stays.", subject=str(job_id), detail=f"{order} is {known.get(order)}")
+        for order, job_id in truth.orders.items()
+        if known.get(order) != job_id
+    ]
+
+
+async def _check_wallets(store: Store, jobs: list[Job], people: list[int], truth: Truth) -> list[Violation]:
+    found = []
+    for person in people:
+        spent = Counter[Purse]()
+        for job in jobs:
+            if job.person_id == person:
+                spent[job.purse] += job.price
+        wallet = await store.wallet(person)
+        expected = truth.granted[person] - spent[Purse.CAPTURED] - spent[Purse.HELD]
+        if (wallet.available, wallet.held) != (expected, spent[Purse.HELD]):
+            detail = f"person {person} has {wallet.available} and {wallet.held} held, not {expected} and {spent}"
+            found.append(Violation(rule="Only what arrived is paid for.", subject="-", detail=detail))
+    return found
+
+
+async def _check_inbox(store: Store, truth: Truth) -> list[Violation]:
+    """Every acknowledged callback is there, and has come to the end that its kind may come to."""
+    states = {callback.id: state for state in InboxState for callback in await store.callbacks(state, 1000)}
+    found = []
+    for number, (believed, task_id) in truth.acknowledged.items():
+        good = {InboxState.UNREADABLE} if task_id is None else _GOOD_ENDS[believed]
+        if states.get(number) not in good:
+            job = truth.tasks[task_id].job_id if task_id in truth.tasks else "-"
+            detail = f"callback {number} about {task_id} is {states.get(number)}"
+            found.append(Violation(rule="No acknowledged callback is lost.", subject=str(job), detail=detail))
+    return found
+

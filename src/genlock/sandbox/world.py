@@ -1,0 +1,215 @@
+"""The world of one simulated run: its chances, its history, and what really happened outside the engine."""
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from genlock.domain.events import Event
+from genlock.domain.result import Outcome, Piece
+from genlock.ports import Violation
+
+#: (virtual seconds, who, what, facts)
+Entry = tuple[float, str, str, dict[str, Any]]
+
+#: Every kind of trouble, and how likely it is where it can happen. A seed leaves some out and overdoes others.
+RATES: dict[str, float] = {
+    "create: busy": 0.06,
+    "create: refused": 0.04,
+    "create: request lost": 0.04,
+    "create: answer lost": 0.08,
+    "create: unforeseen error": 0.03,
+    "status: busy": 0.06,
+    "status: error": 0.06,
+    "status: lags behind": 0.08,
+    "status: unknown word": 0.04,
+    "callback: early": 0.12,
+    "callback: late": 0.15,
+    "callback: twice": 0.20,
+    "callback: never": 0.12,
+    "callback: contradicts": 0.12,
+    "callback: after the deadline": 0.12,
+    "callback: progress": 0.10,
+    "callback: unknown word": 0.06,
+    "callback: unreadable": 0.06,
+    "callback: without token": 0.15,
+    "callback: forged": 0.10,
+    "callback: of a stranger": 0.05,
+    "callback: names another task": 0.04,
+    "place: busy": 0.06,
+    "place: request lost": 0.04,
+    "place: answer lost": 0.06,
+    "put: busy": 0.06,
+    "put: request lost": 0.04,
+    "put: answer lost": 0.08,
+    "send: busy": 0.08,
+    "send: request lost": 0.06,
+    "send: answer lost": 0.08,
+    "notify: busy": 0.08,
+    "notify: request lost": 0.04,
+    "notify: answer lost": 0.06,
+    "place: unforeseen error": 0.02,
+    "put: unforeseen error": 0.02,
+    "send: unforeseen error": 0.02,
+    "notify: unforeseen error": 0.02,
+    "part: refused as it is": 0.15,
+    "part: refused in every way": 0.02,
+    "message: deleted": 0.20,
+    "chat: closed": 0.10,
+    "call: slow": 0.06,
+    "store: slow": 0.05,
+    "store: answer slow": 0.05,
+    "store: unavailable": 0.004,
+    "store: answer lost": 0.004,
+    "store: made twice": 0.004,
+    "instance: killed": 0.08,
+    "instance: paused": 0.25,
+    "instance: stopped": 0.08,
+    "instance: started": 0.08,
+}
+
+
+@dataclass(kw_only=True, slots=True)
+class Task:
+    """What the provider runs, and how it will really end."""
+
+    id: str
+    job_id: int
+    outcome: Outcome
+    pieces: tuple[Piece, ...]
+    done: bool = False
+
+
+@dataclass(kw_only=True, slots=True)
+class Message:
+    """A message in a chat. `shows` is the job and the part's value, or None while it is empty."""
+
+    address: str
+    shows: tuple[int, str] | None = None
+    deleted: bool = False
+
+
+@dataclass(kw_only=True, slots=True)
+class Truth:
+    """What really happened: the engine never reads this, the verdict compares its rows with it."""
+
+    tasks: dict[str, Task] = field(default_factory=dict)
+    messages: dict[str, Message] = field(default_factory=dict)
+    notices: Counter[int] = field(default_factory=Counter)
+    closed: dict[str, float] = field(default_factory=dict)
+    #: how many levels the channel refuses for a part's value
+    refusals: dict[str, int] = field(default_factory=dict)
+    #: jobs of which the provider has said at least once that they failed
+    failures: set[int] = field(default_factory=set)
+    #: jobs whose success a believable callback told, and we acknowledged
+    told: set[int] = field(default_factory=set)
+    #: acknowledged callbacks: whether each was believed, and the task it named
+    acknowledged: dict[int, tuple[bool, str | None]] = field(default_factory=dict)
+    orders: dict[tuple[int, str], int] = field(default_factory=dict)
+    granted: Counter[int] = field(default_factory=Counter)
+    cancelled: set[int] = field(default_factory=set)
+    resends: Counter[int] = field(default_factory=Counter)
+    resubmits: Counter[int] = field(default_factory=Counter)
+    #: the highest token any instance was given, and when the last intent to submit was committed
+    tokens: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    submits: dict[int, float] = field(default_factory=dict)
+    broken: list[Violation] = field(default_factory=list)
+
+    def tasks_of(self, job_id: int) -> list[Task]:
+        return [task for task in self.tasks.values() if task.job_id == job_id]
+
+    def breaks(self, rule: str, job_id: int, detail: str) -> None:
+        self.broken.append(Violation(rule=rule, subject=str(job_id), detail=detail))
+
+
+class World:
+    """Everything random comes from the seed, each concern with a stream of its own."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.loop = asyncio.get_running_loop()
+        self.history: list[Entry] = []
+        self.faults: Counter[str] = Counter()
+        self.truth = Truth()
+        #: no more trouble: what is broken stays broken, nothing else breaks
+        self.calm = False
+        self.over = False
+        #: what a dead instance waits for
+        self.nothing: asyncio.Future[None] = self.loop.create_future()
+        self._chance = self.stream("faults")
+        levels = self.stream("levels")
+        self.rates = {kind: rate * levels.choice((0, 1, 1, 3)) for kind, rate in RATES.items()}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._errors: list[BaseException] = []
+
+    def stream(self, concern: str) -> random.Random:
+        return random.Random(f"{self.seed}:{concern}")  # noqa: S311 - the same seed, the same run
+
+    def note(self, who: str, what: str, /, **facts: Any) -> None:
+        self.history.append((self.loop.time(), who, what, facts))
+
+    def pick(self, kinds: Iterable[str], who: str = "world", /, **facts: Any) -> str | None:
+        """At most one of these kinds of trouble, if its time has come."""
+        if self.calm:
+            return None
+        roll = self._chance.random()
+        for kind in kinds:
+            roll -= self.rates[kind]
+            if roll < 0:
+                self.faults[kind] += 1
+                self.note(who, "FAULT", kind=kind, **facts)
+                return kind
+        return None
+
+    def happens(self, kind: str, who: str = "world", /, **facts: Any) -> bool:
+        return self.pick((kind,), who, **facts) is not None
+
+    async def delay(self, job_id: int) -> None:
+        """A way over the network: short, sometimes long."""
+        seconds = self._chance.random() * 0.4
+        if self.happens("call: slow", job=job_id):
+            seconds += self._chance.uniform(2.0, 20.0)
+        await asyncio.sleep(seconds)
+
+    async def lag(self) -> None:
+        """A database that takes its time, sometimes longer than a heartbeat."""
+        await asyncio.sleep(self._chance.choice((0.05, 0.5, 3.0)) * self._chance.random())
+
+    # the world's own doings
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Something that goes on by itself, until it is done or the run is over."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._errors.append(error)
+
+    @property
+    def busy(self) -> bool:
+        """Something is still going on outside. Raises what went wrong in the simulation itself."""
+        if self._errors:
+            raise self._errors[0]
+        return bool(self._tasks)
+
+
+class Recorder:
+    """An instance's observer: its events become history."""
+
+    def __init__(self, world: World, who: str) -> None:
+        self._world = world
+        self._who = who
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
+        if correlation:
+            facts["order"] = correlation
+        self._world.note(self._who, event.value, **facts)
+
+    def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
+        """Figures are for operators."""

@@ -1,0 +1,30 @@
+"""Settings, from the environment and a `.env` file. The one place that knows their names."""
+
+from enum import StrEnum
+
+from pydantic import AliasChoices, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class LogFormat(StrEnum):
+    HUMAN = "human"
+    JSON = "json"
+
+
+class Settings(BaseSettings):
+    """Each field is one variable, GENLOCK_ in front; where a platform sets a plain name, that is taken too."""
+
+    model_config = SettingsConfigDict(env_prefix="GENLOCK_", env_file=".env", extra="ignore", populate_by_name=True)
+
+    database_url: str = Field(
+        default="sqlite:///genlock.db",
+        validation_alias=AliasChoices("GENLOCK_DATABASE_URL", "DATABASE_URL"),
+        description="where jobs and money are kept: `sqlite:///FILE` for one process, `postgresql://…` for many",
+    )
+    lease_seconds: float = Field(
+        default=30.0, ge=5.0, description="how long work is reserved for an instance that does not renew it"
+    )
+    orphan_expire_seconds: float = Field(
+        default=3600.0, gt=0.0, description="how long a callback without a job waits for its job"
+    )
+    log_format: LogFormat = Field(default=LogFormat.HUMAN, description="`human` or `json` log lines")

@@ -4,7 +4,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help test check bench simulate lock clean
+.PHONY: help test check docs bench simulate lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,11 +12,15 @@ help: ## List the commands
 test: check ## Install, check and run all tests (ARGS="-k name" picks some)
 	$(BIN)/pytest -n 2 $(ARGS)
 
-check: .venv/installed ## Lint, formatting, types, import rules
+check: .venv/installed ## Lint, formatting, types, import rules, docs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python docs/generate.py --check
+
+docs: .venv/installed ## Write what the docs take from the code
+	$(BIN)/python docs/generate.py
 
 bench: .venv/installed ## Measure the engine against the plain protocol
 	$(BIN)/genlock bench $(ARGS)

@@ -25,6 +25,8 @@ class State(StrEnum):
 
 
 OPEN = (State.QUEUED, State.SUBMITTING, State.RUNNING)
+#: 128 bits: nobody finds a second text for them, and every version of a row carries them
+_HASH_DIGITS = 32
 
 
 class Delivery(StrEnum):
@@ -84,7 +86,7 @@ class NewJob:
     def fingerprint(self) -> str:
         """What makes two orders under one key the same order."""
         body = json.dumps([self.provider, self.channel, self.model, self.input, self.price])
-        return hashlib.sha256(body.encode()).hexdigest()
+        return hashlib.sha256(body.encode()).hexdigest()[:_HASH_DIGITS]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,4 +139,4 @@ class Job:
 
 def hash_secret(secret: str) -> str:
     """How a callback secret is stored: whoever reads the database cannot call back."""
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return hashlib.sha256(secret.encode()).hexdigest()[:_HASH_DIGITS]

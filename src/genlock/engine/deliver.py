@@ -167,7 +167,7 @@ async def notify(kit: Kit, job: Job) -> None:
         # Provably not sent: it may be tried again.
         wait = Wait(job_id=job.id, token=job.lease_token, after=busy.after, notice=Notice.DUE, failed=True)
         kit.fenced(await kit.store.wait(wait), job)
-    except ChannelError as error:
+    except Exception as error:  # noqa: BLE001 - whatever it was, the notice may have been sent: never again
         kit.event(Event.NOTICE_FAIL, job, reason=type(error).__name__)
     else:
         kit.event(Event.NOTICE_SENT, job)

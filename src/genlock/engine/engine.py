@@ -64,5 +64,7 @@ class Engine:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
         self._loops = []
-        await self.worker.stop()
-        await self.leader.stop()
+        try:
+            await self.leader.stop()  # first: what the worker finishes may take a while
+        finally:
+            await self.worker.stop()

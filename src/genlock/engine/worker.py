@@ -6,7 +6,7 @@ from typing import Any
 
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
-from genlock.domain.inbox import Callback
+from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.retry import backoff
 from genlock.engine.collect import digest, poll
@@ -16,8 +16,8 @@ from genlock.engine.submit import settle_unknown, submit
 from genlock.ports import Wait
 
 
-async def advance(kit: Kit, job: Job) -> None:
-    """Bring a leased job as far as it goes now."""
+async def advance(kit: Kit, job: Job, hold: Callable[[Job], None] = lambda _: None) -> None:
+    """Bring a leased job as far as it goes now. `hold` is told of the newer lease that the end of a job brings."""
     current: Job | None = job
     if job.state is State.QUEUED:
         current = await submit(kit, job)
@@ -27,6 +27,8 @@ async def advance(kit: Kit, job: Job) -> None:
         current = await poll(kit, job)
     if current is None:
         return
+    if current is not job:
+        hold(current)
     if current.delivery is Delivery.SENDING:
         await deliver(kit, current)
     elif current.notice is Notice.DUE:
@@ -74,7 +76,11 @@ class Worker:
         if self.room:
             task = asyncio.get_running_loop().create_task(self._digest(callback))
             self._callbacks.add(task)
-            task.add_done_callback(self._callbacks.discard)
+            task.add_done_callback(self._digested)
+
+    def _digested(self, task: asyncio.Task[None]) -> None:
+        self._callbacks.discard(task)
+        self._due.set()
 
     async def _digest(self, callback: Callback) -> None:
         try:
@@ -83,13 +89,29 @@ class Worker:
             # It stays in the inbox and comes due again.
             self._kit.observer.event(Event.STAGE_ERROR, callback.correlation, callback=callback.id, error=str(error))
             return
+        except Exception as error:  # noqa: BLE001 - a poison callback must not come due for ever
+            await self._put_away(callback, error)
+            return
         if job is not None:
             await self._adopt(job)
+
+    async def _put_away(self, callback: Callback, error: Exception) -> None:
+        """Keep a callback that breaks its stage for the operator."""
+        kit = self._kit
+        kit.observer.event(Event.STAGE_ERROR, callback.correlation, callback=callback.id, error=repr(error))
+        kit.observer.count("stage_errors", 1, state="callback")
+        try:
+            await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note=repr(error)[:500])
+        except Exception as failure:  # noqa: BLE001 - then it was the store that is broken, not the callback
+            kit.observer.event(Event.STAGE_ERROR, callback.correlation, callback=callback.id, error=repr(failure))
 
     async def _adopt(self, job: Job) -> None:
         """Go on, in the task that ended the job, with its delivery."""
         task = asyncio.current_task()
         assert task is not None
+        if older := self._jobs.get(job.id):
+            older[2].cancel()  # as in `take`
+        self._callbacks.discard(task)
         self._jobs[job.id] = (job, asyncio.get_running_loop().time(), task)
         try:
             await self._work(job)
@@ -98,17 +120,26 @@ class Worker:
 
     async def _work(self, job: Job) -> None:
         kit = self._kit
+        held = job
+
+        def hold(newer: Job) -> None:
+            nonlocal held
+            held = newer
+            entry = self._jobs.get(job.id)
+            if entry is not None and entry[2] is asyncio.current_task():
+                self._jobs[job.id] = (newer, *entry[1:])
+
         try:
-            await advance(kit, job)
+            await advance(kit, job, hold)
         except LeaseLost:
             return
         except StoreError as error:
             # The row is as it was; its lease runs out and somebody goes on.
-            kit.event(Event.STAGE_ERROR, job, error=str(error))
+            kit.event(Event.STAGE_ERROR, held, error=str(error))
         except Exception as error:  # noqa: BLE001 - a bug or a poison row must not take the others with it
-            kit.event(Event.STAGE_ERROR, job, error=repr(error), attempt=job.attempts)
-            kit.observer.count("stage_errors", 1, state=job.state)
-            await self._set_aside(job, error)
+            kit.event(Event.STAGE_ERROR, held, error=repr(error), attempt=held.attempts)
+            kit.observer.count("stage_errors", 1, state=held.state)
+            await self._set_aside(held, error)
 
     async def _set_aside(self, job: Job, error: Exception) -> None:
         """Try again later; after too many tries leave it to the operator."""
@@ -129,9 +160,11 @@ class Worker:
     # the loops
 
     def loops(self) -> list[Coroutine[Any, Any, None]]:
+        return [self._claim_loop(), *self._signs_of_life()]
+
+    def _signs_of_life(self) -> list[Coroutine[Any, Any, None]]:
         rules = self._kit.rules
         return [
-            self._claim_loop(),
             every(rules.heartbeat_seconds, self._beat, self._kit),
             every(rules.lease_seconds / 6, self._renew, self._kit),
         ]
@@ -146,8 +179,8 @@ class Worker:
             if wanted:
                 try:
                     jobs = await kit.store.claim(wanted, kit.lease)
-                except StoreError as error:
-                    kit.observer.event(Event.STAGE_ERROR, error=str(error), step="claim")
+                except Exception as error:  # noqa: BLE001 - as in `every`
+                    kit.observer.event(Event.STAGE_ERROR, error=repr(error), step="claim")
                     jobs = []
                 got = len(jobs)
                 for job in jobs:
@@ -176,20 +209,32 @@ class Worker:
         long = [(job, task) for job, since, task in self._jobs.values() if since < old]
         kept = await asyncio.gather(*(kit.store.renew(job.id, job.lease_token, kit.lease) for job, _ in long))
         for (job, task), still_ours in zip(long, kept, strict=True):
-            if not still_ours and self._jobs.get(job.id, (job,))[0].lease_token == job.lease_token:
+            if not still_ours and await self._was_taken(job) and self._jobs.get(job.id, (None,))[0] is job:
                 kit.event(Event.LEASE_LOST, job, token=job.lease_token)
                 task.cancel()
+
+    async def _was_taken(self, job: Job) -> bool:
+        """Whether a job that we could not renew went to another, or has no lease because its notice is on the wire."""
+        row = await self._kit.store.job(job.id)
+        return row is None or row.lease_token != job.lease_token
 
     async def stop(self) -> None:
         """Take nothing new, finish what can be finished, hand the rest over at once."""
         self._stopping = True
-        tasks = [*self._callbacks, *(task for _, _, task in self._jobs.values())]
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._kit.rules.stop_seconds)
-        left = [task for _, _, task in self._jobs.values()]
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        # Whoever falls silent is taken for dead, with a send on the wire.
+        living = [asyncio.get_running_loop().create_task(sign) for sign in self._signs_of_life()]
+        try:
+            tasks = [*self._callbacks, *(task for _, _, task in self._jobs.values())]
+            if tasks:
+                await asyncio.wait(tasks, timeout=self._kit.rules.stop_seconds)
+            left = [task for _, _, task in self._jobs.values()]
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+        finally:
+            for sign in living:
+                sign.cancel()
+            await asyncio.gather(*living, return_exceptions=True)
         await self._kit.store.rescue(self._kit.instance)
 
 

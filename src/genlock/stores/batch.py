@@ -5,6 +5,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
+from genlock.domain.errors import StoreUnavailable
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
@@ -12,7 +14,7 @@ Answer = TypeVar("Answer")
 class Batch(Generic[Item, Answer]):
     """Merges concurrent calls of one operation. Each caller gets its own answer, or its own exception.
 
-    `key` names what two items of one batch must not share; the later one waits for the next batch.
+    `key` names what two items of one batch must not share, `alike` what they all must; others wait for the next batch.
     """
 
     def __init__(
@@ -20,10 +22,12 @@ class Batch(Generic[Item, Answer]):
         run: Callable[[list[Item]], Awaitable[Sequence[Answer | Exception]]],
         *,
         key: Callable[[Item], Hashable],
+        alike: Callable[[Item], Hashable] = lambda _: None,
         limit: int = 250,
     ) -> None:
         self._run = run
         self._key = key
+        self._alike = alike
         self._limit = limit
         self._queue: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
         self._drain: asyncio.Task[None] | None = None
@@ -59,10 +63,11 @@ class Batch(Generic[Item, Answer]):
         taken: list[tuple[Item, asyncio.Future[Answer]]] = []
         later: list[tuple[Item, asyncio.Future[Answer]]] = []
         seen: set[Hashable] = set()
+        alike = self._alike(self._queue[0][0])
         while self._queue and len(taken) < self._limit:
             entry = self._queue.popleft()
             key = self._key(entry[0])
-            if key in seen:
+            if key in seen or self._alike(entry[0]) != alike:
                 later.append(entry)
             else:
                 seen.add(key)
@@ -84,7 +89,7 @@ class Batch(Generic[Item, Answer]):
         try:
             return await self._run(items)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the callers' to see
-            if len(items) == 1:
-                return [error]
+            if len(items) == 1 or isinstance(error, StoreUnavailable):  # which says nothing about the items
+                return [error] * len(items)
         # Something in the batch is bad. One by one, so that it fails alone.
         return [(await self._attempt([item]))[0] for item in items]

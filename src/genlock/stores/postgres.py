@@ -91,7 +91,11 @@ class PostgresStore(SqlStore):
             statement_seconds=statement_seconds,
             chance=chance or random.Random(),  # noqa: S311 - spreads retries, guards nothing
         )
-        store.applied = await store.migrate()
+        try:
+            store.applied = await store.migrate()
+        except BaseException:
+            await store.close()
+            raise
         return store
 
     async def close(self) -> None:

@@ -52,7 +52,11 @@ class SqliteStore(SqlStore):
         if path != ":memory:":
             store._thread = threading.Thread(target=store._serve, name="genlock-sqlite", daemon=True)
             store._thread.start()
-        store.applied = await store.migrate()
+        try:
+            store.applied = await store.migrate()
+        except BaseException:
+            await store.close()
+            raise
         return store
 
     async def close(self) -> None:

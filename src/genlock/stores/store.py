@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from genlock.domain.delivery import Part, dump_parts
@@ -64,17 +64,11 @@ class SqlStore(ABC):
             self._observer.count("store_batch_items", len(items), operation=name)
             return await run(items)  # type: ignore[no-any-return]
 
-        return Batch(counted, key=key)
+        return Batch(counted, key=key, alike=lambda item: tuple(item[0].values()))
 
     async def _rows(self, name: str, items: list[Item]) -> list[Row]:
-        """The rows of a batch; one statement for each set of shared parameters, which is nearly always one."""
-        groups: dict[Hashable, tuple[Params, list[Params]]] = {}
-        for shared, item in items:
-            groups.setdefault(tuple(shared.values()), (shared, []))[1].append(item)
-        rows: list[Row] = []
-        for shared, group in groups.values():
-            rows += await self.many(name, shared, group)
-        return rows
+        """The rows of a batch: one statement, so that it happens as a whole or not at all."""
+        return await self.many(name, items[0][0], [item for _, item in items])
 
     def _fenced_runner(self, name: str) -> Any:
         async def run(items: list[Item]) -> list[bool]:

@@ -89,7 +89,7 @@ WHERE p.id = :person_id;
 -- Commit the intent to call the provider. A repeat under the same token is the same intent.
 UPDATE jobs j
 SET state = 'submitting', secret_hash = i.secret_hash, placeholder = coalesce(i.placeholder, j.placeholder),
-    submitted_at = :now
+    submitted_at = :now, grace_until = NULL
 FROM unnest(:job_id::bigint[], :token::bigint[], :secret_hash::text[], :placeholder::text[])
     AS i (id, token, secret_hash, placeholder)
 WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('queued', 'submitting')
@@ -442,7 +442,8 @@ RETURNING id;
 -- Deliver an ended job's parts anew, on messages of their own.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL,
+    notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 

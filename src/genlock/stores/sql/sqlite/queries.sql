@@ -80,7 +80,7 @@ WHERE p.id = :person_id;
 -- Commit the intent to call the provider. A repeat under the same token is the same intent.
 UPDATE jobs
 SET state = 'submitting', secret_hash = i.value ->> 'secret_hash',
-    placeholder = coalesce(i.value ->> 'placeholder', placeholder), submitted_at = :now
+    placeholder = coalesce(i.value ->> 'placeholder', placeholder), submitted_at = :now, grace_until = NULL
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND state IN ('queued', 'submitting')
 RETURNING id;
@@ -359,7 +359,8 @@ RETURNING id;
 -- Deliver an ended job's parts anew, on messages of their own.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL,
+    notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 

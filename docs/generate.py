@@ -1,0 +1,114 @@
+"""Writes the parts of the docs that the code knows best; with --check, only says whether they are up to date.
+
+Whole pages under docs/reference, and in every page the regions `<!-- from: NAME -->` … `<!-- end -->`.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+
+import click
+import typer.main
+from genlock import cli
+from genlock.domain import delivery, events, inbox, job, money
+from genlock.metrics import COUNTS
+from genlock.settings import Settings
+
+DOCS = Path(__file__).parent
+REGION = re.compile(r"(<!-- from: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def glosses(kind: type[StrEnum], module: object) -> Iterator[tuple[str, str]]:
+    """Each member of an enum with the `#:` comment that stands beside it."""
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")  # type: ignore[attr-defined]
+    lines = source.splitlines()
+    tree = next(node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            said = [lines[statement.lineno - 1].partition("#: ")[2]]
+            for line in lines[statement.lineno :]:
+                if not line.strip().startswith("#: "):
+                    break
+                said.append(line.strip().removeprefix("#: "))
+            yield kind[statement.targets[0].id].value, " ".join(said)
+
+
+def table(kind: type[StrEnum], module: object) -> str:
+    rows = "".join(f"| `{value}` | {gloss} |\n" for value, gloss in glosses(kind, module))
+    return f"| word | meaning |\n|---|---|\n{rows}"
+
+
+def settings() -> str:
+    lines = ["| setting | default | meaning |\n|---|---|---|\n"]
+    for name, field in Settings.model_fields.items():
+        alias = [f"`{choice}`" for choice in getattr(field.validation_alias, "choices", [])]
+        names = ", or ".join(alias or [f"`GENLOCK_{name.upper()}`"])
+        lines.append(f"| {names} | `{field.default}` | {field.description} |\n")
+    return "".join(lines)
+
+
+def commands() -> str:
+    root = typer.main.get_command(cli.app)
+    return "\n".join(f"## `{path}`\n\n```\n{text}\n```\n" for path, text in _helps(root, "genlock", None))
+
+
+def _helps(command: click.Command, path: str, parent: click.Context | None) -> Iterator[tuple[str, str]]:
+    context = click.Context(command, info_name=path.rpartition(" ")[2], parent=parent)
+    context.formatter_class = click.HelpFormatter
+    formatter = click.HelpFormatter(width=100)
+    click.Command.format_usage(command, context, formatter)
+    click.Command.format_help_text(command, context, formatter)
+    click.Command.format_options(command, context, formatter)
+    if isinstance(command, click.Group):
+        click.Group.format_commands(command, context, formatter)
+    yield path, formatter.getvalue().strip()
+    for name, child in sorted(getattr(command, "commands", {}).items()):
+        yield from _helps(child, f"{path} {name}", context)
+
+
+def counts() -> str:
+    rows = "".join(
+        f"| `genlock_{name}_total` | {', '.join(labels) or '–'} | {text} |\n" for name, (text, labels) in COUNTS.items()
+    )
+    return f"| metric | labels | meaning |\n|---|---|---|\n{rows}"
+
+
+REGIONS: dict[str, Callable[[], str]] = {
+    "states": lambda: table(job.State, job),
+    "deliveries": lambda: table(job.Delivery, job),
+    "notices": lambda: table(job.Notice, job),
+    "verdicts": lambda: table(job.Verdict, job),
+    "purses": lambda: table(money.Purse, money),
+    "accounts": lambda: table(money.Account, money),
+    "inbox": lambda: table(inbox.InboxState, inbox),
+    "steps": lambda: table(delivery.Step, delivery),
+    "events": lambda: table(events.Event, events),
+    "settings": settings,
+    "commands": commands,
+    "metrics": counts,
+}
+
+
+def fill(text: str) -> str:
+    return REGION.sub(lambda region: f"{region[1]}\n{REGIONS[region[2]]()}\n{region[3]}", text)
+
+
+def main() -> int:
+    stale = []
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if (filled := fill(text)) != text:
+            stale.append(page.relative_to(DOCS))
+            if "--check" not in sys.argv:
+                page.write_text(filled, encoding="utf-8")
+    if stale and "--check" in sys.argv:
+        print(f"out of date: {', '.join(map(str, stale))}; run `make docs`", file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

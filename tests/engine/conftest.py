@@ -1,0 +1,75 @@
+"""The engine on both stores, in a world that tests turn by hand."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from genlock.domain.money import Kind
+from genlock.engine.engine import Engine
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.sqlite import SqliteStore
+from genlock.stores.store import SqlStore
+from tests.engine.world import FUNDS, HandClock, Recorder, World, die
+from tests.postgres import Postgres
+
+TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits")
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+async def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture(scope="session")
+def one_postgres_url(postgres_server: Postgres) -> Iterator[str]:
+    """One database for all tests of a process: emptying is quicker than making."""
+    url = postgres_server.create_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+async def open_postgres(url: str, clock: HandClock, recorder: Recorder) -> PostgresStore:
+    connection = await asyncpg.connect(url)
+    if await connection.fetchval("SELECT to_regclass('people')") is not None:
+        await connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608 - our own names
+    await connection.close()
+    return await PostgresStore.open(url, clock=clock, observer=recorder)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def store(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock, recorder: Recorder
+) -> AsyncIterator[SqlStore]:
+    """Each store in turn."""
+    store: SqlStore
+    if request.param == "sqlite":
+        store = await SqliteStore.open(str(tmp_path / "genlock.db"), clock=clock, observer=recorder)
+    else:
+        store = await open_postgres(request.getfixturevalue("one_postgres_url"), clock, recorder)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def world(store: SqlStore, clock: HandClock, recorder: Recorder) -> AsyncIterator[World]:
+    """Everything outside the engine, and a person with money. Whatever a test does, no promise may be broken by it."""
+    person = await store.person("chat", "bot", "42")
+    assert await store.transfer(person, Kind.TOPUP, FUNDS, "funds")
+    world = World(store=store, clock=clock, recorder=recorder, person=person)
+    yield world
+    for engine in world.engines:
+        await die(engine)
+    assert await store.violations(settled=False) == []
+
+
+@pytest.fixture
+def engine(world: World) -> Engine:
+    """An instance that works only when told to."""
+    return world.engine()

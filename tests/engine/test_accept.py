@@ -1,0 +1,133 @@
+"""A1: an order and its hold are one commit under one key; a refused order leaves no trace."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, Refusal
+from genlock.domain.events import Event
+from genlock.domain.job import State
+from genlock.domain.money import Kind, Purse
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from tests.engine.world import FUNDS, PRICE, World, idle
+
+
+async def test_an_accepted_order_holds_its_price(world: World, engine: Engine) -> None:
+    job = await engine.order(world.order())
+
+    wallet = await world.wallet()
+    assert (wallet.available, wallet.held) == (FUNDS - PRICE, PRICE)
+    assert job.purse is Purse.HELD
+    [line] = [line for line in await world.store.movements(world.person, 10) if line.job_id == job.id]
+    assert (line.kind, line.amount) == (Kind.HOLD, PRICE)
+
+
+async def test_the_same_key_gives_the_same_job_and_holds_once(world: World, engine: Engine) -> None:
+    order = world.order()
+
+    first = await engine.order(order)
+    await idle(engine)
+    again = await engine.order(order)
+    from_another_instance = await world.engine().order(order)
+    await idle(*world.engines)
+
+    assert again.id == first.id == from_another_instance.id
+    assert (await world.wallet()).held == PRICE
+    assert len(world.mill.created) == 1
+    assert len(world.recorder.of(Event.JOB_CREATED)) == 1
+    assert len(world.recorder.of(Event.JOB_REPLAYED)) == 2
+
+
+async def test_the_same_key_at_the_same_moment_gives_one_job(world: World, engine: Engine) -> None:
+    order = world.order()
+    other = world.engine()
+
+    jobs = await asyncio.gather(*(instance.order(order) for instance in (engine, other) for _ in range(10)))
+    await idle(engine, other)
+
+    assert len({job.id for job in jobs}) == 1
+    assert (await world.wallet()).held == PRICE
+    assert len(world.mill.created) == 1
+
+
+async def test_the_same_key_gives_the_same_job_even_when_it_has_ended_and_the_money_is_gone(
+    world: World, engine: Engine
+) -> None:
+    order = world.order(price=FUNDS)
+    job = await engine.order(order)
+    await idle(engine)
+    await world.call_back(engine, job, task="task-1")
+    assert (await world.wallet()).available == 0
+
+    assert (await engine.order(order)).id == job.id
+
+
+async def test_the_same_key_with_another_body_is_refused_and_changes_nothing(world: World, engine: Engine) -> None:
+    order = world.order()
+    job = await engine.order(order)
+
+    with pytest.raises(KeyReused):
+        await engine.order(replace(order, input='{"prompt":"a cat"}'))
+    with pytest.raises(KeyReused):
+        await engine.order(replace(order, price=PRICE - 1))
+
+    await idle(engine)
+    assert (await world.wallet()).held == PRICE
+    assert [created.id for created, _ in world.mill.created] == [job.id]
+
+
+async def test_without_the_money_nothing_is_held_written_or_called(world: World, engine: Engine) -> None:
+    with pytest.raises(NotEnoughMoney) as refused:
+        await engine.order(world.order(price=FUNDS + 1))
+    await idle(engine)
+
+    assert (refused.value.price, refused.value.available) == (FUNDS + 1, FUNDS)
+    wallet = await world.wallet()
+    assert (wallet.available, wallet.held) == (FUNDS, 0)
+    assert await world.store.jobs() == []
+    assert world.mill.created == []
+    assert world.chat.calls == []
+    assert len(world.recorder.of(Event.JOB_REFUSED, reason="NotEnoughMoney")) == 1
+
+
+async def test_a_balance_is_never_spent_twice_by_orders_that_come_together(world: World, engine: Engine) -> None:
+    orders = [world.order(price=FUNDS // 2 + 1) for _ in range(5)]
+
+    answers = await asyncio.gather(*(engine.order(order) for order in orders), return_exceptions=True)
+
+    assert sum(isinstance(answer, NotEnoughMoney) for answer in answers) == 4
+    assert (await world.wallet()).held == FUNDS // 2 + 1
+
+
+async def test_a_free_order_needs_no_money_and_moves_none(world: World, engine: Engine) -> None:
+    stranger = await world.store.person("chat", "bot", "43")
+    job = await engine.order(world.order(person_id=stranger, price=0))
+    await idle(engine)
+    await world.call_back(engine, job, task="task-1")
+
+    assert (await world.see(job)).purse is Purse.FREE
+    assert await world.store.movements(stranger, 10) == []
+
+
+async def test_an_order_of_nobody_or_for_nobody_is_refused(world: World, engine: Engine) -> None:
+    with pytest.raises(NoSuchPerson):
+        await engine.order(world.order(person_id=world.person + 1000))
+    with pytest.raises(Refusal, match="no provider 'other'"):
+        await engine.order(world.order(provider="other"))
+    with pytest.raises(Refusal, match="no channel 'other'"):
+        await engine.order(world.order(channel="other"))
+    assert await world.store.jobs() == []
+
+
+async def test_an_instance_without_room_accepts_for_the_others(world: World) -> None:
+    full = world.engine(Rules(capacity=0))
+
+    job = await full.order(world.order())
+    await idle(full)
+
+    assert (job.state, job.lease_owner) == (State.QUEUED, None)
+    assert world.mill.created == []
+    [claimed] = await world.store.claim(10, world.engine().kit.lease)
+    assert claimed.id == job.id

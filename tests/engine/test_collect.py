@@ -1,0 +1,459 @@
+"""A4 to A8: callbacks and polls end in one door, the first terminal report wins, time runs out once."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from genlock.domain.errors import NotPossible, ProviderBusy
+from genlock.domain.events import Event
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import Kind, Purse
+from genlock.domain.result import Outcome, Piece, Report
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from tests.engine.world import PRICE, URL, World, callback_body, failure, idle, success, work
+
+POLL = 10.0
+
+
+async def poll(world: World, engine: Engine) -> list[Job]:
+    world.clock.turn(POLL)
+    return await work(engine)
+
+
+# A4
+
+
+async def test_a_callback_brings_the_result_into_the_chat_and_takes_the_money(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+
+    callback = await world.call_back(engine, job, cost=40)
+
+    job = await world.see(job)
+    assert (job.state, job.delivery, job.purse, job.cost) == (
+        *(State.SUCCEEDED, Delivery.DELIVERED, Purse.CAPTURED),
+        40,
+    )
+    assert world.chat.shown == [(job.placeholder, f"address {URL}")]
+    assert world.chat.notices == [job.id]
+    assert await world.spent() == PRICE
+    [stored] = await world.store.callbacks(InboxState.DONE, 10)
+    assert (stored.id, stored.job_id, stored.note) == (callback.id, job.id, "won")
+
+
+async def test_a_poll_brings_the_result_into_the_chat_and_takes_the_money(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    world.mill.reports["task-1"] = success("task-1", cost=40)
+
+    await poll(world, engine)
+
+    job = await world.see(job)
+    assert (job.state, job.delivery, job.purse, job.cost) == (
+        *(State.SUCCEEDED, Delivery.DELIVERED, Purse.CAPTURED),
+        40,
+    )
+    assert world.chat.showing(URL) == [job.placeholder]
+    assert await world.spent() == PRICE
+
+
+async def test_a_failure_gives_the_money_back_and_tells_the_person(world: World, engine: Engine) -> None:
+    by_callback = await world.running(engine)
+    await world.call_back(engine, by_callback, state="failed", code="nsfw", urls=[])
+    by_poll = await world.running(engine)
+    world.mill.reports["task-2"] = failure("task-2", "broken")
+    await poll(world, engine)
+
+    for job, code in ((by_callback, "nsfw"), (by_poll, "broken")):
+        ended = await world.see(job)
+        assert (ended.state, ended.error_code, ended.purse) == (State.FAILED, code, Purse.RELEASED)
+        assert ended.delivery is Delivery.DELIVERED
+        assert world.chat.showing(code) == [ended.placeholder]
+    assert await world.spent() == 0
+
+
+async def test_a_poll_after_the_callback_changes_nothing(world: World, engine: Engine) -> None:
+    """The query was already on the wire when the callback came."""
+    job = await world.running(engine)
+    poller = world.engine()
+    world.mill.reports["task-1"] = success("task-1", "https://files.example/other.png")
+    world.mill.status_gate.shut()
+    world.clock.turn(POLL)
+    [taken] = await world.store.claim(1, poller.kit.lease)
+    poller.worker.take(taken)
+    await world.mill.status_gate.holds()
+    await world.call_back(engine, job)
+    delivered = await world.see(job)
+
+    world.mill.status_gate.open()
+    await idle(poller)
+
+    assert await world.see(job) == delivered
+    assert len(world.chat.shown) == 1
+    assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
+    assert len(world.recorder.of(Event.DELIVER_LOCK_SKIP, job=job.id)) == 1
+    assert await world.spent() == PRICE
+
+
+async def test_a_callback_after_the_poll_changes_nothing(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    world.mill.reports["task-1"] = success("task-1")
+    await poll(world, engine)
+    delivered = await world.see(job)
+
+    await world.call_back(world.engine(), job)
+
+    assert replace(await world.see(job), read_at=delivered.read_at) == delivered
+    assert len(world.chat.shown) == 1
+    assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
+    assert await world.spent() == PRICE
+
+
+@pytest.mark.parametrize("state", ["success", "failed"])
+async def test_callbacks_that_come_together_to_many_instances_have_one_effect(world: World, state: str) -> None:
+    engines = [world.engine() for _ in range(3)]
+    job = await world.running(engines[0])
+    body = callback_body(task="task-1", state=state, urls=[URL])
+
+    calls = [engine.callback("mill", world.mill.token(job), body) for engine in engines for _ in range(5)]
+    await asyncio.gather(*calls)
+    await idle(*engines)
+
+    assert len(world.chat.shown) == 1
+    assert world.chat.notices == [job.id]
+    assert len(world.recorder.of(Event.JOB_ENDED)) == 1
+    assert len(world.recorder.of(Event.RESULT_DUPLICATE)) == 14
+    lines = [line.kind for line in await world.store.movements(world.person, 10) if line.job_id == job.id]
+    assert sorted(lines) == sorted([Kind.HOLD, Kind.CAPTURE if state == "success" else Kind.RELEASE])
+
+
+@pytest.mark.parametrize(("first", "second"), [("success", "failed"), ("failed", "success")])
+async def test_a_report_that_says_the_opposite_raises_an_alarm_and_changes_nothing(
+    world: World, engine: Engine, first: str, second: str
+) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job, state=first)
+    settled = await world.see(job)
+
+    await world.call_back(engine, job, state=second)
+
+    assert await world.see(job) == settled
+    assert len(world.recorder.of(Event.RESULT_CONTRADICTION, job=job.id)) == 1
+    assert len(world.chat.shown) == 1
+    assert await world.spent() == (PRICE if first == "success" else 0)
+
+
+async def test_a_result_recorded_before_the_first_poll_is_not_polled_for(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job)
+    world.clock.turn(1000)
+    assert await work(engine) == []
+    assert world.mill.asked == []
+
+
+async def test_polls_go_on_while_the_task_runs_and_become_rarer(world: World, engine: Engine) -> None:
+    job = await world.running(engine, deadline_seconds=900)
+    pauses = []
+    while (now := world.clock.now()) < job.deadline_at:
+        row = await world.see(job)
+        assert row.due_at is not None
+        pauses.append((row.due_at - now).total_seconds())
+        world.clock.turn(pauses[-1])
+        await work(engine)
+
+    assert len(world.mill.asked) == len(pauses)
+    assert max(pauses[:4]) < 7
+    assert min(pauses[-4:-1]) > 20
+    assert 25 < len(pauses) < 60
+
+
+async def test_a_query_that_fails_is_asked_again_later_each_time(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    world.mill.faults.add("status", *(TimeoutError() for _ in range(6)))
+    pauses = []
+    for _ in range(6):
+        world.clock.turn(60)
+        await work(engine)
+        row = await world.see(job)
+        assert row.due_at is not None
+        pauses.append((row.due_at - world.clock.now()).total_seconds())
+
+    assert (await world.see(job)).attempts == 6
+    assert pauses[0] < 3
+    assert pauses[-1] > 40
+    world.mill.reports["task-1"] = success("task-1")
+    world.clock.turn(80)
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_a_busy_provider_is_asked_again_when_it_said(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    world.mill.faults.add("status", ProviderBusy(33))
+    await poll(world, engine)
+
+    row = await world.see(job)
+    assert row.due_at is not None
+    assert (row.due_at - world.clock.now()).total_seconds() == 33
+    assert (row.state, row.attempts) == (State.RUNNING, 0)
+
+
+# A5
+
+
+@pytest.mark.parametrize("way", ["callback", "poll"])
+async def test_an_unknown_word_keeps_the_job_running_and_is_counted(world: World, engine: Engine, way: str) -> None:
+    job = await world.running(engine)
+    if way == "callback":
+        await world.call_back(engine, job, state="Partying")
+    else:
+        world.mill.reports["task-1"] = Report(outcome=Outcome.UNKNOWN, task_id="task-1", word="Partying")
+        await poll(world, engine)
+
+    row = await world.see(job)
+    assert (row.state, row.delivery, row.attention) == (State.RUNNING, Delivery.NONE, None)
+    assert row.due_at is not None
+    assert world.recorder.total("unknown_states", word="Partying") == 1
+    assert len(world.recorder.of(Event.UNKNOWN_STATE, word="Partying")) == 1
+    await world.call_back(engine, job)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_an_unknown_word_does_not_loop_for_ever(world: World, engine: Engine) -> None:
+    job = await world.running(engine, deadline_seconds=300)
+    world.mill.reports["task-1"] = Report(outcome=Outcome.UNKNOWN, task_id="task-1", word="partying")
+    for _ in range(60):
+        world.clock.turn(6)
+        await work(engine)
+
+    assert (await world.see(job)).state is State.EXPIRED
+    assert await world.spent() == 0
+
+
+async def test_a_callback_that_says_running_changes_nothing(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job, state="generating")
+    assert await world.see(job) == job
+    [stored] = await world.store.callbacks(InboxState.DONE, 10)
+    assert stored.note == "running"
+
+
+# A6
+
+
+@pytest.mark.parametrize("urls", [[], [""], [" ", "\n"]], ids=["none", "empty", "blank"])
+@pytest.mark.parametrize("way", ["callback", "poll"])
+async def test_a_success_without_a_result_is_a_failure(world: World, engine: Engine, way: str, urls: list[str]) -> None:
+    job = await world.running(engine)
+    if way == "callback":
+        await world.call_back(engine, job, urls=urls)
+    else:
+        pieces = tuple(Piece(value=url) for url in urls)
+        world.mill.reports["task-1"] = Report(outcome=Outcome.SUCCESS, task_id="task-1", pieces=pieces)
+        await poll(world, engine)
+
+    job = await world.see(job)
+    assert (job.state, job.error_code, job.purse) == (State.FAILED, "empty_result", Purse.RELEASED)
+    assert world.chat.showing("empty_result") == [job.placeholder]
+    assert await world.spent() == 0
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"\xff\x00", b"[]", b"{}", b"null", b'"text"'])
+async def test_a_callback_that_cannot_be_read_is_kept_and_changes_nothing(
+    world: World, engine: Engine, body: bytes
+) -> None:
+    job = await world.running(engine)
+    await engine.callback("mill", world.mill.token(job), body)
+    await idle(engine)
+
+    assert await world.see(job) == job
+    [kept] = await world.store.callbacks(InboxState.UNREADABLE, 10)
+    assert (kept.body, kept.job_id) == (body, job.id)
+    assert len(world.recorder.of(Event.CALLBACK_UNREADABLE, callback=kept.id)) == 1
+    assert await world.store.claim_callbacks(10, 1) == []
+
+
+async def test_a_callback_for_a_provider_we_do_not_have_is_kept(world: World, engine: Engine) -> None:
+    await engine.callback("other", None, b"{}")
+    await idle(engine)
+    assert len(await world.store.callbacks(InboxState.UNREADABLE, 10)) == 1
+
+
+async def test_a_callback_that_breaks_its_stage_is_set_aside_and_the_others_go_on(world: World, engine: Engine) -> None:
+    """A task id that belongs to another job cannot be recorded, however often one tries."""
+    other = await world.running(engine)
+    world.mill.create_gate.shut()
+    job = await engine.order(world.order())
+    await world.mill.create_gate.holds()
+
+    await engine.callback("mill", world.mill.token(job), callback_body(task=other.task_id, urls=[URL]))
+    await world.recorder.until(Event.STAGE_ERROR)
+    await world.call_back(engine, other)
+    world.clock.turn(3600)
+    await engine.sweep.callbacks()
+    world.mill.create_gate.open()
+    await idle(engine)
+
+    assert len(world.recorder.of(Event.STAGE_ERROR)) == 1
+    [kept] = await world.store.callbacks(InboxState.UNREADABLE, 10)
+    assert kept.job_id == job.id
+    assert kept.note
+    assert (await world.see(other)).delivery is Delivery.DELIVERED
+    assert (await world.see(job)).state in (State.SUBMITTING, State.RUNNING)
+
+
+# A7
+
+
+async def test_at_the_deadline_the_provider_is_asked_a_last_time(world: World, engine: Engine) -> None:
+    job = await world.running(engine, deadline_seconds=60)
+    world.clock.turn(59)
+    await work(engine)
+    asked = len(world.mill.asked)
+    world.mill.reports["task-1"] = success("task-1")
+
+    world.clock.turn(1)
+    await work(engine)
+
+    assert len(world.mill.asked) == asked + 1
+    assert (await world.see(job)).state is State.SUCCEEDED
+    assert await world.spent() == PRICE
+
+
+@pytest.mark.parametrize("answer", [None, TimeoutError(), ProviderBusy(30)], ids=["running", "time-out", "busy"])
+async def test_past_the_deadline_the_job_fails_and_the_money_is_back(
+    world: World, engine: Engine, answer: Exception | None
+) -> None:
+    job = await world.running(engine, deadline_seconds=60)
+    if answer:
+        world.mill.faults.add("status", answer)
+    world.clock.turn(60)
+    await work(engine)
+
+    job = await world.see(job)
+    assert (job.state, job.error_code, job.purse) == (State.EXPIRED, "deadline", Purse.RELEASED)
+    assert (job.delivery, job.attention) == (Delivery.DELIVERED, None)
+    assert world.chat.showing("deadline") == [job.placeholder]
+    assert await world.spent() == 0
+
+
+async def test_no_wait_goes_beyond_the_deadline(world: World, engine: Engine) -> None:
+    job = await world.running(engine, deadline_seconds=60)
+    world.mill.faults.add("status", ProviderBusy(1000))
+    await poll(world, engine)
+    assert (await world.see(job)).due_at == job.deadline_at
+
+
+async def test_a_result_after_the_deadline_is_shown_for_free_on_the_same_message_and_logged(
+    world: World, engine: Engine
+) -> None:
+    job = await world.running(engine, deadline_seconds=60)
+    world.clock.turn(60)
+    await work(engine)
+
+    await world.call_back(engine, job, cost=12)
+    await world.call_back(engine, job, cost=12)
+
+    job = await world.see(job)
+    assert (job.state, job.late, job.delivery) == (State.EXPIRED, True, Delivery.DELIVERED)
+    assert (job.purse, job.cost) == (Purse.RELEASED, 12)
+    assert world.chat.shown == [(job.placeholder, "text deadline"), (job.placeholder, f"address {URL}")]
+    assert len(world.recorder.of(Event.RESULT_LATE, job=job.id)) == 1
+    assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
+    assert await world.spent() == 0
+
+
+async def test_a_failure_after_the_deadline_says_nothing_new(world: World, engine: Engine) -> None:
+    job = await world.running(engine, deadline_seconds=60)
+    world.clock.turn(60)
+    await work(engine)
+    await world.call_back(engine, job, state="failed")
+    assert len(world.chat.shown) == 1
+    assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
+
+
+async def test_a_result_that_comes_while_the_person_is_told_of_the_deadline_takes_over(world: World) -> None:
+    """The words may still be on the wire; the result is what stays."""
+    engine, door = world.engine(), world.engine()
+    job = await world.running(engine, deadline_seconds=60)
+    world.clock.turn(60)
+    world.chat.gate.shut()
+    [taken] = await world.store.claim(1, engine.kit.lease)
+    engine.worker.take(taken)
+    await world.chat.gate.holds()
+
+    await door.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await world.chat.gate.holds(2)
+    world.chat.gate.open()
+    await idle(engine, door)
+
+    job = await world.see(job)
+    assert (job.late, job.delivery) == (True, Delivery.DELIVERED)
+    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.chat.notices == [job.id]
+    assert await world.spent() == 0
+
+
+# A8
+
+
+async def check_cancelled(world: World, job: Job) -> None:
+    job = await world.see(job)
+    assert (job.state, job.purse, job.delivery) == (State.CANCELLED, Purse.RELEASED, Delivery.DELIVERED)
+    assert world.chat.showing("cancelled") == [job.placeholder]
+    assert await world.spent() == 0
+
+
+async def test_a_queued_job_can_be_cancelled_and_is_never_submitted(world: World, engine: Engine) -> None:
+    job = await world.engine(Rules(capacity=0)).order(world.order())
+    await engine.cancel(job.id, "the person")
+    await idle(engine)
+    world.clock.turn(1000)
+    await work(engine)
+
+    await check_cancelled(world, job)
+    assert world.mill.created == []
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["same instance", "other instance"])
+async def test_a_job_can_be_cancelled_while_the_create_call_is_on_the_wire(
+    world: World, engine: Engine, *, elsewhere: bool
+) -> None:
+    world.mill.create_gate.shut()
+    job = await engine.order(world.order())
+    await world.mill.create_gate.holds()
+
+    canceller = world.engine() if elsewhere else engine
+    await canceller.cancel(job.id, "the person")
+    await world.recorder.until(Event.NOTICE_SENT)
+    world.mill.create_gate.open()
+    await idle(engine, canceller)
+    await world.call_back(engine, job, task="task-1", cost=30)
+
+    await check_cancelled(world, job)
+    assert (await world.see(job)).cost == 30
+    assert world.chat.showing(URL) == []
+
+
+async def test_a_running_job_can_be_cancelled_and_its_bill_is_recorded_as_a_loss(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await engine.cancel(job.id, "the person")
+    await idle(engine)
+
+    await world.call_back(engine, job, cost=30)
+
+    await check_cancelled(world, job)
+    row = await world.see(job)
+    assert (row.cost, row.purse) == (30, Purse.RELEASED)
+    assert len(world.recorder.of(Event.LOSS_RECORDED, job=job.id)) == 1
+    assert world.chat.showing(URL) == []
+    assert world.chat.notices == [job.id]
+
+
+async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job)
+    with pytest.raises(NotPossible, match=f"job {job.id} has already ended \\(succeeded\\)"):
+        await engine.cancel(job.id, "the person")
+    assert await world.spent() == PRICE

@@ -1,0 +1,557 @@
+"""D2 to D4 and B5: a result is put on its messages, in order, once; what cannot be repeated is journaled first."""
+
+import pytest
+
+from genlock.domain.delivery import Level, Step
+from genlock.domain.errors import (
+    ChannelBusy,
+    ChannelUnknown,
+    ChatClosed,
+    LevelRefused,
+    StoreUnavailable,
+)
+from genlock.domain.events import Event
+from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.money import Purse
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from tests.engine.world import PRICE, URL, Call, Wire, World, die, idle, work
+
+URLS = [f"https://files.example/{number}.png" for number in range(4)]
+LEASE = Rules().lease_seconds
+
+
+async def pause(world: World, job: Job) -> float:
+    """Seconds until the job is due."""
+    row = await world.see(job)
+    assert row.due_at is not None
+    return (row.due_at - world.clock.now()).total_seconds()
+
+
+# the way of a delivery
+
+
+async def test_a_result_becomes_the_message_the_person_pressed(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    await work(engine)
+
+    done = await world.see(job)
+    assert world.chat.messages == {job.placeholder: f"address {URL}"}
+    [part] = done.parts
+    assert (part.step, part.message, part.file) == (Step.DONE, job.placeholder, f"file-of-{job.placeholder}")
+    assert (done.delivery, done.purse, done.due_at, done.lease_owner) == (
+        *(Delivery.DELIVERED, Purse.CAPTURED),
+        *(None, None),
+    )
+
+
+async def test_delivered_at_is_set_after_the_channel_confirmed_and_never_before(world: World, engine: Engine) -> None:
+    world.chat.gate.shut()
+    job = await world.ended(engine)
+    [taken] = await world.store.claim(1, engine.kit.lease)
+    engine.worker.take(taken)
+    await world.chat.gate.holds()
+    during = await world.see(job)
+
+    world.clock.turn(5)
+    world.chat.gate.open()
+    await idle(engine)
+
+    assert (during.delivery, during.delivered_at, during.purse) == (Delivery.SENDING, None, Purse.HELD)
+    done = await world.see(job)
+    assert (done.delivered_at, done.purse) == (world.clock.now(), Purse.CAPTURED)
+
+
+async def test_several_parts_are_shown_in_order_each_on_its_own_message(world: World, engine: Engine) -> None:
+    job = await world.ended(engine, *URLS)
+    await work(engine)
+
+    assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
+    messages = [message for message, _ in world.chat.shown]
+    assert messages[0] == job.placeholder
+    assert len(set(messages)) == len(URLS)
+    assert [part.message for part in (await world.see(job)).parts] == messages
+    assert world.chat.notices == [job.id]
+
+
+async def test_a_delivery_that_failed_in_the_middle_goes_on_where_it_stopped(world: World, engine: Engine) -> None:
+    job = await world.ended(engine, *URLS)
+    wire = Wire(world.chat)
+    wire.faults.add("place", ChannelBusy(1))
+    await work(world.engine(chat=wire))
+    assert [part.step for part in (await world.see(job)).parts] == [Step.DONE, Step.PUT, Step.PUT, Step.PUT]
+    world.chat.calls.clear()
+
+    world.clock.turn(1)
+    await work(engine)
+
+    assert [(call.operation, call.index) for call in world.chat.calls] == [
+        *(("place", 1), ("put", 1), ("place", 2), ("put", 2), ("place", 3), ("put", 3)),
+        ("notify", 0),
+    ]
+    assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
+
+
+async def test_parts_shown_by_a_dead_instance_are_not_shown_again(world: World, engine: Engine) -> None:
+    job = await world.ended(engine, *URLS)
+    wire = Wire(world.store)
+    dying = world.engine(store=wire)
+    gate = wire.gate("finish")
+    gate.shut()
+    [taken] = await world.store.claim(1, dying.kit.lease)
+    dying.worker.take(taken)
+    await gate.holds()
+    await die(dying)
+    world.chat.calls.clear()
+
+    world.clock.turn(LEASE + 1)
+    await work(engine)
+
+    # Whether the last one was confirmed died with the instance, so it is put again: the same words on the same message.
+    assert [call for call in world.chat.calls if call.operation != "notify"] == [
+        Call("put", job.id, 3, Level.ADDRESS, (await world.see(job)).parts[3].message)
+    ]
+    assert len(world.chat.shown) == len(URLS)
+    assert (await world.see(job)).purse is Purse.CAPTURED
+
+
+# levels
+
+
+async def test_a_refused_level_leads_to_the_next_on_the_same_message(world: World, engine: Engine) -> None:
+    world.chat.refused = {Level.ADDRESS, Level.BYTES, Level.DOCUMENT}
+    job = await world.ended(engine)
+    await work(engine)
+
+    assert world.chat.levels() == [Level.ADDRESS, Level.BYTES, Level.DOCUMENT, Level.TEXT]
+    assert {call.message for call in world.chat.calls if call.operation == "put"} == {job.placeholder}
+    assert world.chat.messages == {job.placeholder: f"text {URL}"}
+    assert await world.spent() == PRICE
+
+
+@pytest.mark.parametrize("reached", [Level.BYTES, Level.DOCUMENT, Level.TEXT])
+async def test_the_level_reached_is_remembered_over_a_retry(world: World, engine: Engine, reached: Level) -> None:
+    ladder = list(Level)
+    world.chat.refused = set(ladder[: ladder.index(reached)])
+    job = await world.ended(engine)
+    world.chat.faults.add("put", *(LevelRefused() for _ in world.chat.refused), ChannelUnknown())
+    await work(engine)
+    assert (await world.see(job)).parts[0].level is reached
+
+    world.chat.calls.clear()
+    world.clock.turn(10)
+    await work(world.engine())
+
+    assert world.chat.levels() == [reached]
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_the_level_reached_is_remembered_by_whoever_takes_over(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    wire = Wire(world.store)
+    dying = world.engine(store=wire)
+    world.chat.refused = {Level.ADDRESS}
+    gate = wire.gate("finish")
+    gate.shut()
+    [taken] = await world.store.claim(1, dying.kit.lease)
+    dying.worker.take(taken)
+    await gate.holds()
+    await die(dying)
+    world.chat.calls.clear()
+
+    world.clock.turn(LEASE + 1)
+    await work(engine)
+
+    assert world.chat.levels() == [Level.BYTES]
+    assert len(world.chat.shown) == 1
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_a_part_refused_at_every_level_is_undeliverable_and_the_money_is_back(
+    world: World, engine: Engine
+) -> None:
+    world.chat.refused = set(Level)
+    job = await world.ended(engine)
+    await work(engine)
+
+    job = await world.see(job)
+    assert (job.delivery, job.purse, job.due_at) == (Delivery.UNDELIVERABLE, Purse.RELEASED, None)
+    assert [row.id for row in await world.store.attention(10)] == [job.id]
+    assert world.chat.notices == []
+    assert await world.spent() == 0
+
+
+# retries
+
+
+async def test_a_lost_answer_of_a_put_is_retried_and_shows_the_result_once(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("put", ChannelUnknown(), done=True)
+    await work(engine)
+    waiting = await world.see(job)
+    assert (waiting.delivery, waiting.lease_owner, waiting.purse) == (Delivery.PENDING, None, Purse.HELD)
+    assert world.chat.notices == []
+
+    world.clock.turn(2)
+    await work(engine)
+
+    assert world.chat.shown == [(job.placeholder, f"address {URL}")]
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert world.chat.notices == [job.id]
+    assert await world.spent() == PRICE
+
+
+async def test_each_failed_attempt_waits_longer_than_the_one_before(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("put", *(ChannelUnknown() for _ in range(12)))
+    pauses = []
+    for _ in range(12):
+        await work(engine)
+        pauses.append(await pause(world, job))
+        world.clock.turn(pauses[-1])
+
+    assert (await world.see(job)).attempts == 12
+    assert len(world.recorder.of(Event.DELIVERY_RETRY, job=job.id)) == 12
+    for attempt, seconds in enumerate(pauses):
+        assert 0.75 <= seconds / min(300, 2**attempt) <= 1.25
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_a_busy_channel_is_obeyed_to_the_second_and_is_no_failure(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("put", *(ChannelBusy(77) for _ in range(60)))
+    for _ in range(60):
+        assert len(await work(engine)) == 1
+        assert await pause(world, job) == 77
+        world.clock.turn(76.9)
+        assert await work(engine) == []
+        world.clock.turn(0.1)
+
+    assert (await world.see(job)).attempts == 0
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_after_too_many_attempts_the_money_is_back_and_the_operator_sees_it(world: World) -> None:
+    engine = world.engine(Rules(delivery_attempts=3))
+    job = await world.ended(engine)
+    world.chat.faults.add("put", *(ChannelUnknown() for _ in range(3)))
+    for _ in range(3):
+        await work(engine)
+        world.clock.turn(300)
+
+    [row] = await world.store.attention(10)
+    assert (row.id, row.delivery, row.purse) == (job.id, Delivery.UNDELIVERABLE, Purse.RELEASED)
+    assert row.attention == "gave up after 3 tries"
+    assert await work(engine) == []
+    assert await world.spent() == 0
+
+
+async def test_undelivered_work_is_found_and_retried_without_a_restart(world: World) -> None:
+    """The loops run by themselves; nobody tells them of the job."""
+    world.clock.run()
+    engine = world.engine(Rules(claim_seconds=0.01))
+    job = await world.ended(engine)
+    world.chat.faults.add("put", ChannelBusy(0.05), ChannelBusy(0.05))
+
+    await engine.start()
+    await world.recorder.until(Event.NOTICE_SENT)
+    await engine.stop()
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert len(world.recorder.of(Event.DELIVERY_RETRY)) == 2
+
+
+# deleted placeholders
+
+
+async def test_a_deleted_message_is_replaced_by_one_send(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.delete(job.placeholder)
+    await work(engine)
+
+    done = await world.see(job)
+    [message] = world.chat.showing(URL)
+    assert done.placeholder == done.parts[0].message == message != job.placeholder
+    assert [call.operation for call in world.chat.calls] == ["put", "send", "notify"]
+    assert await world.spent() == PRICE
+
+
+async def test_a_send_is_journaled_before_it_is_made(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.delete(job.placeholder)
+    wire = Wire(world.chat)
+    sender = world.engine(chat=wire)
+    gate = wire.gate("send")
+    gate.shut()
+    [taken] = await world.store.claim(1, sender.kit.lease)
+    sender.worker.take(taken)
+    await gate.holds()
+
+    [part] = (await world.see(job)).parts
+    assert (part.step, part.gone) == (Step.SEND, True)
+    gate.open()
+    await idle(sender)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_a_send_goes_down_the_levels_too(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.delete(job.placeholder)
+    world.chat.refused = {Level.ADDRESS}
+    world.chat.faults.add("put", LevelRefused())
+    await work(engine)
+
+    assert len(world.chat.showing(URL)) == 1
+    assert world.chat.levels("send") == [Level.BYTES]
+
+
+async def test_a_send_that_was_provably_not_made_is_made_again(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.delete(job.placeholder)
+    world.chat.faults.add("send", ChannelBusy(5))
+    await work(engine)
+    [part] = (await world.see(job)).parts
+    assert (part.step, part.gone) == (Step.PUT, True)
+
+    world.clock.turn(5)
+    await work(engine)
+
+    assert [call.operation for call in world.chat.calls] == ["put", "send", "send", "notify"]
+    assert len(world.chat.showing(URL)) == 1
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+@pytest.mark.parametrize("shown", [True, False], ids=["shown", "not shown"])
+async def test_a_send_whose_answer_was_lost_is_never_made_again(world: World, engine: Engine, *, shown: bool) -> None:
+    job = await world.ended(engine)
+    world.chat.delete(job.placeholder)
+    world.chat.faults.add("send", ChannelUnknown(), done=shown)
+    await work(engine)
+    world.clock.turn(1_000_000)
+    await work(engine)
+
+    assert [call.operation for call in world.chat.calls].count("send") == 1
+    assert len(world.chat.showing(URL)) == int(shown)
+    [row] = await world.store.attention(10)
+    assert (row.id, row.delivery, row.purse) == (job.id, Delivery.UNKNOWN, Purse.RELEASED)
+    assert row.delivered_at is None
+    assert len(world.recorder.of(Event.ATTENTION, job=job.id)) == 1
+    assert await world.spent() == 0
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_a_send_whose_instance_died_is_never_made_again(world: World, engine: Engine, moment: str) -> None:
+    job = await world.ended(engine)
+    world.chat.delete(job.placeholder)
+    store, chat = Wire(world.store), Wire(world.chat)
+    dying = world.engine(store=store, chat=chat)
+    gate = chat.gate("send") if moment == "before" else store.gate("finish")
+    gate.shut()
+    [taken] = await world.store.claim(1, dying.kit.lease)
+    dying.worker.take(taken)
+    await gate.holds()
+    await die(dying)
+
+    world.clock.turn(LEASE + 1)
+    await work(engine)
+
+    assert (await world.see(job)).delivery is Delivery.UNKNOWN
+    assert len(world.chat.showing(URL)) == (1 if moment == "after" else 0)
+    assert await world.spent() == 0
+
+
+async def test_a_message_deleted_in_the_middle_of_several_parts_is_replaced_alone(world: World, engine: Engine) -> None:
+    job = await world.ended(engine, *URLS)
+    world.chat.delete(job.placeholder)
+    await work(engine)
+
+    assert [call.operation for call in world.chat.calls] == ["put", "send"] + ["place", "put"] * 3 + ["notify"]
+    assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
+
+
+# closed chats
+
+
+@pytest.mark.parametrize("operation", ["place", "put", "send"])
+async def test_a_closed_chat_makes_the_result_undeliverable_and_gives_the_money_back(
+    world: World, engine: Engine, operation: str
+) -> None:
+    job = await world.ended(engine, *URLS)
+    if operation == "send":
+        world.chat.delete(job.placeholder)
+    world.chat.faults.add(operation, ChatClosed("blocked by the person"))
+    await work(engine)
+    world.clock.turn(1_000_000)
+    assert await work(engine) == []
+
+    [row] = await world.store.attention(10)
+    assert (row.id, row.state, row.delivery) == (job.id, State.SUCCEEDED, Delivery.UNDELIVERABLE)
+    assert (row.attention, row.purse) == ("blocked by the person", Purse.RELEASED)
+    assert world.chat.notices == []
+    assert await world.spent() == 0
+
+
+async def test_a_failure_that_cannot_be_told_is_on_the_list_with_the_money_back(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    world.chat.closed = "kicked"
+    await world.call_back(engine, job, state="failed")
+    [row] = await world.store.attention(10)
+    assert (row.state, row.delivery, row.purse) == (State.FAILED, Delivery.UNDELIVERABLE, Purse.RELEASED)
+
+
+# the notice
+
+
+async def test_the_notice_comes_after_the_result_is_recorded(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    wire = Wire(world.chat)
+    gate = wire.gate("notify")
+    gate.shut()
+    notifier = world.engine(chat=wire)
+    [taken] = await world.store.claim(1, notifier.kit.lease)
+    notifier.worker.take(taken)
+    await gate.holds()
+
+    row = await world.see(job)
+    assert (row.delivery, row.purse, row.notice) == (Delivery.DELIVERED, Purse.CAPTURED, Notice.SENT)
+    gate.open()
+    await idle(notifier)
+    assert world.chat.notices == [job.id]
+
+
+async def test_an_order_that_wants_no_notice_gets_none(world: World, engine: Engine) -> None:
+    job = await world.ended(engine, notice=False)
+    await work(engine)
+    row = await world.see(job)
+    assert (row.notice, row.due_at, row.lease_owner) == (Notice.NONE, None, None)
+    assert world.chat.notices == []
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["sent", "not sent"])
+@pytest.mark.parametrize("fault", [ChannelUnknown(), ChatClosed("blocked"), RuntimeError("bug")], ids=repr)
+async def test_a_notice_whose_answer_was_lost_is_not_sent_again(
+    world: World, engine: Engine, fault: Exception, *, done: bool
+) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("notify", fault, done=done)
+    await work(engine)
+    world.clock.turn(1_000_000)
+    assert await work(engine) == []
+
+    assert world.chat.notices == [job.id] * done
+    assert (await world.see(job)).notice is Notice.SENT
+    assert len(world.recorder.of(Event.NOTICE_FAIL)) == 1
+    assert await world.spent() == PRICE
+
+
+async def test_a_notice_whose_instance_died_is_not_sent_again(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    wire = Wire(world.chat)
+    gate = wire.gate("notify")
+    gate.shut()
+    dying = world.engine(chat=wire)
+    [taken] = await world.store.claim(1, dying.kit.lease)
+    dying.worker.take(taken)
+    await gate.holds()
+    await die(dying)
+
+    world.clock.turn(LEASE + 1)
+    assert await work(engine) == []
+    assert world.chat.notices == []
+    assert (await world.see(job)).due_at is None
+
+
+async def test_a_notice_is_sent_by_another_instance_if_the_first_died_before_it_was_journaled(
+    world: World, engine: Engine
+) -> None:
+    job = await world.ended(engine)
+    wire = Wire(world.store)
+    gate = wire.gate("begin_notice")
+    gate.shut()
+    dying = world.engine(store=wire)
+    [taken] = await world.store.claim(1, dying.kit.lease)
+    dying.worker.take(taken)
+    await gate.holds()
+    await die(dying)
+
+    world.clock.turn(LEASE + 1)
+    await work(engine)
+
+    assert world.chat.notices == [job.id]
+    assert len(world.chat.shown) == 1
+
+
+async def test_a_notice_to_a_busy_channel_is_tried_again_when_it_asked(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("notify", ChannelBusy(40), ChannelBusy(40))
+    await work(engine)
+    for _ in range(2):
+        assert (await world.see(job)).notice is Notice.DUE
+        assert await pause(world, job) == 40
+        world.clock.turn(40)
+        await work(engine)
+
+    assert world.chat.notices == [job.id]
+    assert len(world.chat.shown) == 1
+    row = await world.see(job)
+    assert (row.notice, row.due_at) == (Notice.SENT, None)
+
+
+async def test_a_notice_to_a_channel_that_stays_busy_is_given_up(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("notify", *(ChannelBusy(40) for _ in range(100)))
+    for _ in range(100):
+        await work(engine)
+        world.clock.turn(40)
+
+    row = await world.see(job)
+    assert (row.notice, row.due_at, row.delivery) == (Notice.SENT, None, Delivery.DELIVERED)
+    assert len(world.recorder.of(Event.NOTICE_FAIL, reason="busy for too long")) == 1
+
+
+# the store fails
+
+
+@pytest.mark.parametrize("operation", ["save_parts", "finish", "begin_notice"])
+@pytest.mark.parametrize("done", [True, False], ids=["after the commit", "before the commit"])
+async def test_a_database_failure_leaves_the_job_to_be_taken_over(
+    world: World, engine: Engine, operation: str, *, done: bool
+) -> None:
+    wire = Wire(world.store)
+    unlucky = world.engine(store=wire)
+    job = await world.ended(engine, *URLS)
+    wire.faults.add(operation, StoreUnavailable(), done=done)
+    await work(unlucky)
+    assert len(world.recorder.of(Event.STAGE_ERROR, job=job.id)) == 1
+
+    world.clock.turn(LEASE + 1)
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.delivery, row.purse, row.due_at) == (Delivery.DELIVERED, Purse.CAPTURED, None)
+    assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
+    assert world.chat.notices == ([] if operation == "begin_notice" and done else [job.id])
+
+
+async def test_the_same_delivery_by_two_instances_at_once_shows_one_result(world: World, engine: Engine) -> None:
+    """The worst case: the first was thought dead and was only slow."""
+    slow = world.engine()
+    job = await world.ended(engine, *URLS)
+    world.chat.gate.shut()
+    [taken] = await world.store.claim(1, slow.kit.lease)
+    slow.worker.take(taken)
+    await world.chat.gate.holds()
+    world.clock.turn(LEASE + 1)
+    [again] = await world.store.claim(1, engine.kit.lease)
+    engine.worker.take(again)
+    await world.chat.gate.holds(2)
+    world.chat.gate.open()
+    await idle(slow, engine)
+
+    assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
+    assert world.chat.notices == [job.id]
+    assert len(world.recorder.of(Event.MARK_DELIVERED, job=job.id)) == 1
+    assert (await world.see(job)).lease_token == again.lease_token
+    assert await world.spent() == PRICE

@@ -1,0 +1,139 @@
+"""E1 and E2: the active role is a lease with an epoch; it decides only what one instance is enough for."""
+
+import asyncio
+
+from genlock.domain.errors import StoreUnavailable
+from genlock.domain.events import Event
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import Delivery
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from tests.engine.world import URL, Wire, World, callback_body, die, idle, work
+
+ROLE = Rules().role_seconds
+
+
+async def test_one_of_many_instances_takes_the_role_and_keeps_it(world: World) -> None:
+    engines = [world.engine() for _ in range(4)]
+    for _ in range(5):
+        await asyncio.gather(*(engine.leader.round() for engine in engines))
+        assert [engine.active for engine in engines].count(True) == 1
+        world.clock.turn(ROLE - 0.5)
+    assert len(world.recorder.of(Event.LOCK_ACTIVE)) == 1
+    assert world.recorder.of(Event.LOCK_PASSIVE) == []
+
+
+async def test_a_clean_stop_passes_the_role_on_at_once(world: World) -> None:
+    first, second = world.engine(), world.engine()
+    for engine in (first, second):
+        await engine.leader.round()
+    assert (first.active, second.active) == (True, False)
+
+    await first.stop()
+    await second.leader.round()
+
+    assert (first.active, second.active) == (False, True)
+    assert [seen.facts["epoch"] for seen in world.recorder.of(Event.LOCK_ACTIVE)] == [1, 2]
+    assert [seen.facts["epoch"] for seen in world.recorder.of(Event.LOCK_PASSIVE)] == [1]
+
+
+async def test_a_clean_stop_passes_the_role_on_before_it_waits_for_slow_work(world: World) -> None:
+    first, second = world.engine(), world.engine()
+    await first.leader.round()
+    job = await world.running(first)
+    world.chat.gate.shut()
+    await first.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await world.chat.gate.holds()
+
+    stopping = asyncio.create_task(first.stop())
+    await world.recorder.until(Event.LOCK_PASSIVE)
+    await second.leader.round()
+
+    assert second.active
+    assert not stopping.done()
+    world.chat.gate.open()
+    await stopping
+
+
+async def test_a_passive_instance_that_stops_leaves_the_role_alone(world: World) -> None:
+    first, second, third = (world.engine() for _ in range(3))
+    for engine in (first, second, third):
+        await engine.leader.round()
+    await second.stop()
+    await third.leader.round()
+    assert (first.active, third.active) == (True, False)
+
+
+async def test_a_crash_passes_the_role_on_within_seconds(world: World) -> None:
+    first, second = world.engine(), world.engine()
+    await first.leader.round()
+    await die(first)
+    world.clock.turn(ROLE)
+    await second.leader.round()
+    assert world.recorder.of(Event.LOCK_ACTIVE, instance=second.kit.instance) == [], "the first may still be alive"
+
+    world.clock.turn(0.1)
+    await second.leader.round()
+
+    assert second.active
+    assert Rules().role_seconds + Rules().heartbeat_seconds <= 5
+
+
+async def test_an_instance_that_cannot_renew_stops_believing_in_its_role(world: World) -> None:
+    wire = Wire(world.store)
+    engine = world.engine(Rules(role_seconds=0.02), store=wire)
+    await engine.leader.round()
+    wire.faults.add("take_role", StoreUnavailable())
+    loop = asyncio.get_running_loop()
+    passed = loop.create_future()
+    loop.call_later(0.03, passed.set_result, None)
+    await passed
+    assert not engine.active
+
+
+async def test_the_holder_sees_that_it_was_replaced(world: World) -> None:
+    """It was paused for so long that another took over."""
+    first, second = world.engine(), world.engine()
+    await first.leader.round()
+    world.clock.turn(ROLE + 1)
+    await second.leader.round()
+    assert first.active
+    assert second.active
+
+    await first.leader.round()
+
+    assert (first.active, second.active) == (False, True)
+    assert len(world.recorder.of(Event.LOCK_PASSIVE, instance=first.kit.instance, epoch=1)) == 1
+
+
+async def test_two_that_believe_to_be_active_do_no_harm(world: World) -> None:
+    """The old one's writes name its epoch, which is over."""
+    old, new = world.engine(), world.engine()
+    await old.leader.round()
+    await old.callback("mill", None, callback_body(task="task-77"))
+    await idle(old)
+    world.clock.turn(Rules().orphan_expire_seconds + 1)
+    await new.leader.round()
+    assert old.active
+    assert new.active
+
+    await old.sweep.round()
+    assert len(await world.store.callbacks(InboxState.ORPHAN, 10)) == 1
+    await new.sweep.round()
+    assert len(await world.store.callbacks(InboxState.EXPIRED, 10)) == 1
+    assert len(world.recorder.of(Event.ORPHAN_EXPIRED)) == 1
+
+
+async def test_a_passive_instance_takes_orders_callbacks_and_deliveries(world: World, engine: Engine) -> None:
+    passive = world.engine()
+    for instance in (engine, passive):
+        await instance.leader.round()
+    assert not passive.active
+
+    job = await world.running(passive)
+    await world.call_back(passive, job)
+    claimed = await world.ended(engine)
+    await work(passive)
+
+    for row in (job, claimed):
+        assert (await world.see(row)).delivery is Delivery.DELIVERED

@@ -1,0 +1,180 @@
+"""B1 to B3: one statement decides who works on a job; a zombie's write changes nothing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from genlock.domain.delivery import WORDS
+from genlock.domain.errors import ChannelUnknown
+from genlock.domain.events import Event
+from genlock.domain.job import Delivery, Job, Notice, State, Verdict
+from genlock.domain.money import Purse
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from genlock.ports import Ending, Finish, Lease, Store, Wait
+from tests.engine.world import PRICE, URL, Wire, World, idle, work
+
+LEASE = Rules().lease_seconds
+
+
+async def test_one_of_many_instances_gets_the_delivery_and_the_others_stop_at_once(world: World) -> None:
+    engines = [world.engine() for _ in range(5)]
+    job = await world.ended(engines[0])
+
+    claims = await asyncio.gather(*(world.store.claim(10, engine.kit.lease) for engine in engines))
+
+    assert [row.id for rows in claims for row in rows] == [job.id]
+
+
+async def test_many_jobs_are_shared_out_without_overlap(world: World) -> None:
+    engines = [world.engine() for _ in range(4)]
+    jobs = [await world.ended(engines[0]) for _ in range(20)]
+
+    claims = await asyncio.gather(*(world.store.claim(7, engine.kit.lease) for engine in engines for _ in range(3)))
+
+    assert sorted(row.id for rows in claims for row in rows) == [job.id for job in jobs]
+
+
+async def test_a_live_lease_is_left_alone_and_a_dead_one_taken(world: World) -> None:
+    first, second = world.engine(), world.engine()
+    job = await world.ended(first)
+    [held] = await world.store.claim(1, first.kit.lease)
+
+    world.clock.turn(LEASE - 1)
+    assert await world.store.claim(1, second.kit.lease) == []
+    world.clock.turn(1)
+    [taken] = await world.store.claim(1, second.kit.lease)
+
+    assert (taken.id, taken.lease_owner) == (job.id, second.kit.instance)
+    assert taken.lease_token == held.lease_token + 1
+
+
+async def test_a_delivered_job_is_nobodys_any_more(world: World, engine: Engine) -> None:
+    await world.ended(engine)
+    await work(engine)
+    world.clock.turn(1_000_000)
+    assert await work(engine) == []
+
+
+async def test_a_failed_attempt_frees_the_lease_for_whoever_comes_next(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("put", ChannelUnknown())
+    await work(engine)
+    assert (await world.see(job)).lease_owner is None
+
+    world.clock.turn(2)
+    assert [row.id for row in await work(world.engine())] == [job.id]
+    assert world.chat.showing(URL) == [job.placeholder]
+
+
+async def test_the_token_grows_with_every_holder_and_never_goes_back(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    tokens = [job.lease_token]
+    for _ in range(5):
+        world.clock.turn(40)
+        await work(engine)
+        tokens.append((await world.see(job)).lease_token)
+    await world.call_back(engine, job)
+    tokens.append((await world.see(job)).lease_token)
+    assert tokens == list(range(tokens[0], tokens[0] + len(tokens)))
+
+
+ZOMBIE = Lease(owner="instance-1", seconds=30.0)
+WRITES: dict[str, Callable[[Store, Job], Awaitable[object]]] = {
+    "begin_submit": lambda store, job: store.begin_submit(job.id, job.lease_token, "hash", "m99"),
+    "submitted": lambda store, job: store.submitted(job.id, job.lease_token, "task-99", 5.0),
+    "end": lambda store, job: store.end(
+        Ending(job_id=job.id, token=job.lease_token, state=State.FAILED, parts=WORDS), ZOMBIE
+    ),
+    "save_parts": lambda store, job: store.save_parts(job.id, job.lease_token, WORDS, ZOMBIE),
+    "finish delivered": lambda store, job: store.finish(
+        Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=job.parts), ZOMBIE
+    ),
+    "finish unknown": lambda store, job: store.finish(
+        Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.UNKNOWN, parts=job.parts), ZOMBIE
+    ),
+    "begin_notice": lambda store, job: store.begin_notice(job.id, job.lease_token),
+    "wait": lambda store, job: store.wait(Wait(job_id=job.id, token=job.lease_token, after=1.0, attention="x")),
+    "park": lambda store, job: store.wait(Wait(job_id=job.id, token=job.lease_token, after=None, attention="x")),
+    "renew": lambda store, job: store.renew(job.id, job.lease_token, ZOMBIE),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("stage", ["queued", "submitting", "running", "sending", "notice"])
+async def test_no_write_of_a_zombie_changes_anything(world: World, stage: str, write: str) -> None:
+    zombie, holder = world.engine(), world.engine()
+    if stage == "queued":
+        job = await world.engine(Rules(capacity=0)).order(world.order())
+    elif stage == "submitting":
+        world.mill.faults.add("create", TimeoutError())
+        job = await zombie.order(world.order())
+        await idle(zombie)
+    else:
+        job = await (world.running if stage == "running" else world.ended)(zombie)
+    if stage == "notice":
+        wire = Wire(world.store)
+        wire.faults.add("begin_notice", TimeoutError())
+        await work(world.engine(store=wire))
+    world.clock.turn(LEASE * 5)
+    [stale] = await world.store.claim(1, zombie.kit.lease)
+    assert stale.id == job.id
+    world.clock.turn(LEASE + 1)
+    [held] = await world.store.claim(1, holder.kit.lease)
+    assert (held.notice is Notice.DUE) == (stage == "notice")
+    before, money = await world.see(job), await world.store.movements(world.person, 10)
+
+    answer = await WRITES[write](world.store, stale)
+
+    assert answer in (False, None) or getattr(answer, "verdict", None) is Verdict.STALE
+    assert await world.see(job) == before
+    assert await world.store.movements(world.person, 10) == money
+
+
+async def test_a_paused_instance_that_wakes_after_its_lease_was_taken_changes_nothing(
+    world: World, engine: Engine
+) -> None:
+    paused = world.engine()
+    job = await world.ended(engine, URL, f"{URL}?2")
+    world.chat.gate.shut()
+    [held] = await world.store.claim(1, paused.kit.lease)
+    paused.worker.take(held)
+    await world.chat.gate.holds()
+    sleeper = world.chat.gate
+    world.chat.gate = type(sleeper)()
+    world.clock.turn(LEASE + 1)
+    await work(engine)
+    delivered = await world.see(job)
+    assert delivered.delivery is Delivery.DELIVERED
+
+    sleeper.open()
+    await idle(paused)
+    await paused.worker._beat()
+    await work(paused)
+
+    assert await world.see(job) == delivered
+    assert len(world.recorder.of(Event.LEASE_LOST, job=job.id, token=held.lease_token)) == 1
+    assert len(world.chat.shown) == 2
+    assert world.chat.notices == [job.id]
+    assert await world.spent() == PRICE
+
+
+async def test_a_paused_submitter_that_wakes_after_its_job_expired_changes_nothing(
+    world: World, engine: Engine
+) -> None:
+    paused = world.engine()
+    world.mill.create_gate.shut()
+    job = await paused.order(world.order())
+    await world.mill.create_gate.holds()
+    for seconds in (LEASE + 1, Rules().grace_seconds + 1):
+        world.clock.turn(seconds)
+        await work(engine)
+    expired = await world.see(job)
+    assert (expired.state, expired.purse) == (State.EXPIRED, Purse.RELEASED)
+
+    world.mill.create_gate.open()
+    await idle(paused)
+
+    assert await world.see(job) == expired
+    assert len(world.mill.created) == 1

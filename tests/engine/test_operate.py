@@ -1,0 +1,270 @@
+"""What an operator can do by hand, and the words in which it is refused."""
+
+import pytest
+
+from genlock.domain.errors import ChannelBusy, ChannelUnknown, ChatClosed, NoSuchJob, NotPossible, SubmitUnknown
+from genlock.domain.events import Event
+from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.money import Purse
+from genlock.engine import operate
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules, UnknownSubmit
+from tests.engine.world import PRICE, URL, World, die, idle, success, work
+
+GRACE = Rules().grace_seconds
+
+
+async def parked(world: World, engine: Engine, **changes: object) -> Job:
+    """A submit that nobody knows the outcome of, left to the operator."""
+    world.mill.faults.add("create", SubmitUnknown())
+    job = await engine.order(world.order(**changes))
+    await idle(engine)
+    world.clock.turn(GRACE + 1)
+    await work(engine)
+    job = await world.see(job)
+    assert job.attention == "submit_unknown"
+    return job
+
+
+async def test_nothing_can_be_done_to_a_job_that_does_not_exist(world: World, engine: Engine) -> None:
+    for action in (operate.retry, operate.resend, operate.cancel):
+        with pytest.raises(NoSuchJob, match="there is no job 404"):
+            await action(engine.kit, 404, "ann")
+    assert world.recorder.of(Event.OPERATOR) == []
+
+
+# retry
+
+
+async def test_a_retry_makes_a_waiting_job_due_now(world: World, engine: Engine) -> None:
+    waiting = await world.running(engine)
+    world.mill.reports["task-1"] = success("task-1")
+
+    job = await operate.retry(engine.kit, waiting.id, "ann")
+
+    assert job.due_at == world.clock.now()
+    [seen] = world.recorder.of(Event.OPERATOR, action="retry", by="ann")
+    assert seen.correlation == waiting.correlation
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_a_retry_shortens_the_wait_of_a_failed_delivery(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("put", ChannelUnknown())
+    await work(engine)
+    assert await work(engine) == []
+
+    await operate.retry(engine.kit, job.id, "ann")
+    await work(engine)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_a_retry_takes_a_poisoned_job_off_the_list(world: World) -> None:
+    engine = world.engine(Rules(stage_attempts=1))
+    job = await world.ended(engine)
+    world.chat.faults.add("put", RuntimeError("bug"))
+    await work(engine)
+    assert [row.id for row in await world.store.attention(10)] == [job.id]
+
+    await operate.retry(engine.kit, job.id, "ann")
+    await work(engine)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert await world.store.attention(10) == []
+
+
+async def test_a_retry_submits_a_parked_order_again_because_a_human_said_so(world: World) -> None:
+    engine = world.engine(Rules(unknown_submit=UnknownSubmit.PARK))
+    job = await parked(world, engine)
+
+    await operate.retry(engine.kit, job.id, "ann")
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.state, row.attention, row.task_id) == (State.RUNNING, None, "task-2")
+    assert len(world.mill.created) == 2
+
+
+async def test_a_parked_order_submitted_again_has_its_grace_time_again(world: World) -> None:
+    engine = world.engine(Rules(unknown_submit=UnknownSubmit.PARK))
+    job = await parked(world, engine)
+    await operate.retry(engine.kit, job.id, "ann")
+    dying = world.engine()
+    world.mill.create_gate.shut()
+    [taken] = await world.store.claim(1, dying.kit.lease)
+    dying.worker.take(taken)
+    await world.mill.create_gate.holds()
+    await die(dying)
+
+    world.clock.turn(Rules().lease_seconds + 1)
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.state, row.attention) == (State.SUBMITTING, None)
+    assert row.grace_until is not None
+    assert (row.grace_until - world.clock.now()).total_seconds() == GRACE
+
+
+async def test_a_retry_within_the_grace_time_does_not_submit_again(world: World, engine: Engine) -> None:
+    world.mill.faults.add("create", SubmitUnknown())
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    await operate.retry(engine.kit, job.id, "ann")
+    await work(engine)
+
+    row = await world.see(job)
+    assert row.state is State.SUBMITTING
+    assert row.due_at == row.grace_until
+    assert len(world.mill.created) == 1
+
+
+async def test_a_retry_is_refused_while_somebody_works_on_the_job(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    await world.store.claim(1, engine.kit.lease)
+    with pytest.raises(NotPossible, match=f"job {job.id} is being worked on at this moment"):
+        await operate.retry(engine.kit, job.id, "ann")
+
+
+async def test_a_retry_of_an_ended_job_is_refused_and_says_what_to_do_instead(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job)
+    with pytest.raises(NotPossible, match=r"has ended \(succeeded, delivered\); resend it or let it be ordered again"):
+        await operate.retry(engine.kit, job.id, "ann")
+    assert world.recorder.of(Event.OPERATOR) == []
+
+
+# resend
+
+
+async def test_a_resend_shows_the_result_again_on_a_new_message_for_free(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job)
+
+    await operate.resend(engine.kit, job.id, "ann")
+    await work(engine)
+
+    row = await world.see(job)
+    assert world.chat.showing(URL) == [job.placeholder, row.placeholder]
+    assert row.placeholder != job.placeholder
+    assert (row.delivery, row.purse) == (Delivery.DELIVERED, Purse.CAPTURED)
+    assert world.chat.notices == [job.id]
+    assert await world.spent() == PRICE
+    assert len(world.recorder.of(Event.OPERATOR, action="resend")) == 1
+
+
+async def test_a_resend_after_an_unknown_send_delivers_for_free_and_clears_the_list(
+    world: World, engine: Engine
+) -> None:
+    job = await world.ended(engine)
+    world.chat.delete(job.placeholder)
+    world.chat.faults.add("send", ChannelUnknown())
+    await work(engine)
+
+    await operate.resend(engine.kit, job.id, "ann")
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.delivery, row.attention, row.purse) == (Delivery.DELIVERED, None, Purse.RELEASED)
+    assert world.chat.showing(URL) == [row.placeholder]
+    assert world.chat.notices == [job.id]
+    assert await world.spent() == 0
+
+
+async def test_a_resend_to_a_chat_that_opened_again_delivers(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("put", ChatClosed("blocked"))
+    await work(engine)
+    await operate.resend(engine.kit, job.id, "ann")
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert len(world.chat.showing(URL)) == 1
+
+
+async def test_a_resend_while_the_notice_still_waits_sends_one_notice(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("notify", ChannelBusy(60))
+    await work(engine)
+    assert (await world.see(job)).notice is Notice.DUE
+
+    await operate.resend(engine.kit, job.id, "ann")
+    world.chat.faults.add("notify", ChannelBusy(60))
+    await work(engine)
+    row = await world.see(job)
+    assert (row.delivery, row.notice) == (Delivery.DELIVERED, Notice.DUE)
+    assert row.due_at is not None
+    world.clock.turn(60)
+    await work(engine)
+
+    assert world.chat.notices == [job.id]
+    assert (await world.see(job)).notice is Notice.SENT
+
+
+async def test_a_resend_that_fails_while_the_notice_still_waited_sends_none(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.faults.add("notify", ChannelBusy(60))
+    await work(engine)
+
+    await operate.resend(engine.kit, job.id, "ann")
+    world.chat.faults.add("put", ChatClosed("blocked"))
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.delivery, row.due_at, row.lease_owner) == (Delivery.UNDELIVERABLE, None, None)
+    assert world.chat.notices == []
+
+
+@pytest.mark.parametrize("stage", ["running", "ended", "sending"])
+async def test_a_resend_is_refused_before_there_is_something_to_show_again(
+    world: World, engine: Engine, stage: str
+) -> None:
+    job = await (world.running if stage == "running" else world.ended)(engine)
+    if stage == "sending":
+        await world.store.claim(1, engine.kit.lease)
+    with pytest.raises(NotPossible, match=f"job {job.id} has nothing to resend yet"):
+        await operate.resend(engine.kit, job.id, "ann")
+
+
+# cancel
+
+
+@pytest.mark.parametrize("end", ["success", "failed", "cancel", "expired"])
+async def test_a_cancel_of_an_ended_job_is_refused_in_words(world: World, engine: Engine, end: str) -> None:
+    job = await world.running(engine, deadline_seconds=60)
+    if end == "cancel":
+        await engine.cancel(job.id, "the person")
+        await idle(engine)
+    elif end == "expired":
+        world.clock.turn(60)
+        await work(engine)
+    else:
+        await world.call_back(engine, job, state=end)
+    before = await world.see(job)
+
+    with pytest.raises(NotPossible, match=rf"job {job.id} has already ended \({before.state}\)"):
+        await engine.cancel(job.id, "the person")
+
+    assert await world.see(job) == before
+
+
+async def test_a_cancelled_job_is_told_by_another_if_there_is_no_room_here(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    full = world.engine(Rules(capacity=0))
+    cancelled = await full.cancel(job.id, "the person")
+    assert (cancelled.delivery, cancelled.lease_owner) == (Delivery.PENDING, None)
+    assert await world.spent() == 0
+
+    await work(engine)
+    assert world.chat.showing("cancelled") == [job.placeholder]
+
+
+async def test_a_cancel_takes_a_parked_order_off_the_list(world: World) -> None:
+    engine = world.engine(Rules(unknown_submit=UnknownSubmit.PARK))
+    job = await parked(world, engine)
+    await engine.cancel(job.id, "ann")
+    await idle(engine)
+    row = await world.see(job)
+    assert (row.state, row.attention, row.delivery) == (State.CANCELLED, None, Delivery.DELIVERED)
+    assert await world.spent() == 0

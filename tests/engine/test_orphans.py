@@ -1,0 +1,236 @@
+"""C1 and C2: a callback that nobody vouches for is a hint; one without a job is kept until its job is known."""
+
+from datetime import UTC, timedelta
+
+import pytest
+
+from genlock.domain.errors import StoreUnavailable
+from genlock.domain.events import Event
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import Delivery, State
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from tests.engine.world import URL, Wire, World, callback_body, die, idle, success, work
+
+FORGED = "https://evil.example/fox.png"
+
+
+async def states(world: World) -> dict[InboxState, int]:
+    return {state: found for state in InboxState if (found := len(await world.store.callbacks(state, 100)))}
+
+
+@pytest.mark.parametrize("door", ["open", "wrong secret", "secret of another job", "unknown job"])
+async def test_a_callback_nobody_vouches_for_causes_a_status_query_and_nothing_else(
+    world: World, engine: Engine, door: str
+) -> None:
+    job, other = await world.running(engine), await world.running(engine)
+    secret = world.mill.token(other).partition(".")[2]
+    token = {
+        "open": None,
+        "wrong secret": f"{job.id}.wrong",
+        "secret of another job": f"{job.id}.{secret}",
+        "unknown job": "999999.wrong",
+    }[door]
+
+    callback = await engine.callback("mill", token, callback_body(task=job.task_id, urls=[FORGED], cost=1))
+    await idle(engine)
+
+    assert callback.job_id is None
+    hinted = await world.see(job)
+    assert (hinted.state, hinted.cost, hinted.parts) == (State.RUNNING, None, ())
+    assert hinted.due_at == world.clock.now()
+    assert await states(world) == {InboxState.MATCHED: 1}
+    assert [row.id for row in await work(engine)] == [job.id]
+    assert world.mill.asked == [job.task_id]
+    assert (await world.see(job)).state is State.RUNNING
+    assert (await world.see(other)).due_at == other.due_at
+    assert world.chat.shown == []
+
+
+async def test_what_a_hint_delivers_is_what_the_provider_says_when_asked(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    world.mill.reports["task-1"] = success("task-1")
+    await engine.callback("mill", None, callback_body(task="task-1", urls=[FORGED]))
+    await idle(engine)
+    await work(engine)
+
+    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.chat.showing(FORGED) == []
+
+
+async def test_a_hint_for_a_job_that_has_ended_changes_nothing(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job)
+    done = await world.see(job)
+    await engine.callback("mill", None, callback_body(task="task-1", state="failed"))
+    await idle(engine)
+    assert await world.see(job) == done
+    assert await work(engine) == []
+
+
+async def test_a_hint_without_a_task_id_is_kept_as_unreadable(world: World, engine: Engine) -> None:
+    await engine.callback("mill", None, callback_body())
+    await idle(engine)
+    assert await states(world) == {InboxState.UNREADABLE: 1}
+
+
+async def test_an_orphan_is_matched_at_once_when_the_answer_of_the_create_call_names_its_task(
+    world: World, engine: Engine
+) -> None:
+    world.mill.create_gate.shut()
+    job = await engine.order(world.order())
+    await world.mill.create_gate.holds()
+    await engine.callback("mill", None, callback_body(task="task-1", urls=[FORGED]))
+    await world.recorder.until(Event.ORPHAN_STORED)
+    assert await states(world) == {InboxState.ORPHAN: 1}
+
+    world.mill.reports["task-1"] = success("task-1")
+    world.mill.create_gate.open()
+    await idle(engine)
+
+    assert await states(world) == {InboxState.MATCHED: 1}
+    assert (await world.see(job)).due_at == world.clock.now()
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert world.chat.showing(URL) == [job.placeholder]
+
+
+async def test_an_orphan_that_crossed_with_its_task_id_is_matched_by_the_sweep_of_any_instance(
+    world: World, engine: Engine
+) -> None:
+    """It was looked up just before the task id was committed, and kept as an orphan just after."""
+    job = await world.running(engine)
+    callback = await world.store.store_callback("mill", None, "", callback_body(task="task-1", urls=[FORGED]))
+    await world.store.settle_callback(callback.id, InboxState.ORPHAN, "task-1")
+    world.mill.reports["task-1"] = success("task-1")
+    passive = world.engine()
+
+    await passive.sweep.round()
+
+    assert await states(world) == {InboxState.MATCHED: 1}
+    assert (await world.store.callbacks(InboxState.MATCHED, 1))[0].job_id == job.id
+    assert len(world.recorder.of(Event.ORPHAN_MATCHED, callback=callback.id, job=job.id)) == 1
+    await work(passive)
+    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.chat.showing(FORGED) == []
+
+
+async def test_an_orphan_of_a_job_that_ended_meanwhile_is_matched_without_an_effect(
+    world: World, engine: Engine
+) -> None:
+    world.mill.faults.add("create", TimeoutError())
+    job = await engine.order(world.order())
+    await idle(engine)
+    await engine.callback("mill", None, callback_body(task="task-1", state="failed"))
+    await world.call_back(engine, job, task="task-1")
+    done = await world.see(job)
+    assert await states(world) == {InboxState.ORPHAN: 1, InboxState.DONE: 1}
+
+    await engine.sweep.round()
+
+    assert await states(world) == {InboxState.MATCHED: 1, InboxState.DONE: 1}
+    assert await world.see(job) == done
+
+
+async def test_a_sweep_comes_at_least_every_minute() -> None:
+    assert Rules().sweep_seconds <= 60
+
+
+async def test_an_orphan_without_a_job_is_expired_after_an_hour_and_kept(world: World, engine: Engine) -> None:
+    body = callback_body(task="task-77", urls=[URL])
+    callback = await engine.callback("mill", None, body)
+    await idle(engine)
+    await engine.leader.round()
+
+    world.clock.turn(Rules().orphan_expire_seconds)
+    await engine.leader.round()
+    await engine.sweep.round()
+    assert await states(world) == {InboxState.ORPHAN: 1}
+    world.clock.turn(1)
+    await engine.sweep.round()
+    await engine.sweep.round()
+
+    [kept] = await world.store.callbacks(InboxState.EXPIRED, 10)
+    assert (kept.id, kept.body, kept.task_id) == (callback.id, body, "task-77")
+    assert len(world.recorder.of(Event.ORPHAN_EXPIRED, callback=callback.id)) == 1
+
+
+async def test_only_the_active_instance_expires_orphans(world: World, engine: Engine) -> None:
+    passive = world.engine()
+    await engine.leader.round()
+    await passive.leader.round()
+    await passive.callback("mill", None, callback_body(task="task-77"))
+    await idle(passive)
+    world.clock.turn(Rules().orphan_expire_seconds + 1)
+
+    await passive.sweep.round()
+    assert await states(world) == {InboxState.ORPHAN: 1}
+    await engine.sweep.round()
+    assert await states(world) == {InboxState.EXPIRED: 1}
+
+
+# callbacks that nobody dealt with
+
+
+async def test_a_callback_whose_instance_died_is_understood_by_another(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    wire = Wire(world.store)
+    dying = world.engine(store=wire)
+    wire.gate("end").shut()
+    await dying.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await wire.gate("end").holds()
+    await die(dying)
+
+    await engine.sweep.round()
+    assert (await world.see(job)).state is State.RUNNING, "it is still the other one's turn"
+    world.clock.turn(4)
+    await engine.sweep.round()
+    await idle(engine)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert await states(world) == {InboxState.DONE: 1}
+
+
+async def test_a_callback_without_room_waits_in_the_inbox(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    full = world.engine(Rules(capacity=0))
+    await full.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await idle(full)
+    assert await states(world) == {InboxState.NEW: 1}
+
+    world.clock.turn(4)
+    await engine.sweep.round()
+    await idle(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_a_callback_that_met_a_database_failure_comes_due_again(world: World) -> None:
+    wire = Wire(world.store)
+    engine = world.engine(store=wire)
+    job = await world.running(engine)
+    wire.faults.add("end", StoreUnavailable())
+    await world.call_back(engine, job)
+    assert (await world.see(job)).state is State.RUNNING
+
+    world.clock.turn(4)
+    await engine.sweep.round()
+    await idle(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+# C2
+
+
+async def test_all_times_are_aware_and_utc(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    callback = await world.call_back(engine, job)
+    job = await world.see(job)
+
+    times = [job.created_at, job.submitted_at, job.ended_at, job.delivered_at, job.deadline_at, job.read_at]
+    times += [callback.received_at, (await world.store.movements(world.person, 1))[0].at]
+    for time in times:
+        assert time is not None
+        assert time.utcoffset() == timedelta(0)
+        assert time.tzinfo is not None
+        assert time.astimezone(UTC) == time
+    assert job.delivered_at == world.clock.now()

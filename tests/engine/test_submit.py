@@ -1,0 +1,336 @@
+"""A2 and A3: the row is there before the call, the call is made once, an unknown outcome is never repeated."""
+
+import asyncio
+
+import pytest
+
+from genlock.domain.errors import ChannelBusy, ProviderBusy, StoreUnavailable, SubmitRefused, SubmitUnknown
+from genlock.domain.events import Event
+from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.money import Purse
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules, UnknownSubmit
+from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, work
+
+GRACE = Rules().grace_seconds
+
+
+async def test_a_job_is_submitted_at_once_and_then_is_only_a_row(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+
+    assert job.task_id == "task-1"
+    assert job.lease_owner is None
+    assert job.due_at is not None
+    assert 3 < (job.due_at - world.clock.now()).total_seconds() < 7
+
+
+async def test_the_intent_is_committed_before_the_provider_is_called(world: World, engine: Engine) -> None:
+    rows: list[Job] = []
+
+    async def look(job: Job) -> None:
+        rows.append(await world.see(job))
+
+    world.mill.on_create = look
+    await engine.order(world.order())
+    await idle(engine)
+
+    [row] = rows
+    assert row.state is State.SUBMITTING
+    assert row.purse is Purse.HELD
+    assert row.submitted_at == world.clock.now()
+
+
+async def test_the_callback_address_carries_a_secret_that_the_database_does_not_know(
+    world: World, engine: Engine
+) -> None:
+    jobs = [await world.running(engine) for _ in range(2)]
+
+    tokens = [world.mill.token(job) for job in jobs]
+    assert [token.partition(".")[0] for token in tokens] == [str(job.id) for job in jobs]
+    secrets = [token.partition(".")[2] for token in tokens]
+    assert secrets[0] != secrets[1]
+    assert all(len(secret) >= 32 for secret in secrets)
+    assert not any(secret in repr(job) for secret in secrets for job in jobs)
+    assert world.mill.created[0][1] == f"https://bot.example/callbacks/mill/{tokens[0]}"
+
+
+async def test_without_a_public_address_there_is_no_callback_address(world: World) -> None:
+    await world.running(world.engine(public_url=None))
+    assert [url for _, url in world.mill.created] == [None]
+
+
+async def test_a_callback_that_outruns_the_answer_of_the_create_call_finds_its_job(
+    world: World, engine: Engine
+) -> None:
+    """Both reach the same instance."""
+    world.mill.create_gate.shut()
+    job = await engine.order(world.order())
+    await world.mill.create_gate.holds()
+
+    await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await world.recorder.until(Event.MARK_DELIVERED)
+    world.mill.create_gate.open()
+    await idle(engine)
+
+    job = await world.see(job)
+    assert (job.state, job.delivery, job.task_id) == (State.SUCCEEDED, Delivery.DELIVERED, "task-1")
+    assert world.chat.showing(URL) == [job.placeholder]
+    assert await world.spent() == PRICE
+
+
+async def test_the_answer_of_the_create_call_changes_nothing_after_its_callback_was_taken_elsewhere(
+    world: World, engine: Engine
+) -> None:
+    door = world.engine()
+    world.mill.create_gate.shut()
+    job = await engine.order(world.order())
+    await world.mill.create_gate.holds()
+    await world.call_back(door, job, task="task-1")
+    delivered = await world.see(job)
+
+    world.mill.create_gate.open()
+    await idle(engine)
+
+    after = await world.see(job)
+    assert after == delivered
+    assert after.delivery is Delivery.DELIVERED
+    assert len(world.recorder.of(Event.LEASE_LOST, job=job.id)) == 1
+    assert len(world.chat.shown) == 1
+
+
+@pytest.mark.parametrize("fault", [SubmitUnknown(), TimeoutError(), ConnectionResetError(), ValueError("bad JSON")])
+async def test_a_submit_without_a_clear_answer_waits_and_is_not_repeated(
+    world: World, engine: Engine, fault: Exception
+) -> None:
+    world.mill.faults.add("create", fault)
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    waiting = await world.see(job)
+    assert (waiting.state, waiting.lease_owner) == (State.SUBMITTING, None)
+    assert waiting.grace_until == waiting.due_at
+    world.clock.turn(GRACE - 1)
+    assert await work(engine) == []
+    assert len(world.mill.created) == 1
+    assert (await world.wallet()).held == PRICE
+    assert world.recorder.total("submits_unknown") == 1
+
+
+async def test_an_unknown_submit_is_released_after_the_grace_time_and_the_person_told(
+    world: World, engine: Engine
+) -> None:
+    world.mill.faults.add("create", SubmitUnknown())
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    world.clock.turn(GRACE + 1)
+    await work(engine)
+
+    job = await world.see(job)
+    assert (job.state, job.error_code, job.purse) == (State.EXPIRED, "submit_unknown", Purse.RELEASED)
+    assert (job.delivery, job.notice) == (Delivery.DELIVERED, Notice.SENT)
+    assert world.chat.showing("submit_unknown") == [job.placeholder]
+    assert await world.spent() == 0
+    assert len(world.mill.created) == 1
+
+
+async def test_a_callback_within_the_grace_time_wins(world: World, engine: Engine) -> None:
+    world.mill.faults.add("create", SubmitUnknown())
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    world.clock.turn(GRACE - 1)
+    await world.call_back(engine, job, task="task-1")
+    world.clock.turn(GRACE)
+    await work(engine)
+
+    job = await world.see(job)
+    assert (job.state, job.delivery, job.task_id) == (State.SUCCEEDED, Delivery.DELIVERED, "task-1")
+    assert await world.spent() == PRICE
+
+
+async def test_a_callback_after_the_grace_time_is_shown_for_free(world: World, engine: Engine) -> None:
+    world.mill.faults.add("create", SubmitUnknown())
+    job = await engine.order(world.order())
+    await idle(engine)
+    world.clock.turn(GRACE + 1)
+    await work(engine)
+
+    await world.call_back(engine, job, task="task-1", cost=5)
+
+    job = await world.see(job)
+    assert (job.state, job.late, job.delivery, job.cost) == (State.EXPIRED, True, Delivery.DELIVERED, 5)
+    assert world.chat.showing(URL) == [job.placeholder]
+    assert await world.spent() == 0
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before the answer", "after the answer"])
+async def test_a_submit_whose_instance_died_waits_for_its_callback_and_is_not_repeated(
+    world: World, engine: Engine, *, answered: bool
+) -> None:
+    wire = Wire(world.store)
+    dying = world.engine(store=wire)
+    if answered:
+        wire.gate("submitted").shut()
+    else:
+        world.mill.create_gate.shut()
+    job = await dying.order(world.order())
+    await (wire.gate("submitted").holds() if answered else world.mill.create_gate.holds())
+    await die(dying)
+    world.mill.create_gate.open()
+
+    world.clock.turn(Rules().lease_seconds + 1)
+    assert [taken.id for taken in await work(engine)] == [job.id]
+
+    waiting = await world.see(job)
+    assert (waiting.state, waiting.lease_owner) == (State.SUBMITTING, None)
+    assert waiting.due_at is not None
+    assert (waiting.due_at - world.clock.now()).total_seconds() == GRACE
+    assert len(world.recorder.of(Event.SUBMIT_UNKNOWN, reason="taken over")) == 1
+    world.clock.turn(GRACE + 1)
+    await work(engine)
+    assert (await world.see(job)).state is State.EXPIRED
+    assert len(world.mill.created) == 1
+    assert await world.spent() == 0
+
+
+async def test_a_database_failure_after_the_create_call_makes_the_submit_unknown(world: World) -> None:
+    wire = Wire(world.store)
+    wire.faults.add("submitted", StoreUnavailable())
+    engine = world.engine(store=wire)
+    job = await engine.order(world.order())
+    await idle(engine)
+    assert (await world.see(job)).state is State.SUBMITTING
+
+    world.clock.turn(Rules().lease_seconds + 1)
+    await work(engine)
+    world.clock.turn(GRACE + 1)
+    await work(engine)
+
+    assert (await world.see(job)).state is State.EXPIRED
+    assert len(world.mill.created) == 1
+
+
+async def test_an_unknown_submit_can_be_parked_for_the_operator_instead(world: World) -> None:
+    engine = world.engine(Rules(unknown_submit=UnknownSubmit.PARK))
+    world.mill.faults.add("create", SubmitUnknown())
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    world.clock.turn(GRACE + 1)
+    await work(engine)
+    world.clock.turn(1_000_000)
+    assert await work(engine) == []
+
+    [parked] = await world.store.attention(10)
+    assert (parked.id, parked.state, parked.attention) == (job.id, State.SUBMITTING, "submit_unknown")
+    assert (await world.wallet()).held == PRICE
+    assert len(world.recorder.of(Event.ATTENTION, reason="submit_unknown")) == 1
+    await world.call_back(engine, job, task="task-1")
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert await world.store.attention(10) == []
+
+
+async def test_a_refused_submit_gives_the_money_back_and_tells_the_person(world: World, engine: Engine) -> None:
+    world.mill.faults.add("create", SubmitRefused("nsfw", "not that"))
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    job = await world.see(job)
+    assert (job.state, job.error_code, job.error_text) == (State.FAILED, "nsfw", "not that")
+    assert (job.purse, job.delivery, job.notice) == (Purse.RELEASED, Delivery.DELIVERED, Notice.SENT)
+    assert world.chat.showing("nsfw") == [job.placeholder]
+    assert await world.spent() == 0
+
+
+async def test_a_busy_provider_is_called_again_when_it_asked_for_it(world: World, engine: Engine) -> None:
+    world.mill.faults.add("create", ProviderBusy(17))
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    waiting = await world.see(job)
+    assert (waiting.state, waiting.lease_owner, waiting.attempts) == (State.QUEUED, None, 0)
+    world.clock.turn(16.9)
+    assert await work(engine) == []
+    world.clock.turn(0.1)
+    await work(engine)
+    assert (await world.see(job)).state is State.RUNNING
+
+
+async def test_a_provider_that_stays_busy_is_given_up_at_the_deadline(world: World, engine: Engine) -> None:
+    world.mill.faults.add("create", *(ProviderBusy(50) for _ in range(10)))
+    job = await engine.order(world.order(deadline_seconds=120))
+    await idle(engine)
+
+    for _ in range(3):
+        world.clock.turn(50)
+        await work(engine)
+
+    job = await world.see(job)
+    assert (job.state, job.error_code) == (State.EXPIRED, "deadline")
+    assert len(world.mill.created) == 3
+    assert await world.spent() == 0
+
+
+async def test_a_job_that_waited_in_the_queue_past_its_deadline_is_not_submitted(world: World, engine: Engine) -> None:
+    full = world.engine(Rules(capacity=0))
+    job = await full.order(world.order(deadline_seconds=60))
+
+    world.clock.turn(61)
+    await work(engine)
+
+    job = await world.see(job)
+    assert (job.state, job.error_code, job.delivery) == (State.EXPIRED, "deadline", Delivery.DELIVERED)
+    assert world.mill.created == []
+    assert world.chat.showing("deadline") == [job.placeholder]
+    assert await world.spent() == 0
+
+
+async def test_an_order_without_a_message_gets_one_before_it_is_submitted(world: World, engine: Engine) -> None:
+    job = await world.running(engine, placeholder=None)
+    assert job.placeholder is not None
+    assert world.chat.messages == {"m1": "", job.placeholder: ""}
+
+    await world.call_back(engine, job)
+
+    assert world.chat.showing(URL) == [job.placeholder]
+
+
+async def test_a_job_is_submitted_even_if_no_message_can_be_had_now(world: World, engine: Engine) -> None:
+    world.chat.faults.add("place", ChannelBusy(60))
+    job = await world.running(engine, placeholder=None)
+    assert job.placeholder is None
+
+    await world.call_back(engine, job)
+
+    job = await world.see(job)
+    assert job.delivery is Delivery.DELIVERED
+    assert world.chat.showing(URL) == [job.placeholder]
+
+
+async def test_a_task_id_that_the_provider_gave_before_is_not_believed(world: World, engine: Engine) -> None:
+    """Two jobs with one task would get one result twice."""
+    first = await world.running(engine)
+    world.mill.created.clear()  # it counts from one again
+    second = await engine.order(world.order())
+    await idle(engine)
+    assert (await world.see(second)).state is State.SUBMITTING
+
+    world.clock.turn(5)
+    await work(engine)
+    world.clock.turn(GRACE + 1)
+    await work(engine)
+
+    assert (await world.see(first)).state is State.RUNNING
+    assert (await world.see(second)).state is State.EXPIRED
+    assert len(world.mill.created) == 1
+
+
+async def test_orders_are_submitted_side_by_side(world: World, engine: Engine) -> None:
+    world.mill.create_gate.shut()
+    jobs = await asyncio.gather(*(engine.order(world.order()) for _ in range(20)))
+    await world.mill.create_gate.holds(20)
+    world.mill.create_gate.open()
+    await idle(engine)
+
+    assert {(await world.see(job)).state for job in jobs} == {State.RUNNING}

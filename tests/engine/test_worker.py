@@ -1,0 +1,466 @@
+"""The worker: room, poison, leases of long work, rescue of the dead, a clean end."""
+
+import asyncio
+import math
+
+import pytest
+
+from genlock.domain.errors import StoreUnavailable
+from genlock.domain.events import Event
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import Purse
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from genlock.engine.worker import every
+from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, success, tasks_of, work
+
+LEASE = Rules().lease_seconds
+SILENT = Rules().silent_seconds
+QUICK = Rules(claim_seconds=0.01)
+
+
+def grow_old(engine: Engine) -> None:
+    """Make everything the instance works on look as if it had begun long ago."""
+    jobs = engine.worker._jobs
+    for key, (job, _, task) in jobs.items():
+        jobs[key] = (job, -math.inf, task)
+
+
+async def deliver_slowly(world: World, engine: Engine) -> Job:
+    """A delivery in mid-air."""
+    job = await world.ended(engine)
+    world.chat.gate.shut()
+    [taken] = await world.store.claim(1, engine.kit.lease)
+    engine.worker.take(taken)
+    await world.chat.gate.holds()
+    return taken
+
+
+# room
+
+
+async def test_what_finds_no_room_stays_due_for_the_others(world: World) -> None:
+    world.clock.run()
+    busy = world.engine(Rules(capacity=3, claim_seconds=0.01))
+    jobs = [await world.ended(world.engine()) for _ in range(5)]
+    world.chat.gate.shut()
+    await busy.start()
+    await world.chat.gate.holds(3)
+
+    assert busy.worker.room == 0
+    assert (await world.store.counts())["due"] == 2
+    left = await world.store.claim(10, world.engine().kit.lease)
+    assert [job.id for job in left] == [job.id for job in jobs[3:]]
+    world.chat.gate.open()
+    await busy.stop()
+
+
+async def test_a_full_instance_goes_on_as_soon_as_there_is_room(world: World) -> None:
+    """Its next look is an hour away, so it is the freed room that wakes it."""
+    world.clock.run()
+    engine = world.engine(Rules(capacity=2, claim_seconds=3600))
+    jobs = [await world.ended(world.engine()) for _ in range(7)]
+
+    await engine.start()
+    await world.recorder.until(Event.NOTICE_SENT, len(jobs))
+
+    assert sorted(world.chat.notices) == [job.id for job in jobs]
+    await engine.stop()
+
+
+async def test_callbacks_that_took_all_the_room_give_it_back(world: World) -> None:
+    """The claim loop found no room because of a callback, and no job will ever wake it."""
+    world.clock.run()
+    wire = Wire(world.store)
+    engine = world.engine(Rules(capacity=1, claim_seconds=0.01, sweep_seconds=3600), store=wire)
+    gate = wire.gate("settle_callback")
+    gate.shut()
+    await engine.callback("mill", None, callback_body())
+    await gate.holds()
+    await engine.start()
+    assert engine.worker.room == 0
+    job = await world.ended(world.engine())
+    await world.recorder.until(Event.LOCK_ACTIVE)
+
+    gate.open()
+    await world.recorder.until(Event.NOTICE_SENT)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    await engine.stop()
+
+
+async def test_the_longest_overdue_goes_first(world: World, engine: Engine) -> None:
+    first = await world.ended(engine)
+    world.clock.turn(1)
+    second = await world.ended(engine)
+    assert [job.id for job in await world.store.claim(1, engine.kit.lease)] == [first.id]
+    assert [job.id for job in await world.store.claim(1, engine.kit.lease)] == [second.id]
+
+
+# poison
+
+
+async def test_a_poisoned_job_is_parked_after_its_tries_while_the_others_go_on(world: World) -> None:
+    engine = world.engine(Rules(stage_attempts=4))
+    poisoned = await world.ended(engine)
+    world.chat.faults.add("put", *(RuntimeError("bug") for _ in range(4)))
+    others = []
+    for attempt in range(4):
+        await work(engine)
+        row = await world.see(poisoned)
+        assert row.attempts == attempt + 1
+        others.append(await world.ended(engine, f"{URL}?{attempt}"))
+        if row.due_at is not None:
+            assert 0.75 <= (row.due_at - world.clock.now()).total_seconds() / 2**attempt <= 1.25
+            world.clock.turn(10)
+
+    [row] = await world.store.attention(10)
+    assert (row.id, row.due_at, row.lease_owner) == (poisoned.id, None, None)
+    assert row.attention == "stage error: RuntimeError('bug')"
+    assert world.recorder.total("stage_errors") == 4
+    await work(engine)
+    assert {(await world.see(job)).delivery for job in others} == {Delivery.DELIVERED}
+    assert (await world.wallet()).held == PRICE
+
+
+async def test_a_poisoned_result_found_by_a_poll_is_counted_from_its_first_try(world: World) -> None:
+    """The poll ended the job and took a newer lease; the failure must be written under that one."""
+    engine = world.engine(Rules(stage_attempts=2))
+    job = await world.running(engine)
+    world.mill.reports["task-1"] = success("task-1")
+    world.chat.faults.add("put", RuntimeError("bug"), RuntimeError("bug"))
+    world.clock.turn(10)
+    await work(engine)
+    row = await world.see(job)
+    assert (row.attempts, row.lease_owner) == (1, None)
+
+    world.clock.turn(2)
+    await work(engine)
+
+    assert [row.id for row in await world.store.attention(10)] == [job.id]
+
+
+@pytest.mark.parametrize("operation", ["begin_submit", "submitted", "end", "wait"])
+@pytest.mark.parametrize("done", [True, False], ids=["after the commit", "before the commit"])
+async def test_a_database_failure_in_a_stage_leaves_the_row_to_be_taken_over(
+    world: World, engine: Engine, operation: str, *, done: bool
+) -> None:
+    wire = Wire(world.store)
+    unlucky = world.engine(store=wire)
+    wire.faults.add(operation, StoreUnavailable(), done=done)
+    job = await unlucky.order(world.order())
+    await idle(unlucky)
+    world.clock.turn(10)
+    if operation == "end":
+        world.mill.reports["task-1"] = success("task-1")
+    await work(unlucky)
+    assert len(world.recorder.of(Event.STAGE_ERROR, job=job.id)) == 1
+
+    for _ in range(10):
+        world.clock.turn(LEASE + 1)
+        await work(engine)
+    if (await world.see(job)).state is State.RUNNING:
+        await world.call_back(engine, job)
+
+    row = await world.see(job)
+    assert (row.delivery, row.due_at, row.lease_owner) == (Delivery.DELIVERED, None, None)
+    assert len(world.mill.created) == 1
+    assert await world.spent() == (PRICE if row.state is State.SUCCEEDED else 0)
+
+
+async def test_a_database_failure_while_a_poisoned_job_is_set_aside_does_not_hurt_the_worker(world: World) -> None:
+    wire = Wire(world.store)
+    engine = world.engine(store=wire)
+    job = await world.ended(engine)
+    world.chat.faults.add("put", RuntimeError("bug"))
+    wire.faults.add("wait", StoreUnavailable())
+    await work(engine)
+    assert len(world.recorder.of(Event.STAGE_ERROR, job=job.id)) == 2
+
+    world.clock.turn(LEASE + 1)
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_the_claim_loop_survives_whatever_the_store_throws_at_it(world: World) -> None:
+    world.clock.run()
+    wire = Wire(world.store)
+    wire.faults.add("claim", StoreUnavailable(), RuntimeError("read-only server"), OSError())
+    engine = world.engine(QUICK, store=wire)
+    job = await world.ended(world.engine())
+
+    await engine.start()
+    await world.recorder.until(Event.NOTICE_SENT)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert len(world.recorder.of(Event.STAGE_ERROR, step="claim")) == 3
+    await engine.stop()
+
+
+async def test_a_janitor_survives_whatever_happens_to_it(world: World, engine: Engine) -> None:
+    rounds = 0
+    enough = asyncio.Event()
+
+    async def unlucky() -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds > 3:
+            enough.set()
+            return
+        raise RuntimeError("bug")
+
+    janitor = asyncio.create_task(every(0, unlucky, engine.kit))
+    async with asyncio.timeout(5):
+        await enough.wait()
+    janitor.cancel()
+    assert len(world.recorder.of(Event.STAGE_ERROR, step="unlucky")) == 3
+
+
+# leases of long work
+
+
+async def test_the_lease_of_a_long_delivery_is_renewed(world: World, engine: Engine) -> None:
+    job = await deliver_slowly(world, engine)
+    for _ in range(5):
+        world.clock.turn(LEASE - 1)
+        grow_old(engine)
+        await engine.worker._renew()
+        assert await world.store.claim(1, world.engine().kit.lease) == []
+
+    world.chat.gate.open()
+    await idle(engine)
+    row = await world.see(job)
+    assert (row.delivery, row.lease_token) == (Delivery.DELIVERED, job.lease_token)
+
+
+@pytest.mark.parametrize("end", ["poll", "refused", "deadline"])
+async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
+    world: World, engine: Engine, end: str
+) -> None:
+    """The stage that ended the job took a newer lease than the worker had claimed."""
+    world.chat.gate.shut()
+    job = await world.running(engine, deadline_seconds=60)
+    if end == "poll":
+        world.mill.reports["task-1"] = success("task-1")
+    world.clock.turn(60 if end == "deadline" else 10)
+    [taken] = await world.store.claim(1, engine.kit.lease)
+    engine.worker.take(taken)
+    await world.chat.gate.holds()
+    for _ in range(3):
+        world.clock.turn(LEASE - 1)
+        grow_old(engine)
+        await engine.worker._renew()
+        assert await world.store.claim(1, world.engine().kit.lease) == []
+
+    world.chat.gate.open()
+    await idle(engine)
+    row = await world.see(job)
+    assert (row.delivery, row.lease_token) == (Delivery.DELIVERED, taken.lease_token + 1)
+    assert world.recorder.of(Event.LEASE_LOST) == []
+    assert len(world.chat.shown) == 1
+
+
+async def test_short_work_is_not_renewed(world: World) -> None:
+    wire = Wire(world.store)
+    wire.faults.add("renew", AssertionError("renewed"))
+    engine = world.engine(store=wire)
+    await deliver_slowly(world, engine)
+    await engine.worker._renew()
+
+
+async def test_a_lost_lease_ends_the_work_on_the_job(world: World, engine: Engine) -> None:
+    job = await deliver_slowly(world, engine)
+    world.clock.turn(LEASE + 1)
+    [again] = await world.store.claim(1, world.engine().kit.lease)
+    grow_old(engine)
+
+    await engine.worker._renew()
+    await idle(engine)
+
+    assert len(world.recorder.of(Event.LEASE_LOST, job=job.id, token=job.lease_token)) == 1
+    assert world.chat.gate.waiting == 0
+    assert world.chat.shown == []
+    assert await world.see(job) == again
+
+
+async def test_a_newer_lease_for_the_same_job_replaces_the_older_work(world: World, engine: Engine) -> None:
+    job = await deliver_slowly(world, engine)
+    world.clock.turn(LEASE + 1)
+    [again] = await world.store.claim(1, engine.kit.lease)
+    engine.worker.take(again)
+    await world.chat.gate.holds()
+    assert len(tasks_of(engine.worker)) == 1
+    world.chat.gate.open()
+    await idle(engine)
+
+    assert [call.operation for call in world.chat.calls] == ["put", "put", "notify"]
+    assert len(world.chat.shown) == 1
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_a_notice_on_the_wire_is_not_broken_off_for_want_of_a_lease(world: World) -> None:
+    """The job has none any more: it was done when the notice was journaled."""
+    wire = Wire(world.chat)
+    engine = world.engine(chat=wire)
+    gate = wire.gate("notify")
+    gate.shut()
+    job = await world.ended(engine)
+    [taken] = await world.store.claim(1, engine.kit.lease)
+    engine.worker.take(taken)
+    await gate.holds()
+    grow_old(engine)
+
+    await engine.worker._renew()
+    gate.open()
+    await idle(engine)
+
+    assert world.chat.notices == [job.id]
+    assert world.recorder.of(Event.LEASE_LOST) == []
+
+
+# the dead
+
+
+async def test_the_work_of_a_silent_peer_is_taken_over_long_before_its_lease_is_over(world: World) -> None:
+    dead, alive = world.engine(), world.engine()
+    for engine in (dead, alive):
+        await engine.worker._beat()
+    job = await deliver_slowly(world, dead)
+    await die(dead)
+    world.chat.gate.open()
+
+    world.clock.turn(SILENT)
+    await alive.worker._beat()
+    assert await work(alive) == [], "it may only be slow"
+    world.clock.turn(0.5)
+    await alive.worker._beat()
+    assert [row.id for row in await work(alive)] == [job.id]
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert [seen.facts for seen in world.recorder.of(Event.PEER_DEAD)] == [{"peer": dead.kit.instance, "jobs": 1}]
+    assert world.recorder.total("takeovers") == 1
+    assert SILENT + Rules().heartbeat_seconds + Rules().claim_seconds <= 5
+
+
+async def test_a_dead_peer_is_buried_once(world: World) -> None:
+    dead, *alive = (world.engine() for _ in range(4))
+    await dead.worker._beat()
+    world.clock.turn(SILENT + 1)
+    for _ in range(3):
+        await asyncio.gather(*(engine.worker._beat() for engine in alive))
+    assert len(world.recorder.of(Event.PEER_DEAD)) <= len(alive)
+    world.recorder.seen.clear()
+    await alive[0].worker._beat()
+    assert world.recorder.of(Event.PEER_DEAD) == []
+
+
+async def test_an_instance_thought_dead_that_wakes_is_known_again(world: World) -> None:
+    paused, alive = world.engine(), world.engine()
+    await paused.worker._beat()
+    world.clock.turn(SILENT + 1)
+    await alive.worker._beat()
+    await paused.worker._beat()
+    job = await world.ended(paused)
+    await world.store.claim(1, paused.kit.lease)
+    world.clock.turn(SILENT + 1)
+
+    await alive.worker._beat()
+
+    assert [row.id for row in await work(alive)] == [job.id]
+
+
+async def test_a_lease_taken_unseen_is_let_go_at_the_next_heartbeat(world: World) -> None:
+    """A commit's answer was lost and the statement was made again: it found its own lease and took it for another's."""
+    engine, other = world.engine(), world.engine()
+    mine = await deliver_slowly(world, engine)
+    unseen = await world.ended(other)
+    await world.store.claim(1, engine.kit.lease)
+    world.store.unsure += 1
+
+    await engine.worker._beat()
+
+    assert [row.id for row in await world.store.claim(10, other.kit.lease)] == [unseen.id]
+    assert (await world.see(mine)).lease_owner == engine.kit.instance
+
+
+# the end
+
+
+async def test_a_clean_stop_finishes_what_it_holds(world: World) -> None:
+    engine = world.engine()
+    await engine.start()
+    job = await deliver_slowly(world, engine)
+    stopping = asyncio.create_task(engine.stop())
+    await asyncio.sleep(0)
+    world.chat.gate.open()
+    await stopping
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert world.chat.notices == [job.id]
+
+
+async def test_a_clean_stop_hands_over_what_it_cannot_finish_at_once(world: World) -> None:
+    engine, other = world.engine(Rules(stop_seconds=0.01)), world.engine()
+    await engine.start()
+    job = await deliver_slowly(world, engine)
+    await engine.stop()
+
+    world.chat.gate.open()
+    assert [row.id for row in await work(other)] == [job.id]
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert len(world.chat.shown) == 1
+    world.clock.turn(SILENT + 1)
+    await other.worker._beat()
+    assert world.recorder.of(Event.PEER_DEAD) == []
+
+
+async def test_a_stopping_instance_takes_nothing_new_but_still_keeps_what_comes(world: World) -> None:
+    engine = world.engine()
+    running = await world.running(engine)
+    await engine.stop()
+
+    order = await engine.order(world.order())
+    await engine.callback("mill", world.mill.token(running), callback_body(task="task-1", urls=[URL]))
+
+    assert engine.worker.busy == 0
+    assert (order.state, order.lease_owner) == (State.QUEUED, None)
+    assert len(await world.store.claim_callbacks(10, 1)) == 0
+    world.clock.turn(4)
+    assert len(await world.store.claim_callbacks(10, 1)) == 1
+
+
+async def test_a_stopping_instance_is_not_thought_dead_while_it_finishes_long_work(world: World) -> None:
+    """Else a peer would take over a send that is on the wire, and could not know its outcome."""
+    wire = Wire(world.store)
+    engine, peer = world.engine(Rules(heartbeat_seconds=0.01), store=wire), world.engine()
+    await engine.start()
+    job = await deliver_slowly(world, engine)
+    stopping = asyncio.create_task(engine.stop())
+    await world.recorder.until(Event.LOCK_PASSIVE)
+    for _ in range(4):
+        world.clock.turn(SILENT - 0.5)
+        await wire.until("heartbeat", 2)  # the first may have been on its way
+        await peer.worker._beat()
+        assert await world.store.claim(1, peer.kit.lease) == []
+    world.chat.gate.open()
+    await stopping
+
+    assert world.recorder.of(Event.PEER_DEAD) == []
+    row = await world.see(job)
+    assert (row.lease_token, row.delivery, row.purse) == (job.lease_token, Delivery.DELIVERED, Purse.CAPTURED)
+    assert [call.operation for call in world.chat.calls] == ["put", "notify"]
+
+
+async def test_a_stopped_instance_leaves_no_task_behind(world: World) -> None:
+    engine = world.engine(Rules(stop_seconds=0.01))
+    before = asyncio.all_tasks()
+    await engine.start()
+    await deliver_slowly(world, engine)
+    await engine.stop()
+    assert asyncio.all_tasks() == before
+
+
+async def test_stopping_twice_or_without_a_start_is_harmless(world: World, engine: Engine) -> None:
+    await engine.stop()
+    await engine.stop()
+    assert await world.store.heartbeat("somebody", 1000.0) == []

@@ -1,0 +1,476 @@
+"""A small honest world around the engine: a provider that runs tasks, a chat that shows messages, time to turn."""
+
+import asyncio
+import json
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from random import Random
+from time import monotonic
+from typing import Any, cast
+
+from genlock.domain.delivery import Level, Part, plan
+from genlock.domain.errors import ChatClosed, LevelRefused, PlaceholderGone
+from genlock.domain.events import Event
+from genlock.domain.inbox import Callback
+from genlock.domain.job import Job, NewJob, State, Verdict
+from genlock.domain.money import Wallet
+from genlock.domain.result import Outcome, PartKind, Piece, Report, read_state
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Kit, Rules
+from genlock.engine.limits import Limits
+from genlock.engine.worker import Worker
+from genlock.ports import Ending, Placed, Store
+from genlock.stores.store import SqlStore
+
+PATIENCE_SECONDS = 10
+PRICE = 100
+FUNDS = 1_000_000
+URL = "https://files.example/fox.png"
+
+
+class HandClock:
+    """Time that moves only when a test turns it, unless it is let run."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2026, 1, 1, tzinfo=UTC)
+        self._since: float | None = None
+
+    def now(self) -> datetime:
+        running = 0.0 if self._since is None else monotonic() - self._since
+        return self._now + timedelta(seconds=running)
+
+    def turn(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+    def run(self) -> None:
+        """For tests of loops, whose pauses are real."""
+        self._since = monotonic()
+
+
+@dataclass(frozen=True)
+class Seen:
+    event: Event
+    correlation: str
+    facts: dict[str, Any]
+
+
+class Recorder:
+    """Remembers every event and count, and lets a test wait for one."""
+
+    def __init__(self) -> None:
+        self.seen: list[Seen] = []
+        self._counts: Counter[tuple[str, frozenset[tuple[str, str]]]] = Counter()
+        self._changed = asyncio.Event()
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
+        self.seen.append(Seen(event, correlation, facts))
+        self._changed.set()
+
+    def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
+        self._counts[name, frozenset(labels.items())] += int(amount)
+
+    def total(self, name: str, **labels: str) -> int:
+        return sum(
+            amount for (known, having), amount in self._counts.items() if known == name and labels.items() <= having
+        )
+
+    def of(self, event: Event, **facts: Any) -> list[Seen]:
+        return [seen for seen in self.seen if seen.event is event and facts.items() <= seen.facts.items()]
+
+    async def until(self, event: Event, times: int = 1, **facts: Any) -> None:
+        """Wait until the event was seen so often."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while len(self.of(event, **facts)) < times:
+                self._changed.clear()
+                await self._changed.wait()
+
+
+class Gate:
+    """A point that calls pass through; shut, it holds them in mid-air."""
+
+    def __init__(self) -> None:
+        self._open = asyncio.Event()
+        self._open.set()
+        self._moved = asyncio.Event()
+        self.waiting = 0
+
+    def shut(self) -> None:
+        self._open.clear()
+
+    def open(self) -> None:
+        self._open.set()
+
+    async def through(self) -> None:
+        self.waiting += 1
+        self._moved.set()
+        try:
+            await self._open.wait()
+        finally:
+            self.waiting -= 1
+
+    async def holds(self, calls: int = 1) -> None:
+        """Wait until so many calls are in mid-air."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while self.waiting < calls:
+                self._moved.clear()
+                await self._moved.wait()
+
+
+@dataclass
+class Fault:
+    error: BaseException
+    #: whether the call has its effect before it fails: a lost answer
+    done: bool = False
+
+
+class Faults:
+    """What goes wrong next, by operation."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, deque[Fault]] = {}
+
+    def add(self, operation: str, *errors: BaseException, done: bool = False) -> None:
+        self._queues.setdefault(operation, deque()).extend(Fault(error, done) for error in errors)
+
+    def before(self, operation: str) -> Fault | None:
+        """The next fault: raised if the call is to have no effect, else returned for `after`."""
+        queue = self._queues.get(operation)
+        fault = queue.popleft() if queue else None
+        if fault and not fault.done:
+            raise fault.error
+        return fault
+
+
+def after(fault: Fault | None) -> None:
+    if fault:
+        raise fault.error
+
+
+class Mill:
+    """A provider. Every create starts a task that runs until the test says what became of it."""
+
+    name = "mill"
+
+    def __init__(self) -> None:
+        self.created: list[tuple[Job, str | None]] = []
+        self.asked: list[str] = []
+        self.reports: dict[str, Report] = {}
+        self.faults = Faults()
+        self.create_gate = Gate()
+        self.status_gate = Gate()
+        #: what happens at the provider while the create call is on the wire
+        self.on_create: Callable[[Job], Awaitable[None]] | None = None
+
+    async def create(self, job: Job, callback_url: str | None) -> str:
+        self.created.append((job, callback_url))
+        task_id = f"task-{len(self.created)}"
+        if self.on_create:
+            await self.on_create(job)
+        await self.create_gate.through()
+        after(self.faults.before("create"))
+        return task_id
+
+    async def status(self, task_id: str, job: Job) -> Report:
+        assert job.task_id == task_id
+        self.asked.append(task_id)
+        await self.status_gate.through()
+        after(self.faults.before("status"))
+        return self.reports.get(task_id, Report(outcome=Outcome.RUNNING, task_id=task_id, word="running"))
+
+    def read_callback(self, body: bytes) -> Report:
+        found = json.loads(body)
+        word = found["state"]
+        return Report(
+            outcome=read_state(word),
+            task_id=found.get("task"),
+            pieces=tuple(Piece(value=value) for value in found.get("urls", [])),
+            error_code=found.get("code", ""),
+            cost=found.get("cost"),
+            word=str(word),
+        )
+
+    def token(self, job: Job) -> str:
+        """The secret part of the address that the job's last create was given."""
+        urls = [url for created, url in self.created if created.id == job.id]
+        assert urls
+        assert urls[-1] is not None
+        return urls[-1].rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Call:
+    operation: str
+    job: int
+    index: int = 0
+    level: Level | None = None
+    message: str | None = None
+
+
+class Chat:
+    """A channel: messages that hold a text each, and a list of every change somebody could have seen."""
+
+    name = "chat"
+
+    def __init__(self) -> None:
+        self.messages: dict[str, str] = {}
+        #: (message, new text): what changed before a person's eyes, in order
+        self.shown: list[tuple[str, str]] = []
+        self.notices: list[int] = []
+        self.calls: list[Call] = []
+        self.refused: set[Level] = set()
+        self.closed = ""
+        self.faults = Faults()
+        self.gate = Gate()
+        self._numbers = count(1)
+
+    def new_message(self) -> str:
+        message = f"m{next(self._numbers)}"
+        self.messages[message] = ""
+        return message
+
+    def delete(self, message: str | None) -> None:
+        assert message is not None
+        del self.messages[message]
+
+    def showing(self, value: str) -> list[str]:
+        """The messages that show a value, at whatever level."""
+        return [message for message, text in self.messages.items() if text.partition(" ")[2] == value]
+
+    def levels(self, operation: str = "put") -> list[Level | None]:
+        return [call.level for call in self.calls if call.operation == operation]
+
+    async def place(self, job: Job, index: int) -> str:
+        fault = await self._enter(Call("place", job.id, index))
+        message = self.new_message()
+        after(fault)
+        return message
+
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        assert part.message is not None
+        fault = await self._enter(Call("put", job.id, index, part.level, part.message))
+        self._allow(part)
+        if part.message not in self.messages:
+            raise PlaceholderGone
+        return self._show(part.message, job, part, fault)
+
+    async def send(self, job: Job, index: int, part: Part) -> Placed:
+        fault = await self._enter(Call("send", job.id, index, part.level))
+        self._allow(part)
+        return self._show(self.new_message(), job, part, fault)
+
+    async def notify(self, job: Job) -> None:
+        fault = await self._enter(Call("notify", job.id))
+        self.notices.append(job.id)
+        after(fault)
+
+    async def _enter(self, call: Call) -> Fault | None:
+        self.calls.append(call)
+        await self.gate.through()
+        fault = self.faults.before(call.operation)
+        if self.closed:
+            raise ChatClosed(self.closed)
+        return fault
+
+    def _allow(self, part: Part) -> None:
+        if part.level in self.refused:
+            raise LevelRefused
+
+    def _show(self, message: str, job: Job, part: Part, fault: Fault | None) -> Placed:
+        value = job.error_code if part.kind is PartKind.WORDS else part.value
+        text = f"{part.level} {value}"
+        if self.messages[message] != text:
+            self.messages[message] = text
+            self.shown.append((message, text))
+        after(fault)
+        return Placed(message=message, file=f"file-of-{message}")
+
+
+class Wire:
+    """The store, the provider or the channel as one instance reaches it: calls can fail, be held, or never return."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+        self.faults = Faults()
+        self.gates: dict[str, Gate] = {}
+        #: how often each operation has been answered
+        self.answered: Counter[str] = Counter()
+        self._moved = asyncio.Event()
+        #: told of every call before and after; raising here is the end of the caller
+        self.tap: Callable[[str, str], None] | None = None
+
+    async def until(self, operation: str, times: int = 1) -> None:
+        """Wait until the operation has been answered so often from now on."""
+        times += self.answered[operation]
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while self.answered[operation] < times:
+                self._moved.clear()
+                await self._moved.wait()
+
+    def gate(self, operation: str) -> Gate:
+        return self.gates.setdefault(operation, Gate())
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if not asyncio.iscoroutinefunction(found):
+            return found
+
+        async def call(*args: Any, **named: Any) -> Any:
+            if self.tap:
+                self.tap("before", name)
+            if name in self.gates:
+                await self.gates[name].through()
+            fault = self.faults.before(name)
+            answer = await found(*args, **named)
+            after(fault)
+            self.answered[name] += 1
+            self._moved.set()
+            if self.tap:
+                self.tap("after", name)
+            return answer
+
+        return call
+
+
+@dataclass
+class World:
+    store: SqlStore
+    clock: HandClock
+    recorder: Recorder
+    person: int
+    mill: Mill = field(default_factory=Mill)
+    chat: Chat = field(default_factory=Chat)
+    engines: list[Engine] = field(default_factory=list)
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    def engine(
+        self,
+        rules: Rules | None = None,
+        *,
+        store: Wire | None = None,
+        mill: Wire | None = None,
+        chat: Wire | None = None,
+        public_url: str | None = "https://bot.example",
+    ) -> Engine:
+        """Another instance. It does nothing by itself until it is started."""
+        rules = rules or Rules()
+        number = len(self.engines) + 1
+        reached = cast("Store", store or self.store)
+        engine = Engine(
+            Kit(
+                store=reached,
+                providers={"mill": cast("Any", mill or self.mill)},
+                channels={"chat": cast("Any", chat or self.chat)},
+                observer=self.recorder,
+                instance=f"instance-{number}",
+                limits=Limits(reached, rules.limits),
+                rules=rules,
+                chance=Random(number),
+                public_url=public_url,
+            )
+        )
+        self.engines.append(engine)
+        return engine
+
+    def order(self, **changes: Any) -> NewJob:
+        """An order from a pressed button: the button's message will become the result."""
+        number = next(self._numbers)
+        plain = NewJob(
+            person_id=self.person,
+            request_key=f"key-{number}",
+            provider="mill",
+            channel="chat",
+            address="42",
+            model="flux",
+            input='{"prompt":"a fox"}',
+            price=PRICE,
+            deadline_seconds=600,
+            placeholder=self.chat.new_message(),
+            correlation=f"c-{number}",
+        )
+        return replace(plain, **changes)
+
+    async def see(self, job: Job | int) -> Job:
+        found = await self.store.job(job if isinstance(job, int) else job.id)
+        assert found is not None
+        return found
+
+    async def wallet(self) -> Wallet:
+        return await self.store.wallet(self.person)
+
+    async def spent(self) -> int:
+        """What the person has paid for good; fails if anything is still held."""
+        wallet = await self.wallet()
+        assert wallet.held == 0, "money is still held"
+        return FUNDS - wallet.available
+
+    # a job's life up to a point
+
+    async def running(self, engine: Engine, **changes: Any) -> Job:
+        """A job whose task runs at the provider."""
+        job = await engine.order(self.order(**changes))
+        await idle(engine)
+        job = await self.see(job)
+        assert job.state is State.RUNNING
+        return job
+
+    async def ended(self, engine: Engine, *urls: str, **changes: Any) -> Job:
+        """A job with a result that nobody has begun to deliver."""
+        job = await self.running(engine, **changes)
+        assert job.task_id is not None
+        parts = plan(success(job.task_id, *urls).pieces)
+        ending = Ending(job_id=job.id, state=State.SUCCEEDED, parts=parts, task_id=job.task_id)
+        assert (await self.store.end(ending, None)).verdict is Verdict.WON
+        return await self.see(job)
+
+    async def call_back(self, engine: Engine, job: Job, **said: Any) -> Callback:
+        """The provider calls the job's own address; returns when the instance has done all that follows."""
+        body = callback_body(**({"task": job.task_id, "urls": [URL]} | said))
+        callback = await engine.callback("mill", self.mill.token(job), body)
+        await idle(engine)
+        return callback
+
+
+def callback_body(**said: Any) -> bytes:
+    return json.dumps({"state": "success"} | said).encode()
+
+
+def success(task_id: str, *urls: str, cost: int | None = None) -> Report:
+    pieces = tuple(Piece(value=url) for url in urls or (URL,))
+    return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=pieces, cost=cost, word="success")
+
+
+def failure(task_id: str, code: str = "nsfw") -> Report:
+    return Report(outcome=Outcome.FAILURE, task_id=task_id, error_code=code, error_text="no", word="fail")
+
+
+def tasks_of(worker: Worker) -> set[asyncio.Task[None]]:
+    return {*worker._callbacks, *(task for _, _, task in worker._jobs.values())}
+
+
+async def idle(*engines: Engine) -> None:
+    """Wait until the instances have done what they hold."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while tasks := set().union(*(tasks_of(engine.worker) for engine in engines)):
+            await asyncio.wait(tasks)
+
+
+async def work(engine: Engine) -> list[Job]:
+    """One round of an instance: it claims what is due and does it."""
+    jobs = await engine.kit.store.claim(engine.worker.room, engine.kit.lease)
+    for job in jobs:
+        engine.worker.take(job)
+    await idle(engine)
+    return jobs
+
+
+async def die(engine: Engine) -> None:
+    """The instance is gone, as after kill -9: nothing of it runs any more, nothing was handed over."""
+    tasks = {*engine._loops, *tasks_of(engine.worker)}
+    for task in tasks:
+        task.cancel()
+    with suppress(asyncio.CancelledError):
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,288 @@
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from genlock.domain.delivery import Level, Part, Step, again
+from genlock.domain.job import Delivery, Notice, State
+from genlock.domain.money import Kind, Purse, Wallet
+from genlock.domain.result import PartKind
+from genlock.ports import Finish, Store, Wait
+from tests.stores.lives import (
+    ME,
+    OTHER,
+    RESULT,
+    SHOWN,
+    HandClock,
+    claimed,
+    delivered,
+    end,
+    ended,
+    finish,
+    person_with,
+    queued,
+    running,
+    see,
+    submitting,
+    unchanged,
+)
+
+UNDELIVERED = (Delivery.UNDELIVERABLE, Delivery.UNKNOWN)
+
+
+async def settlements(store: Store, person_id: int) -> list[Kind]:
+    """How jobs' money was settled, oldest first."""
+    movements = await store.movements(person_id, 50)
+    return [movement.kind for movement in reversed(movements) if movement.kind in (Kind.CAPTURE, Kind.RELEASE)]
+
+
+async def test_progress_is_written_and_the_lease_renewed(store: Store, clock: HandClock) -> None:
+    job = await ended(store)
+    clock.advance(20)
+    parts = (
+        replace(RESULT[0], level=Level.DOCUMENT, step=Step.SEND, message="7", file="f", gone=True),
+        Part(kind=PartKind.TEXT, value='слова "в кавычках"\n'),
+    )
+
+    assert await store.save_parts(job.id, job.lease_token, parts, ME)
+
+    now = await see(store, job)
+    assert (now.parts, now.due_at) == (parts, clock.after(ME.seconds))
+
+
+@pytest.mark.parametrize("drift", [-1, 1])
+async def test_no_progress_of_a_zombie_is_written(store: Store, drift: int) -> None:
+    job = await ended(store)
+
+    assert not await store.save_parts(job.id, job.lease_token + drift, SHOWN, ME)
+
+    assert await unchanged(store, job)
+
+
+async def test_there_is_no_progress_before_or_after_a_delivery(store: Store) -> None:
+    for job in (await running(store), await ended(store, lease=None), await delivered(store)):
+        assert not await store.save_parts(job.id, job.lease_token, (), ME)
+        assert await unchanged(store, job)
+
+
+async def test_a_delivered_result_is_paid_in_the_same_commit(store: Store, clock: HandClock) -> None:
+    person_id = await person_with(store, 1000)
+    job = await ended(store, person_id=person_id, price=300)
+    clock.advance(1)
+
+    assert await finish(store, job)
+
+    assert await unchanged(
+        store,
+        replace(
+            job,
+            parts=SHOWN,
+            placeholder="message-1",
+            delivery=Delivery.DELIVERED,
+            delivered_at=clock.now(),
+            purse=Purse.CAPTURED,
+            notice=Notice.DUE,
+            due_at=clock.after(ME.seconds),
+        ),
+    )
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=700, held=0)
+    assert await settlements(store, person_id) == [Kind.CAPTURE]
+
+
+async def test_finish_says_what_became_of_money_and_notice(store: Store) -> None:
+    job = await ended(store)
+
+    word = Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=SHOWN)
+    finished = await store.finish(word, ME)
+
+    assert finished is not None
+    assert (finished.purse, finished.notice) == (Purse.CAPTURED, Notice.DUE)
+
+
+async def test_a_job_that_wants_no_notice_is_done_when_it_is_delivered(store: Store) -> None:
+    job = await delivered(store, notice=False)
+
+    assert (job.notice, job.lease_owner, job.due_at) == (Notice.NONE, None, None)
+
+
+@pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED, State.EXPIRED])
+async def test_words_are_delivered_free(store: Store, state: State) -> None:
+    person_id = await person_with(store, 1000)
+
+    job = await delivered(store, state, person_id=person_id)
+
+    assert (job.purse, job.delivery, job.notice) == (Purse.RELEASED, Delivery.DELIVERED, Notice.DUE)
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
+    assert await settlements(store, person_id) == [Kind.RELEASE]
+
+
+async def test_a_free_result_moves_no_money(store: Store) -> None:
+    job = await delivered(store, person_id=await person_with(store, 0), price=0)
+
+    assert job.purse is Purse.FREE
+    assert await store.movements(job.person_id, 10) == []
+
+
+@pytest.mark.parametrize("delivery", UNDELIVERED)
+async def test_what_did_not_surely_arrive_is_not_paid_and_an_operator_looks(store: Store, delivery: Delivery) -> None:
+    person_id = await person_with(store, 1000)
+    job = await ended(store, person_id=person_id)
+
+    assert await finish(store, job, delivery, attention="blocked")
+
+    now = await see(store, job)
+    assert (now.delivery, now.purse, now.attention) == (delivery, Purse.RELEASED, "blocked")
+    assert (now.delivered_at, now.due_at, now.lease_owner, now.notice) == (None, None, None, Notice.WANTED)
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
+    assert await settlements(store, person_id) == [Kind.RELEASE]
+
+
+@pytest.mark.parametrize("drift", [-1, 1])
+async def test_a_zombie_finishes_nothing(store: Store, drift: int) -> None:
+    job = await ended(store)
+
+    assert not await finish(store, replace(job, lease_token=job.lease_token + drift))
+
+    assert await unchanged(store, job)
+
+
+async def test_only_what_is_being_sent_can_be_finished(store: Store) -> None:
+    for job in (await queued(store), await submitting(store), await running(store), await ended(store, lease=None)):
+        assert not await finish(store, job)
+        assert await unchanged(store, job)
+
+
+async def test_a_delivery_finishes_once(store: Store) -> None:
+    job = await ended(store)
+
+    done = await asyncio.gather(*(finish(store, job, delivery) for delivery in (*UNDELIVERED, Delivery.DELIVERED) * 4))
+
+    assert sum(done) == 1
+    assert len(await settlements(store, job.person_id)) == 1
+
+
+async def test_finishes_merged_into_one_batch_each_settle_their_own_money(store: Store) -> None:
+    person_id = await person_with(store, 1000)
+    jobs = [await ended(store, person_id=person_id, price=10 * number) for number in range(1, 9)]
+    ways = [Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN, Delivery.DELIVERED] * 2
+
+    done = await asyncio.gather(*(finish(store, job, way) for job, way in zip(jobs, ways, strict=True)))
+
+    assert all(done)
+    paid = sum(job.price for job, way in zip(jobs, ways, strict=True) if way is Delivery.DELIVERED)
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000 - paid, held=0)
+
+
+# what is shown again
+
+
+async def test_what_is_shown_again_is_paid_once(store: Store) -> None:
+    person_id = await person_with(store, 1000)
+    job = await delivered(store, person_id=person_id, price=300)
+    assert await store.begin_notice(job.id, job.lease_token)
+
+    assert await store.resend(job.id, again(job.parts))
+    assert await finish(store, await claimed(store, job))
+
+    now = await see(store, job)
+    assert (now.delivery, now.purse, now.notice, now.due_at) == (
+        Delivery.DELIVERED,
+        Purse.CAPTURED,
+        Notice.SENT,
+        None,
+    )
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=700, held=0)
+    assert await settlements(store, person_id) == [Kind.CAPTURE]
+
+
+@pytest.mark.parametrize("delivery", UNDELIVERED)
+async def test_what_was_given_back_stays_given_back_when_it_is_shown_again(store: Store, delivery: Delivery) -> None:
+    person_id = await person_with(store, 1000)
+    job = await ended(store, person_id=person_id)
+    assert await finish(store, job, delivery)
+
+    assert await store.resend(job.id, again(job.parts))
+    assert await finish(store, await claimed(store, job))
+
+    assert (await see(store, job)).purse is Purse.RELEASED
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
+    assert await settlements(store, person_id) == [Kind.RELEASE]
+
+
+@pytest.mark.parametrize("delivery", [Delivery.DELIVERED, *UNDELIVERED])
+async def test_a_notice_that_was_due_when_the_result_was_shown_again_is_still_due(
+    store: Store, delivery: Delivery
+) -> None:
+    job = await delivered(store)
+    assert job.notice is Notice.DUE
+    assert await store.resend(job.id, again(job.parts))
+    job = await claimed(store, job)
+
+    assert await finish(store, job, delivery)
+
+    now = await see(store, job)
+    assert (now.notice, now.lease_owner) == (Notice.DUE, ME.owner)
+    assert await store.violations(settled=False) == []
+    assert await store.begin_notice(now.id, now.lease_token)
+
+
+async def test_a_late_result_that_cannot_be_delivered_moves_no_money(store: Store) -> None:
+    job = await ended(store, State.EXPIRED)
+    late = (await end(store, job, State.SUCCEEDED)).job
+    assert late is not None
+    wallet = await store.wallet(job.person_id)
+
+    assert await finish(store, late, Delivery.UNDELIVERABLE)
+
+    assert await store.wallet(job.person_id) == wallet
+    assert await settlements(store, job.person_id) == [Kind.RELEASE]
+
+
+# the notice
+
+
+async def test_a_notice_is_begun_at_most_once(store: Store) -> None:
+    job = await delivered(store)
+
+    begun = await asyncio.gather(*(store.begin_notice(job.id, job.lease_token) for _ in range(10)))
+
+    assert sum(begun) == 1
+    now = await see(store, job)
+    assert (now.notice, now.due_at, now.lease_owner) == (Notice.SENT, None, None)
+
+
+@pytest.mark.parametrize("drift", [-1, 1])
+async def test_a_zombie_begins_no_notice(store: Store, drift: int) -> None:
+    job = await delivered(store)
+
+    assert not await store.begin_notice(job.id, job.lease_token + drift)
+
+    assert await unchanged(store, job)
+
+
+async def test_no_notice_goes_before_its_result(store: Store) -> None:
+    for job in (await running(store), await ended(store), await delivered(store, notice=False)):
+        assert not await store.begin_notice(job.id, job.lease_token)
+        assert await unchanged(store, job)
+
+
+async def test_a_notice_whose_sender_died_is_taken_over(store: Store, clock: HandClock) -> None:
+    job = await delivered(store)
+    clock.advance(ME.seconds)
+
+    taken = await claimed(store, job, OTHER)
+
+    assert (taken.delivery, taken.notice) == (Delivery.DELIVERED, Notice.DUE)
+    assert not await store.begin_notice(job.id, job.lease_token)
+    assert await store.begin_notice(taken.id, taken.lease_token)
+
+
+async def test_a_notice_that_surely_was_not_sent_may_be_tried_again(store: Store, clock: HandClock) -> None:
+    job = await delivered(store)
+    assert await store.begin_notice(job.id, job.lease_token)
+
+    again_in_5 = Wait(job_id=job.id, token=job.lease_token, after=5.0, notice=Notice.DUE, failed=True)
+    assert await store.wait(again_in_5)
+
+    clock.advance(5)
+    assert (await claimed(store, job)).notice is Notice.DUE

@@ -1,0 +1,284 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from genlock.domain.delivery import WORDS
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secret
+from genlock.domain.money import Kind, Purse, Wallet
+from genlock.ports import Lease, Store, Wait
+from tests.stores.lives import (
+    ME,
+    OTHER,
+    RESULT,
+    SECRET,
+    HandClock,
+    claimed,
+    delivered,
+    end,
+    ended,
+    finish,
+    person_with,
+    queued,
+    running,
+    see,
+    submitting,
+    unchanged,
+)
+
+OPEN: dict[State, Callable[[Store], Awaitable[Job]]] = {
+    State.QUEUED: queued,
+    State.SUBMITTING: submitting,
+    State.RUNNING: running,
+}
+ENDS = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED)
+BACK = (State.FAILED, State.CANCELLED, State.EXPIRED)
+
+
+async def kinds(store: Store, job: Job) -> list[Kind]:
+    """What the ledger tells of a job."""
+    return sorted(movement.kind for movement in await store.movements(job.person_id, 10) if movement.job_id == job.id)
+
+
+@pytest.mark.parametrize("start", OPEN)
+@pytest.mark.parametrize("state", ENDS)
+@pytest.mark.parametrize("lease", [ME, None], ids=["leased", "unleased"])
+async def test_the_first_end_wins(
+    store: Store, clock: HandClock, start: State, state: State, lease: Lease | None
+) -> None:
+    job = await OPEN[start](store)
+    assert job.state is start
+    clock.advance(1)
+
+    attempt = await end(store, job, state, lease, task_id="task", error_code="code", error_text="text", cost=7)
+
+    expected = replace(
+        job,
+        state=state,
+        parts=RESULT if state is State.SUCCEEDED else WORDS,
+        task_id=job.task_id or "task",
+        error_code="code",
+        error_text="text",
+        cost=7,
+        purse=Purse.HELD if state is State.SUCCEEDED else Purse.RELEASED,
+        delivery=Delivery.SENDING if lease else Delivery.PENDING,
+        ended_at=clock.now(),
+        due_at=clock.after(lease.seconds if lease else 0),
+        lease_owner=lease.owner if lease else None,
+        lease_token=job.lease_token + 1,
+        read_at=clock.now(),
+    )
+    assert (attempt.verdict, attempt.job) == (Verdict.WON, expected)
+    assert await unchanged(store, expected)
+
+
+@pytest.mark.parametrize("state", BACK)
+async def test_an_end_without_a_result_gives_the_money_back(store: Store, state: State) -> None:
+    person_id = await person_with(store, 1000)
+    job = await running(store, person_id=person_id, price=300)
+
+    await end(store, job, state)
+
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
+    assert await kinds(store, job) == [Kind.HOLD, Kind.RELEASE]
+
+
+async def test_a_result_is_not_paid_before_it_is_delivered(store: Store) -> None:
+    person_id = await person_with(store, 1000)
+    job = await running(store, person_id=person_id, price=300)
+
+    await end(store, job, State.SUCCEEDED)
+
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=700, held=300)
+    assert await kinds(store, job) == [Kind.HOLD]
+
+
+@pytest.mark.parametrize("state", ENDS)
+async def test_what_costs_nothing_moves_no_money_at_its_end(store: Store, state: State) -> None:
+    job = await ended(store, state, person_id=await person_with(store, 0), price=0)
+
+    assert job.purse is Purse.FREE
+    assert await store.movements(job.person_id, 10) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (State.SUCCEEDED, State.SUCCEEDED, Verdict.DUPLICATE),
+        (State.SUCCEEDED, State.FAILED, Verdict.CONTRADICTION),
+        (State.SUCCEEDED, State.CANCELLED, Verdict.DUPLICATE),
+        (State.SUCCEEDED, State.EXPIRED, Verdict.DUPLICATE),
+        (State.FAILED, State.SUCCEEDED, Verdict.CONTRADICTION),
+        (State.FAILED, State.FAILED, Verdict.DUPLICATE),
+        (State.FAILED, State.CANCELLED, Verdict.DUPLICATE),
+        (State.FAILED, State.EXPIRED, Verdict.DUPLICATE),
+        (State.CANCELLED, State.SUCCEEDED, Verdict.CANCELLED),
+        (State.CANCELLED, State.FAILED, Verdict.CANCELLED),
+        (State.CANCELLED, State.CANCELLED, Verdict.CANCELLED),
+        (State.CANCELLED, State.EXPIRED, Verdict.CANCELLED),
+        (State.EXPIRED, State.FAILED, Verdict.DUPLICATE),
+        (State.EXPIRED, State.CANCELLED, Verdict.DUPLICATE),
+        (State.EXPIRED, State.EXPIRED, Verdict.DUPLICATE),
+    ],
+)
+@pytest.mark.parametrize("shown", [False, True], ids=["on its way", "shown"])
+async def test_a_later_end_changes_nothing(
+    store: Store, before: State, after: State, verdict: Verdict, *, shown: bool
+) -> None:
+    job = await (delivered if shown else ended)(store, before)
+    wallet = await store.wallet(job.person_id)
+
+    attempt = await end(store, job, after, OTHER, error_code="other", error_text="other", task_id="other")
+
+    assert (attempt.verdict, attempt.job) == (verdict, None)
+    assert await unchanged(store, job)
+    assert await store.wallet(job.person_id) == wallet
+
+
+async def test_the_bill_for_a_cancelled_job_is_recorded_as_a_loss(store: Store) -> None:
+    job = await ended(store, State.CANCELLED)
+
+    assert (await end(store, job, State.SUCCEEDED, cost=70)).verdict is Verdict.CANCELLED
+
+    assert await unchanged(store, replace(job, cost=70))
+    await end(store, job, State.FAILED, cost=None)
+    assert (await see(store, job)).cost == 70
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["not told yet", "told"])
+async def test_a_late_result_is_delivered_free(store: Store, clock: HandClock, *, told: bool) -> None:
+    expired = await (delivered if told else ended)(store, State.EXPIRED)
+    wallet = await store.wallet(expired.person_id)
+    clock.advance(1)
+
+    attempt = await end(store, expired, State.SUCCEEDED, OTHER, cost=5)
+
+    assert attempt.verdict is Verdict.LATE
+    assert attempt.job == replace(
+        expired,
+        late=True,
+        parts=RESULT,
+        cost=5,
+        delivery=Delivery.SENDING,
+        delivered_at=None,
+        notice=Notice.WANTED,
+        ended_at=clock.now(),
+        due_at=clock.after(OTHER.seconds),
+        lease_owner=OTHER.owner,
+        lease_token=expired.lease_token + 1,
+        read_at=clock.now(),
+    )
+    assert await finish(store, attempt.job)
+    assert (await see(store, expired)).purse is Purse.RELEASED
+    assert await store.wallet(expired.person_id) == wallet
+    assert await kinds(store, expired) == [Kind.HOLD, Kind.RELEASE]
+
+
+async def test_a_late_result_comes_once(store: Store) -> None:
+    job = await ended(store, State.EXPIRED)
+    assert (await end(store, job, State.SUCCEEDED)).verdict is Verdict.LATE
+    late = await see(store, job)
+
+    assert (await end(store, job, State.SUCCEEDED, OTHER)).verdict is Verdict.DUPLICATE
+
+    assert await unchanged(store, late)
+
+
+async def test_a_late_result_wants_a_notice_only_if_the_order_did(store: Store) -> None:
+    job = await ended(store, State.EXPIRED, notice=False)
+
+    assert (await end(store, job, State.SUCCEEDED)).verdict is Verdict.LATE
+
+    assert (await see(store, job)).notice is Notice.NONE
+
+
+async def test_the_lease_holder_ends_its_job(store: Store) -> None:
+    job = await submitting(store)
+
+    assert (await end(store, job, State.EXPIRED, token=job.lease_token)).verdict is Verdict.WON
+
+
+@pytest.mark.parametrize("drift", [-1, 1])
+async def test_a_zombie_ends_nothing(store: Store, drift: int) -> None:
+    for job in (await submitting(store), await ended(store, State.EXPIRED)):
+        attempt = await end(store, job, State.SUCCEEDED, token=job.lease_token + drift)
+
+        assert (attempt.verdict, attempt.job) == (Verdict.STALE, None)
+        assert await unchanged(store, job)
+
+
+async def test_a_job_that_is_not_there_is_missing(store: Store) -> None:
+    attempt = await end(store, 10**9, State.SUCCEEDED)
+
+    assert (attempt.verdict, attempt.job) == (Verdict.MISSING, None)
+
+
+@pytest.mark.parametrize(
+    ("state", "token", "note"),
+    [(State.SUCCEEDED, None, "duplicate"), (State.FAILED, None, "contradiction"), (State.FAILED, 0, "stale")],
+)
+async def test_the_callback_is_settled_in_the_same_commit(
+    store: Store, state: State, token: int | None, note: str
+) -> None:
+    job = await running(store)
+    first, second = [await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}") for _ in range(2)]
+
+    await end(store, job, State.SUCCEEDED, task_id="task", callback_id=first.id)
+    assert [callback.id for callback in await store.callbacks(InboxState.NEW, 10)] == [second.id]
+    await end(store, job, state, task_id="task", callback_id=second.id, token=token)
+
+    settled = {callback.id: callback for callback in await store.callbacks(InboxState.DONE, 10)}
+    assert [settled[first.id].note, settled[second.id].note] == ["won", note]
+    assert {callback.task_id for callback in settled.values()} == {"task"}
+    assert await store.claim_callbacks(10, 0.0) == []
+
+
+async def test_an_end_clears_what_the_waiting_has_left(store: Store, clock: HandClock) -> None:
+    job = await submitting(store)
+    wait = Wait(job_id=job.id, token=job.lease_token, after=5.0, grace=True, failed=True, attention="look")
+    await store.wait(wait)
+    waiting = await see(store, job)
+    assert (waiting.attempts, waiting.attention, waiting.grace_until) == (1, "look", clock.after(5.0))
+
+    await end(store, job, State.SUCCEEDED)
+
+    now = await see(store, job)
+    assert (now.attempts, now.attention, now.grace_until) == (0, None, None)
+
+
+async def test_an_unleased_end_is_taken_by_the_next_claim(store: Store) -> None:
+    job = await ended(store, State.SUCCEEDED, lease=None)
+
+    assert (await claimed(store, job, OTHER)).delivery is Delivery.SENDING
+
+
+async def test_of_many_ends_at_once_one_wins(store: Store) -> None:
+    job = await running(store)
+
+    attempts = await asyncio.gather(*(end(store, job, ENDS[number % 4]) for number in range(20)))
+
+    [winner] = [attempt for attempt in attempts if attempt.verdict is Verdict.WON]
+    assert winner.job is not None
+    late = [attempt for attempt in attempts if attempt.verdict is Verdict.LATE]
+    assert len(late) == (winner.job.state is State.EXPIRED)
+
+
+async def test_ends_merged_into_one_batch_each_get_their_own_answer(store: Store) -> None:
+    """Several jobs of one person give their money back together."""
+    person_id = await person_with(store, 1000)
+    jobs = [await running(store, person_id=person_id, price=10 * number) for number in range(1, 9)]
+    known = await ended(store, State.SUCCEEDED)
+
+    attempts = await asyncio.gather(
+        *(end(store, job, State.FAILED if number % 2 else State.SUCCEEDED) for number, job in enumerate(jobs)),
+        end(store, known, State.FAILED),
+        end(store, 10**9, State.FAILED),
+    )
+
+    assert [attempt.verdict for attempt in attempts[:-2]] == [Verdict.WON] * len(jobs)
+    assert [attempt.job.id for attempt in attempts if attempt.job] == [job.id for job in jobs]
+    assert [attempt.verdict for attempt in attempts[-2:]] == [Verdict.CONTRADICTION, Verdict.MISSING]
+    kept = sum(job.price for job in jobs[::2])
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000 - kept, held=kept)

@@ -1,0 +1,218 @@
+"""Looking at jobs, and an operator's hands on them."""
+
+from dataclasses import replace
+
+import pytest
+
+from genlock.domain.delivery import again
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import Delivery, Notice, State
+from genlock.ports import Store, Wait
+from tests.stores.lives import (
+    ME,
+    OTHER,
+    SHOWN,
+    HandClock,
+    claimed,
+    delivered,
+    end,
+    ended,
+    finish,
+    person_with,
+    queued,
+    running,
+    see,
+    submitting,
+    unchanged,
+)
+
+
+async def test_there_is_no_job_with_an_unknown_id(store: Store) -> None:
+    assert await store.job(10**9) is None
+
+
+async def test_jobs_are_listed_newest_first_by_state_person_and_page(store: Store) -> None:
+    one, other = await person_with(store), await person_with(store)
+    first = await queued(store, person_id=one)
+    second = await running(store, person_id=one)
+    third = await running(store, person_id=other)
+    fourth = await ended(store, person_id=other)
+
+    async def ids(**wanted: object) -> list[int]:
+        return [job.id for job in await store.jobs(**wanted)]  # type: ignore[arg-type]
+
+    assert await ids() == [fourth.id, third.id, second.id, first.id]
+    assert await ids(state=State.RUNNING) == [third.id, second.id]
+    assert await ids(person_id=one) == [second.id, first.id]
+    assert await ids(state=State.RUNNING, person_id=one) == [second.id]
+    assert await ids(before=third.id) == [second.id, first.id]
+    assert await ids(before=third.id, limit=1) == [second.id]
+    assert await ids(limit=3) == [fourth.id, third.id, second.id]
+    assert await ids(state=State.EXPIRED) == []
+    assert await store.jobs(limit=1) == [fourth]
+
+
+async def test_what_an_operator_should_look_at_is_listed_oldest_first(store: Store) -> None:
+    await queued(store)
+    jobs = [await ended(store) for _ in range(3)]
+    for job in jobs:
+        assert await finish(store, job, Delivery.UNKNOWN, attention=f"look at {job.id}")
+
+    assert [(job.id, job.attention) for job in await store.attention(2)] == [
+        (job.id, f"look at {job.id}") for job in jobs[:2]
+    ]
+
+
+# retry
+
+
+async def test_a_waiting_job_is_tried_again_now(store: Store, clock: HandClock) -> None:
+    job = await queued(store)
+    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=60.0, failed=True, attention="look"))
+    clock.advance(1)
+
+    assert await store.retry(job.id)
+
+    now = await see(store, job)
+    assert (now.due_at, now.attempts, now.attention, now.state) == (clock.now(), 0, None, State.QUEUED)
+    assert now.lease_token == job.lease_token + 1, "whoever had it before is fenced"
+    assert [taken.id for taken in await store.claim(10, ME)] == [job.id]
+
+
+async def test_a_parked_submit_is_queued_again(store: Store) -> None:
+    job = await submitting(store)
+    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=None, attention="submit_unknown"))
+
+    assert await store.retry(job.id)
+
+    now = await see(store, job)
+    assert (now.state, now.attention) == (State.QUEUED, None)
+    assert not await store.submitted(job.id, job.lease_token, "task", 5.0)
+
+
+async def test_a_submit_in_its_grace_time_is_not_queued_again(store: Store) -> None:
+    """Its create call may have been accepted: a second one would buy the same thing twice."""
+    job = await submitting(store)
+    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=60.0, grace=True))
+
+    assert await store.retry(job.id)
+
+    assert (await see(store, job)).state is State.SUBMITTING
+
+
+async def test_a_delivery_that_waits_is_tried_again_now(store: Store) -> None:
+    job = await ended(store)
+    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=60.0, delivery=Delivery.PENDING, failed=True))
+
+    assert await store.retry(job.id)
+
+    assert (await claimed(store, job)).delivery is Delivery.SENDING
+
+
+async def test_a_parked_delivery_is_tried_again(store: Store) -> None:
+    job = await ended(store)
+    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=None, attention="stage error"))
+
+    assert await store.retry(job.id)
+
+    taken = await claimed(store, job)
+    assert (taken.delivery, taken.attention) == (Delivery.SENDING, None)
+
+
+async def test_what_is_worked_on_or_done_cannot_be_retried(store: Store) -> None:
+    for job in (await queued(store), await ended(store), await delivered(store), await delivered(store, notice=False)):
+        assert not await store.retry(job.id)
+        assert await unchanged(store, job)
+    assert not await store.retry(10**9)
+
+
+# resend
+
+
+@pytest.mark.parametrize("delivery", [Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN])
+async def test_an_ended_delivery_is_made_anew(store: Store, clock: HandClock, delivery: Delivery) -> None:
+    job = await ended(store)
+    assert await finish(store, job, delivery)
+    shown = await see(store, job)
+    clock.advance(1)
+
+    assert await store.resend(job.id, again(shown.parts))
+
+    assert await unchanged(
+        store,
+        replace(
+            shown,
+            delivery=Delivery.PENDING,
+            delivered_at=None,
+            parts=again(SHOWN),
+            placeholder=None,
+            due_at=clock.now(),
+            lease_owner=None,
+            lease_token=shown.lease_token + 1,
+            attention=None,
+        ),
+    )
+    assert (await claimed(store, job, OTHER)).delivery is Delivery.SENDING
+
+
+async def test_only_an_ended_delivery_is_made_anew(store: Store) -> None:
+    for job in (await queued(store), await running(store), await ended(store, lease=None), await ended(store)):
+        assert not await store.resend(job.id, ())
+        assert await unchanged(store, job)
+    assert not await store.resend(10**9, ())
+
+
+async def test_a_result_cannot_be_made_anew_twice_at_a_time(store: Store) -> None:
+    job = await delivered(store)
+
+    assert await store.resend(job.id, again(job.parts))
+    assert not await store.resend(job.id, again(job.parts))
+
+
+# counts
+
+
+async def test_an_empty_store_counts_nothing(store: Store) -> None:
+    counts = await store.counts()
+
+    assert counts == dict.fromkeys(("due", "callbacks", "orphans", "attention"), 0)
+
+
+async def test_counts_tell_what_is_in_progress(store: Store, clock: HandClock) -> None:
+    await queued(store)
+    await queued(store, lease=None)
+    await running(store)
+    await ended(store, State.FAILED)
+    done = await delivered(store)
+    assert await store.begin_notice(done.id, done.lease_token)
+    lost = await ended(store)
+    assert await finish(store, lost, Delivery.UNDELIVERABLE)
+    await store.store_callback("kie", None, "", b"{}")
+    orphan = await store.store_callback("kie", None, "", b"{}")
+    assert await store.hint(orphan.id, "kie", "unknown") is None
+    settled = await store.store_callback("kie", None, "", b"{}")
+    await store.settle_callback(settled.id, InboxState.DONE)
+
+    counts = await store.counts()
+
+    assert counts == {
+        "queued": 2,
+        "running": 1,
+        "failed": 1,
+        "due": 1,
+        "callbacks": 1,
+        "orphans": 1,
+        "attention": 1,
+    }
+    clock.advance(100)
+    assert (await store.counts())["due"] == 4
+
+
+async def test_a_late_result_that_was_never_told_keeps_its_notice(store: Store) -> None:
+    job = await ended(store, State.EXPIRED)
+    assert await finish(store, job, Delivery.UNDELIVERABLE)
+
+    late = (await end(store, job, State.SUCCEEDED)).job
+
+    assert late is not None
+    assert (late.attention, late.notice, late.delivery) == (None, Notice.WANTED, Delivery.SENDING)

@@ -1,0 +1,176 @@
+"""The promises a database keeps by itself, and the queries that find the broken ones."""
+
+import sqlite3
+
+import asyncpg
+import pytest
+
+from genlock.domain.job import Delivery, State, hash_secret
+from genlock.ports import Store, Wait
+from genlock.stores.store import SqlStore
+from tests.stores.conftest import Raw
+from tests.stores.lives import (
+    SECRET,
+    delivered,
+    end,
+    ended,
+    finish,
+    person_with,
+    queued,
+    running,
+    submitting,
+)
+
+REFUSED_BY_THE_DATABASE = (sqlite3.IntegrityError, asyncpg.IntegrityConstraintViolationError)
+
+#: What to break by hand, by the query that must see it. `{waiting}` is a running job that waits for its poll,
+#: `{paid}` one that was delivered and captured, `{free}` one without a price, `{sending}` one on its way to the chat.
+BREAKAGE = [
+    ("check_wallets", "{person}", "UPDATE people SET available = available + 1 WHERE id = {person}"),
+    ("check_wallets", "{person}", "UPDATE people SET held = held - 1 WHERE id = {person}"),
+    ("check_wallets", "{person}", "UPDATE people SET available = available - 1, held = held + 1 WHERE id = {person}"),
+    ("check_wallets", "{person}", "UPDATE ledger SET amount = amount + 1 WHERE key = 'hold:{waiting}'"),
+    ("check_wallets", "{person}", "DELETE FROM ledger WHERE person_id = {person}"),
+    ("check_zero_sum", "all", "UPDATE people SET available = available + 1 WHERE id = {person}"),
+    ("check_zero_sum", "all", "UPDATE people SET held = held - 1 WHERE id = {person}"),
+    ("check_zero_sum", "all", "DELETE FROM ledger WHERE key = 'settle:{paid}'"),
+    ("check_purses", "{waiting}", "UPDATE jobs SET price = price + 1 WHERE id = {waiting}"),
+    ("check_purses", "{waiting}", "UPDATE jobs SET purse = 'free' WHERE id = {waiting}"),
+    ("check_purses", "{waiting}", "DELETE FROM ledger WHERE key = 'hold:{waiting}'"),
+    ("check_purses", "{waiting}", "UPDATE ledger SET key = 'settle:{waiting}' WHERE key = 'settle:{paid}'"),
+    ("check_purses", "{free}", "UPDATE jobs SET purse = 'held' WHERE id = {free}"),
+    ("check_purses", "{free}", "UPDATE ledger SET key = 'hold:{free}' WHERE key = 'hold:{paid}'"),
+    ("check_purses", "{paid}", "UPDATE jobs SET purse = 'released' WHERE id = {paid}"),
+    ("check_purses", "{paid}", "UPDATE jobs SET purse = 'held' WHERE id = {paid}"),
+    ("check_purses", "{paid}", "UPDATE ledger SET kind = 'release' WHERE key = 'settle:{paid}'"),
+    ("check_purses", "{paid}", "UPDATE ledger SET amount = 1 WHERE key = 'settle:{paid}'"),
+    ("check_purses", "{paid}", "DELETE FROM ledger WHERE key = 'settle:{paid}'"),
+    ("check_ends", "{waiting}", "UPDATE jobs SET state = 'failed', delivery = 'pending' WHERE id = {waiting}"),
+    ("check_ends", "{waiting}", "UPDATE jobs SET state = 'cancelled', delivery = 'pending' WHERE id = {waiting}"),
+    ("check_ends", "{waiting}", "UPDATE jobs SET state = 'expired', delivery = 'pending' WHERE id = {waiting}"),
+    ("check_ends", "{waiting}", "UPDATE jobs SET purse = 'released' WHERE id = {waiting}"),
+    ("check_ends", "{paid}", "UPDATE jobs SET purse = 'held' WHERE id = {paid}"),
+    ("check_ends", "{sending}", "UPDATE jobs SET delivery = 'unknown' WHERE id = {sending}"),
+    ("check_ends", "{sending}", "UPDATE jobs SET delivery = 'undeliverable' WHERE id = {sending}"),
+    ("check_due", "{waiting}", "UPDATE jobs SET due_at = NULL WHERE id = {waiting}"),
+    ("check_due", "{sending}", "UPDATE jobs SET due_at = NULL, lease_owner = NULL WHERE id = {sending}"),
+    ("check_due", "{paid}", "UPDATE jobs SET notice = 'due' WHERE id = {paid}"),
+]
+
+
+async def a_life_of_everything(store: Store) -> dict[str, int]:
+    """Jobs at every stage. Returns those that can be broken."""
+    person_id = await person_with(store, 1000)
+    await queued(store)
+    await queued(store, lease=None)
+    parked = await submitting(store)
+    await store.wait(Wait(job_id=parked.id, token=parked.lease_token, after=None, attention="look"))
+    waiting = await running(store, person_id=person_id)
+    await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
+    for state in (State.FAILED, State.CANCELLED, State.EXPIRED):
+        await delivered(store, state)
+    late = await ended(store, State.EXPIRED)
+    await end(store, late, State.SUCCEEDED)
+    for delivery in (Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
+        assert await finish(store, await ended(store), delivery)
+    resent = await delivered(store)
+    assert await store.resend(resent.id, resent.parts)
+    paid = await delivered(store, person_id=person_id)
+    assert await store.begin_notice(paid.id, paid.lease_token)
+    return {
+        "person": person_id,
+        "waiting": waiting.id,
+        "paid": paid.id,
+        "free": (await running(store, price=0)).id,
+        "sending": (await ended(store)).id,
+    }
+
+
+async def found(store: SqlStore, *, settled: bool = False) -> set[tuple[str, str]]:
+    """The broken promises, each as its query's name and its subject."""
+    names = {query.description: query.name for query in store.queries.values()}
+    return {(names[violation.rule], violation.subject) for violation in await store.violations(settled=settled)}
+
+
+async def test_nothing_is_wrong_with_a_life_of_everything(store: SqlStore) -> None:
+    await a_life_of_everything(store)
+
+    assert await store.violations(settled=False) == []
+
+
+@pytest.mark.parametrize(("query", "subject", "breakage"), BREAKAGE, ids=[f"{row[0]}: {row[2]}" for row in BREAKAGE])
+async def test_what_was_broken_by_hand_is_found(
+    store: SqlStore, raw: Raw, query: str, subject: str, breakage: str
+) -> None:
+    world = await a_life_of_everything(store)
+
+    await raw(breakage.format(**world))
+
+    assert (query, subject.format(**world)) in await found(store)
+
+
+async def test_a_violation_says_what_it_found(store: SqlStore, raw: Raw) -> None:
+    await running(store)
+    await raw("UPDATE jobs SET purse = 'released'")
+
+    details = {violation.rule: violation.detail for violation in await store.violations(settled=False)}
+
+    assert details[store.queries["check_ends"].description] == "state running, delivery none, purse released"
+    assert details[store.queries["check_purses"].description].startswith("purse released, price 100, hold 100")
+
+
+async def test_work_that_is_left_breaks_the_rules_of_rest_only(store: SqlStore) -> None:
+    job = await running(store)
+    await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
+
+    assert await found(store) == set()
+    assert {name for name, _ in await found(store, settled=True)} == {"settled_jobs", "settled_inbox"}
+
+
+async def test_when_all_is_done_nothing_breaks_the_rules_of_rest(store: SqlStore) -> None:
+    for state in (State.SUCCEEDED, State.FAILED):
+        job = await delivered(store, state)
+        assert await store.begin_notice(job.id, job.lease_token)
+
+    assert await store.violations(settled=True) == []
+
+
+def test_every_rule_was_broken_by_a_test(store: SqlStore) -> None:
+    rules = {name for name in store.queries if name.startswith(("check_", "settled_"))}
+
+    assert rules == {name for name, _, _ in BREAKAGE} | {"settled_jobs", "settled_inbox"}
+
+
+#: What no bug of ours can write.
+IMPOSSIBLE = [
+    "UPDATE people SET available = -1 WHERE id = {person}",
+    "UPDATE people SET held = -1 WHERE id = {person}",
+    "UPDATE jobs SET price = -1 WHERE id = {waiting}",
+    "UPDATE jobs SET purse = 'lost' WHERE id = {waiting}",
+    "UPDATE jobs SET state = 'lost', delivery = 'pending' WHERE id = {waiting}",
+    "UPDATE jobs SET delivery = 'lost' WHERE id = {sending}",
+    "UPDATE jobs SET notice = 'lost' WHERE id = {waiting}",
+    "UPDATE jobs SET delivery = 'pending' WHERE id = {waiting}",
+    "UPDATE jobs SET delivery = 'none' WHERE id = {sending}",
+    "UPDATE jobs SET delivery = 'delivered' WHERE id = {sending}",
+    "UPDATE jobs SET delivered_at = NULL WHERE id = {paid}",
+    "UPDATE jobs SET purse = 'captured' WHERE id = {waiting}",
+    "UPDATE jobs SET lease_owner = 'me', due_at = NULL WHERE id = {waiting}",
+    "UPDATE jobs SET task_id = NULL WHERE id = {waiting}",
+    "UPDATE jobs SET provider = 'kie', task_id = (SELECT task_id FROM jobs WHERE id = {paid}) WHERE id = {waiting}",
+    "UPDATE jobs SET request_key = (SELECT request_key FROM jobs WHERE id = {paid}) WHERE id = {waiting}",
+    "UPDATE ledger SET amount = 0 WHERE key = 'hold:{waiting}'",
+    "UPDATE ledger SET debit = credit WHERE key = 'hold:{waiting}'",
+    "UPDATE ledger SET debit = 'pocket' WHERE key = 'hold:{waiting}'",
+    "UPDATE ledger SET key = 'settle:{paid}' WHERE key = 'hold:{waiting}'",
+    "UPDATE inbox SET state = 'lost', due_at = NULL",
+    "UPDATE inbox SET state = 'done'",
+]
+
+
+@pytest.mark.parametrize("statement", IMPOSSIBLE)
+async def test_the_database_itself_refuses_what_cannot_be(store: SqlStore, raw: Raw, statement: str) -> None:
+    world = await a_life_of_everything(store)
+
+    with pytest.raises(REFUSED_BY_THE_DATABASE):
+        await raw(statement.format(**world))

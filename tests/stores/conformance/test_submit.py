@@ -1,0 +1,152 @@
+import sqlite3
+
+import asyncpg
+import pytest
+
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import State, hash_secret
+from genlock.ports import Store, Wait
+from tests.stores.lives import ME, SECRET, HandClock, claimed, ended, queued, running, see, submitting, unchanged
+
+HASH = hash_secret(SECRET)
+REFUSED_BY_THE_DATABASE = (sqlite3.IntegrityError, asyncpg.IntegrityConstraintViolationError)
+
+
+async def orphan(store: Store, task_id: str, provider: str = "kie") -> int:
+    callback = await store.store_callback(provider, None, "", b"{}")
+    assert await store.hint(callback.id, provider, task_id) is None
+    return callback.id
+
+
+async def test_the_intent_is_written_before_the_call(store: Store, clock: HandClock) -> None:
+    job = await queued(store, placeholder=None)
+    clock.advance(1)
+
+    assert await store.begin_submit(job.id, job.lease_token, HASH, "message")
+
+    now = await see(store, job)
+    assert (now.state, now.placeholder, now.submitted_at) == (State.SUBMITTING, "message", clock.now())
+    assert (now.lease_owner, now.lease_token, now.due_at) == (job.lease_owner, job.lease_token, job.due_at)
+
+
+async def test_a_placeholder_that_is_known_is_kept(store: Store) -> None:
+    job = await queued(store, placeholder="pressed")
+
+    assert await store.begin_submit(job.id, job.lease_token, HASH, None)
+
+    assert (await see(store, job)).placeholder == "pressed"
+
+
+async def test_the_intent_may_be_repeated_by_its_holder(store: Store) -> None:
+    job = await submitting(store)
+
+    assert await store.begin_submit(job.id, job.lease_token, HASH, None)
+
+
+@pytest.mark.parametrize("drift", [-1, 1])
+async def test_no_intent_of_a_zombie_is_written(store: Store, drift: int) -> None:
+    job = await queued(store)
+
+    assert not await store.begin_submit(job.id, job.lease_token + drift, HASH, "message")
+
+    assert await unchanged(store, job)
+
+
+async def test_a_job_that_runs_or_has_ended_is_not_submitted_again(store: Store) -> None:
+    for job in (await running(store), await ended(store)):
+        assert not await store.begin_submit(job.id, job.lease_token, HASH, "message")
+        assert await unchanged(store, job)
+
+
+async def test_a_submitted_job_waits_for_its_first_poll_and_is_nobodys(store: Store, clock: HandClock) -> None:
+    job = await submitting(store)
+    clock.advance(1)
+
+    assert await store.submitted(job.id, job.lease_token, "task", 5.0)
+
+    now = await see(store, job)
+    assert (now.state, now.task_id, now.lease_owner) == (State.RUNNING, "task", None)
+    assert (now.due_at, now.lease_token) == (clock.after(5.0), job.lease_token)
+
+
+async def test_a_submit_that_worked_starts_the_count_of_failures_anew(store: Store, clock: HandClock) -> None:
+    job = await submitting(store)
+    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=0.0, failed=True))
+    job = await claimed(store, job)
+    assert job.attempts == 1
+
+    assert await store.submitted(job.id, job.lease_token, "task", 5.0)
+
+    assert (await see(store, job)).attempts == 0
+    assert clock.now() == job.read_at
+
+
+async def test_the_first_poll_is_not_after_the_deadline(store: Store) -> None:
+    job = await running(store, poll_after=900.0, deadline_seconds=600.0)
+
+    assert job.due_at == job.deadline_at
+
+
+async def test_an_answer_that_was_written_may_be_written_again_by_its_holder(store: Store) -> None:
+    job = await running(store, "task")
+
+    assert await store.submitted(job.id, job.lease_token, "task", 5.0)
+
+
+@pytest.mark.parametrize("drift", [-1, 1])
+async def test_no_answer_of_a_zombie_is_written(store: Store, drift: int) -> None:
+    job = await submitting(store)
+
+    assert not await store.submitted(job.id, job.lease_token + drift, "task", 5.0)
+
+    assert await unchanged(store, job)
+
+
+async def test_an_answer_without_an_intent_or_after_the_end_changes_nothing(store: Store) -> None:
+    for job in (await queued(store), await ended(store)):
+        assert not await store.submitted(job.id, job.lease_token, "task", 5.0)
+        assert await unchanged(store, job)
+
+
+async def test_an_orphan_of_the_task_makes_the_job_due_at_once(store: Store, clock: HandClock) -> None:
+    callback_id = await orphan(store, "task")
+
+    job = await running(store, "task")
+
+    assert job.due_at == clock.now()
+    [matched] = await store.callbacks(InboxState.MATCHED, 10)
+    assert (matched.id, matched.job_id, matched.correlation) == (callback_id, job.id, job.correlation)
+    assert [job.id for job in await store.claim(10, ME)] == [job.id]
+
+
+async def test_an_orphan_of_another_task_or_provider_waits_on(store: Store, clock: HandClock) -> None:
+    others = {await orphan(store, "other task"), await orphan(store, "task", provider="other")}
+
+    job = await running(store, "task", poll_after=5.0)
+
+    assert job.due_at == clock.after(5.0)
+    assert {callback.id for callback in await store.callbacks(InboxState.ORPHAN, 10)} == others
+
+
+async def test_a_zombies_answer_matches_no_orphan(store: Store) -> None:
+    callback_id = await orphan(store, "task")
+    job = await submitting(store)
+
+    assert not await store.submitted(job.id, job.lease_token + 1, "task", 5.0)
+
+    assert [callback.id for callback in await store.callbacks(InboxState.ORPHAN, 10)] == [callback_id]
+
+
+async def test_a_task_belongs_to_one_job(store: Store) -> None:
+    await running(store, "task")
+    job = await submitting(store)
+
+    with pytest.raises(REFUSED_BY_THE_DATABASE):
+        await store.submitted(job.id, job.lease_token, "task", 5.0)
+
+    assert await unchanged(store, job)
+
+
+async def test_two_providers_may_give_the_same_task_id(store: Store) -> None:
+    assert (await running(store, "task")).task_id == "task"
+    assert (await running(store, "task", provider="other")).task_id == "task"

@@ -1,0 +1,102 @@
+"""Both stores, as the tests of this folder want them: empty, on a clock that is moved by hand."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from genlock.domain.events import Event
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.sqlite import SqliteStore
+from genlock.stores.store import SqlStore
+from tests.postgres import Postgres
+from tests.stores.lives import HandClock
+
+TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits")
+Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
+
+
+class Notebook:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Event, dict[str, Any]]] = []
+        self._counts: Counter[tuple[str, frozenset[tuple[str, str]]]] = Counter()
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
+        self.events.append((event, {"correlation": correlation, **facts}))
+
+    def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
+        self._counts[name, frozenset(labels.items())] += int(amount)
+
+    def total(self, name: str, **labels: str) -> int:
+        """What was counted under the name with at least these labels."""
+        return sum(
+            amount for (counted, with_), amount in self._counts.items() if counted == name and labels.items() <= with_
+        )
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def notebook() -> Notebook:
+    return Notebook()
+
+
+@pytest.fixture(scope="session")
+def shared_postgres_url(postgres_server: Postgres) -> Iterator[str]:
+    """One database for all tests of a process that only want an empty one: emptying is quicker than making."""
+    url = postgres_server.create_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+async def empty_postgres_url(shared_postgres_url: str) -> str:
+    connection = await asyncpg.connect(shared_postgres_url)
+    if await connection.fetchval("SELECT to_regclass('people')") is not None:
+        await connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608
+    await connection.close()
+    return shared_postgres_url
+
+
+@pytest.fixture
+async def sqlite(tmp_path: Path, clock: HandClock, notebook: Notebook) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(str(tmp_path / "genlock.db"), clock=clock, observer=notebook)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def postgres(empty_postgres_url: str, clock: HandClock, notebook: Notebook) -> AsyncIterator[PostgresStore]:
+    store = await PostgresStore.open(empty_postgres_url, clock=clock, observer=notebook)
+    yield store
+    assert store._pool.get_idle_size() == store._pool.get_size(), "a connection was not given back"
+    await store.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest) -> SqlStore:
+    """Each store in turn: whatever is tested with it is tested with both."""
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, SqlStore)
+    return found
+
+
+@pytest.fixture
+def raw(store: SqlStore) -> Raw:
+    """The database behind the store, past all its care."""
+
+    async def run(statement: str) -> list[tuple[Any, ...]]:
+        if isinstance(store, SqliteStore):
+            return await store._call(lambda connection: list(map(tuple, connection.execute(statement))))
+        assert isinstance(store, PostgresStore)
+        return [tuple(row) for row in await store._pool.fetch(statement)]
+
+    return run

@@ -1,0 +1,131 @@
+"""People, orders and jobs at every stage of their life, made through the Store port alone."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+from genlock.domain.delivery import WORDS, Part, Step
+from genlock.domain.job import Delivery, Job, NewJob, State, Verdict, hash_secret
+from genlock.domain.money import Kind
+from genlock.domain.result import PartKind
+from genlock.ports import Ended, Ending, Finish, Lease, Store
+
+ME = Lease(owner="me", seconds=30.0)
+OTHER = Lease(owner="other", seconds=30.0)
+PRICE = 100
+SECRET = "the secret of the callback address"
+RESULT = (Part(kind=PartKind.FILE, value="https://files.example/1.png"),)
+SHOWN = (replace(RESULT[0], step=Step.DONE, message="message-1", file="file-1"),)
+
+_numbers = count(1)
+
+
+class HandClock:
+    """Time that moves only by hand."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2030, 1, 1, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+    def after(self, seconds: float) -> datetime:
+        return self._now + timedelta(seconds=seconds)
+
+
+def order(person_id: int, **changes: Any) -> NewJob:
+    number = next(_numbers)
+    plain = NewJob(
+        person_id=person_id,
+        request_key=f"key-{number}",
+        provider="kie",
+        channel="chat",
+        address=f"address-{number}",
+        model="model",
+        input='{"prompt":"a cat"}',
+        price=PRICE,
+        deadline_seconds=600.0,
+        placeholder="placeholder",
+        correlation=f"correlation-{number}",
+    )
+    return replace(plain, **changes)
+
+
+async def person_with(store: Store, available: int = 1000) -> int:
+    number = next(_numbers)
+    person_id = await store.person("chat", "bot", f"outside-{number}")
+    if available:
+        assert await store.transfer(person_id, Kind.TOPUP, available, f"topup:{number}")
+    return person_id
+
+
+async def see(store: Store, job: Job | int) -> Job:
+    """The job's row as it is now."""
+    found = await store.job(job if isinstance(job, int) else job.id)
+    assert found is not None
+    return found
+
+
+async def unchanged(store: Store, before: Job) -> bool:
+    """Whether the row is as it was; when it was read does not matter."""
+    now = await see(store, before)
+    return now == replace(before, read_at=now.read_at)
+
+
+async def queued(store: Store, lease: Lease | None = ME, **changes: Any) -> Job:
+    person_id = changes.pop("person_id", None) or await person_with(store)
+    return (await store.accept(order(person_id, **changes), lease)).job
+
+
+async def submitting(store: Store, lease: Lease = ME, **changes: Any) -> Job:
+    job = await queued(store, lease, **changes)
+    assert await store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
+    return await see(store, job)
+
+
+async def running(store: Store, task_id: str | None = None, *, poll_after: float = 5.0, **changes: Any) -> Job:
+    """A job that waits for its provider; nobody's."""
+    job = await submitting(store, **changes)
+    assert await store.submitted(job.id, job.lease_token, task_id or f"task-{job.id}", poll_after)
+    return await see(store, job)
+
+
+async def end(store: Store, job: Job | int, state: State, lease: Lease | None = ME, **changes: Any) -> Ended:
+    """One attempt to end a job, by nobody in particular."""
+    parts = RESULT if state is State.SUCCEEDED else WORDS
+    ending = Ending(job_id=job if isinstance(job, int) else job.id, state=state, parts=parts)
+    return await store.end(replace(ending, **changes), lease)
+
+
+async def ended(store: Store, state: State = State.SUCCEEDED, lease: Lease | None = ME, **changes: Any) -> Job:
+    """A job that has just ended, leased for its delivery."""
+    attempt = await end(store, await running(store, **changes), state, lease)
+    assert attempt.verdict is Verdict.WON
+    assert attempt.job is not None
+    return attempt.job
+
+
+async def finish(
+    store: Store, job: Job, delivery: Delivery = Delivery.DELIVERED, lease: Lease = ME, **changes: Any
+) -> bool:
+    """Whether the holder's word about the delivery was taken."""
+    attention = None if delivery is Delivery.DELIVERED else "look"
+    word = Finish(job_id=job.id, token=job.lease_token, delivery=delivery, parts=SHOWN, attention=attention)
+    return await store.finish(replace(word, **changes), lease) is not None
+
+
+async def delivered(store: Store, state: State = State.SUCCEEDED, **changes: Any) -> Job:
+    """A job whose result is in the chat and whose notice is still to be sent."""
+    job = await ended(store, state, **changes)
+    assert await finish(store, job)
+    return await see(store, job)
+
+
+async def claimed(store: Store, job: Job, lease: Lease = ME) -> Job:
+    """The due job, taken."""
+    [found] = [taken for taken in await store.claim(100, lease) if taken.id == job.id]
+    return found

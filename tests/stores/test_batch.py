@@ -1,0 +1,306 @@
+"""Natural batching: who is merged with whom, and that nobody pays for another's mistake."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from genlock.domain.errors import StoreUnavailable
+from genlock.ports import Acceptance, Store
+from genlock.stores.batch import Batch
+from tests.stores.conftest import Notebook
+from tests.stores.lives import ME, order, person_with, see
+
+
+@dataclass
+class Statement:
+    """A slow statement over many items: notes what it was asked, and waits to be let go."""
+
+    batches: list[list[str]] = field(default_factory=list)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, items: list[str]) -> Sequence[str | Exception]:
+        self.batches.append(items)
+        if any(item.startswith("bad") for item in items):
+            raise ValueError(f"{items} cannot be done")
+        await self.go.wait()
+        return [f"{item} done" for item in items]
+
+    async def in_flight(self, count: int) -> None:
+        """Until so many batches have begun."""
+        while len(self.batches) < count:
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def statement() -> Statement:
+    return Statement()
+
+
+def first_letter(item: str) -> str:
+    return item[0]
+
+
+async def test_a_lonely_call_runs_at_once(statement: Statement) -> None:
+    statement.go.set()
+    batch = Batch(statement, key=str)
+
+    answer = batch("a")
+    await asyncio.sleep(0)
+
+    assert statement.batches == [["a"]], "no timer, no waiting for company"
+    assert await answer == "a done"
+
+
+async def test_calls_made_while_a_statement_is_in_flight_share_the_next(statement: Statement) -> None:
+    batch = Batch(statement, key=str)
+    first = batch("a")
+    await statement.in_flight(1)
+    others = [batch(item) for item in "bcd"]
+    await asyncio.sleep(0)
+    assert statement.batches == [["a"]]
+
+    statement.go.set()
+
+    assert await asyncio.gather(first, *others) == ["a done", "b done", "c done", "d done"]
+    assert statement.batches == [["a"], ["b", "c", "d"]]
+
+
+async def test_calls_made_in_one_breath_share_a_statement(statement: Statement) -> None:
+    statement.go.set()
+    batch = Batch(statement, key=str)
+
+    await asyncio.gather(*(batch(item) for item in "abc"))
+
+    assert statement.batches == [["a", "b", "c"]]
+
+
+async def test_after_a_pause_work_goes_on(statement: Statement) -> None:
+    statement.go.set()
+    batch = Batch(statement, key=str)
+
+    for item in "abc":
+        assert await batch(item) == f"{item} done"
+
+    assert statement.batches == [["a"], ["b"], ["c"]]
+
+
+async def test_a_call_made_as_an_answer_arrives_is_not_overlooked(statement: Statement) -> None:
+    """The batcher must not give up its turn after looking into its queue for the last time."""
+    statement.go.set()
+    batch = Batch(statement, key=str)
+    answer = batch("a")
+    more: list[asyncio.Future[str]] = []
+    answer.add_done_callback(lambda _: more.append(batch("b")))
+
+    await answer
+    async with asyncio.timeout(5):
+        assert await more[0] == "b done"
+
+
+async def test_two_items_with_the_same_key_go_one_after_the_other(statement: Statement) -> None:
+    statement.go.set()
+    batch = Batch(statement, key=first_letter)
+
+    answers = await asyncio.gather(*(batch(item) for item in ("a1", "a2", "b1", "a3", "c1", "b2")))
+
+    assert answers == ["a1 done", "a2 done", "b1 done", "a3 done", "c1 done", "b2 done"]
+    assert statement.batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
+
+
+async def test_what_had_to_wait_goes_before_what_came_later(statement: Statement) -> None:
+    batch = Batch(statement, key=first_letter, limit=2)
+    calls = [batch(item) for item in ("a1", "a2", "b1")]
+    await statement.in_flight(1)
+    calls += [batch(item) for item in ("c1", "a3")]
+
+    statement.go.set()
+    await asyncio.gather(*calls)
+
+    assert statement.batches == [["a1", "b1"], ["a2", "c1"], ["a3"]]
+
+
+async def test_only_items_that_are_alike_share_a_batch(statement: Statement) -> None:
+    statement.go.set()
+    batch = Batch(statement, key=str, alike=str.isupper)
+
+    await asyncio.gather(*(batch(item) for item in "aBcDe"))
+
+    assert statement.batches == [["a", "c", "e"], ["B", "D"]]
+
+
+async def test_a_batch_has_a_limit(statement: Statement) -> None:
+    statement.go.set()
+    batch = Batch(statement, key=str, limit=3)
+
+    await asyncio.gather(*(batch(item) for item in "abcdefg"))
+
+    assert statement.batches == [["a", "b", "c"], ["d", "e", "f"], ["g"]]
+
+
+async def test_one_bad_item_fails_alone(statement: Statement) -> None:
+    statement.go.set()
+    batch = Batch(statement, key=str)
+
+    answers = await asyncio.gather(*(batch(item) for item in ("a", "bad", "c")), return_exceptions=True)
+
+    assert (answers[0], answers[2]) == ("a done", "c done")
+    assert isinstance(answers[1], ValueError)
+    assert str(answers[1]) == "['bad'] cannot be done"
+
+
+async def test_an_answer_may_be_an_exception() -> None:
+    async def run(items: list[str]) -> Sequence[str | Exception]:
+        return [KeyError(item) if item == "b" else item for item in items]
+
+    batch = Batch(run, key=str)
+
+    answers = await asyncio.gather(*(batch(item) for item in "abc"), return_exceptions=True)
+
+    assert (answers[0], answers[2]) == ("a", "c")
+    assert isinstance(answers[1], KeyError)
+
+
+async def test_when_the_database_is_away_everybody_is_told_at_once() -> None:
+    """It says nothing about the items: trying them one by one would only make each wait for all the others."""
+    tries = 0
+
+    async def run(items: list[str]) -> Sequence[str | Exception]:
+        nonlocal tries
+        tries += 1
+        raise StoreUnavailable
+
+    batch = Batch(run, key=str)
+
+    answers = await asyncio.gather(*(batch(item) for item in "abc"), return_exceptions=True)
+
+    assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
+    assert tries == 1
+
+
+async def test_after_a_failure_work_goes_on(statement: Statement) -> None:
+    statement.go.set()
+    batch = Batch(statement, key=str)
+    with pytest.raises(ValueError, match="bad"):
+        await batch("bad")
+
+    assert await batch("a") == "a done"
+
+
+async def test_a_caller_that_is_cancelled_takes_nobody_with_it(statement: Statement) -> None:
+    batch = Batch(statement, key=str)
+
+    async def call(item: str) -> str:
+        return await batch(item)
+
+    calls = [asyncio.create_task(call(item)) for item in "abc"]
+    await statement.in_flight(1)
+    late = asyncio.create_task(call("d"))
+    await asyncio.sleep(0)
+    calls[1].cancel()
+    late.cancel()
+
+    statement.go.set()
+
+    answers = await asyncio.gather(*calls, late, return_exceptions=True)
+    assert (answers[0], answers[2]) == ("a done", "c done")
+    assert isinstance(answers[1], asyncio.CancelledError)
+    assert isinstance(answers[3], asyncio.CancelledError)
+    assert await batch("e") == "e done"
+
+
+async def test_when_the_loop_ends_nobody_is_left_waiting(statement: Statement) -> None:
+    batch = Batch(statement, key=str)
+    calls = [batch(item) for item in "ab"]
+    await statement.in_flight(1)
+    calls.append(batch("c"))
+    assert batch._drain is not None
+
+    batch._drain.cancel()
+
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [asyncio.CancelledError] * 3
+
+
+@given(seed=st.integers(0, 2**32), callers=st.integers(1, 40), limit=st.integers(1, 8))
+@settings(max_examples=150, deadline=None)
+def test_every_call_gets_its_own_answer_whatever_the_interleaving(seed: int, callers: int, limit: int) -> None:
+    """Random pauses, keys, failures and cancellations; a lost wake-up would hang and run into the time limit."""
+    chance = random.Random(seed)
+    seen: list[list[tuple[int, int]]] = []
+
+    async def pause() -> None:
+        for _ in range(chance.randrange(4)):
+            await asyncio.sleep(0)
+
+    async def run(items: list[tuple[int, int]]) -> list[int]:
+        seen.append(items)
+        await pause()
+        if any(number % 7 == 3 for number, _ in items):
+            raise ValueError(items)
+        return [number for number, _ in items]
+
+    async def main() -> None:
+        batch: Batch[tuple[int, int], int] = Batch(run, key=lambda item: item[1], limit=limit)
+
+        async def caller(number: int) -> None:
+            await pause()
+            for _ in range(3):
+                item = (number, chance.randrange(6))
+                if number % 7 == 3:
+                    with pytest.raises(ValueError, match=rf"\[\({number}, \d\)\]"):
+                        await batch(item)
+                else:
+                    assert await batch(item) == number
+                await pause()
+
+        tasks = [asyncio.create_task(caller(number)) for number in range(callers)]
+        for task in tasks:
+            if chance.random() < 0.1:
+                await pause()
+                task.cancel()
+        async with asyncio.timeout(10):
+            answers = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [answer for answer in answers if answer and not isinstance(answer, asyncio.CancelledError)] == []
+        while batch._drain is not None:  # those who were cancelled left something behind
+            await asyncio.sleep(0)
+        assert not batch._queue
+
+    asyncio.run(main())
+    for items in seen:
+        assert len(items) <= limit
+        assert len({key for _, key in items}) == len(items)
+
+
+# on the stores
+
+
+async def test_orders_made_at_once_are_written_together(store: Store, notebook: Notebook) -> None:
+    people = [await person_with(store) for _ in range(50)]
+
+    await asyncio.gather(*(store.accept(order(person_id), ME) for person_id in people))
+
+    assert notebook.total("store_batch_items", operation="accept") == 50
+    assert notebook.total("store_batches", operation="accept") <= 3
+
+
+async def test_a_bad_order_does_not_hide_that_others_were_written(store: Store) -> None:
+    """Leased and unleased orders are different statements: when the second fails, the first must not be repeated."""
+    people = [await person_with(store) for _ in range(6)]
+    orders = [order(person_id) for person_id in people]
+    orders[5] = order(people[5], input="nu\0l")
+    leases = [ME, None, ME, None, ME, None]
+
+    answers = await asyncio.gather(
+        *(store.accept(one, lease) for one, lease in zip(orders, leases, strict=True)), return_exceptions=True
+    )
+
+    for answer, lease in zip(answers[:5], leases, strict=False):
+        assert isinstance(answer, Acceptance)
+        assert answer.fresh, "a job that is leased to us and told as an old one would be worked on by nobody"
+        assert (await see(store, answer.job)).lease_owner == (lease.owner if lease else None)
+    assert isinstance(answers[5], Exception)

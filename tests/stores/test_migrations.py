@@ -1,0 +1,275 @@
+"""Numbered migrations: applied once, never changed, and together the same as the fresh schema."""
+
+import asyncio
+import re
+import sqlite3
+from importlib.resources import files
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from genlock.domain.errors import SchemaMismatch
+from genlock.stores import postgres as postgres_module
+from genlock.stores import sqlite as sqlite_module
+from genlock.stores.migrate import Migration, pending, shipped
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.sqlite import SqliteStore
+from genlock.stores.store import SqlStore
+from tests.postgres import Postgres
+from tests.stores.conftest import Notebook, Raw
+from tests.stores.lives import HandClock, person_with
+
+DIALECTS = ("sqlite", "postgres")
+Catalog = dict[str, list[tuple[object, ...]]]
+
+
+def schema(dialect: str) -> str:
+    return (files("genlock.stores") / "sql" / dialect / "schema.sql").read_text(encoding="utf-8")
+
+
+# the rules, without a database
+
+
+def migration(number: int, name: str = "name", checksum: str = "sum") -> Migration:
+    return Migration(number=number, name=name, checksum=checksum)
+
+
+def test_what_is_not_applied_is_pending_in_order() -> None:
+    known = [migration(1), migration(2), migration(3)]
+
+    assert pending(known, []) == known
+    assert pending(known, [migration(1)]) == known[1:]
+    assert pending(known, known) == []
+
+
+def test_a_changed_migration_is_refused() -> None:
+    with pytest.raises(SchemaMismatch, match="0001_name was changed after it had been applied: restore the file"):
+        pending([migration(1, checksum="new")], [migration(1, checksum="old")])
+
+
+def test_a_renamed_migration_is_refused() -> None:
+    with pytest.raises(SchemaMismatch, match="0001_old was changed after it had been applied"):
+        pending([migration(1, name="new")], [migration(1, name="old")])
+
+
+def test_a_database_of_a_newer_version_is_refused() -> None:
+    with pytest.raises(SchemaMismatch, match=r"0002_future is in the database but not in this .*: upgrade genlock"):
+        pending([migration(1)], [migration(1), migration(2, name="future")])
+
+
+def test_a_gap_is_refused() -> None:
+    with pytest.raises(SchemaMismatch, match="0001_name is missing in the database though later ones were applied"):
+        pending([migration(1), migration(2)], [migration(2)])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_shipped_migrations_are_numbered_without_gaps_and_destroy_nothing(dialect: str) -> None:
+    migrations = shipped(dialect)
+
+    assert [one.number for one in migrations] == list(range(1, len(migrations) + 1))
+    for one in migrations:
+        assert not re.search(r"\b(DROP\s+TABLE|TRUNCATE|DELETE\s+FROM)\b", one.text, re.IGNORECASE), one.name
+
+
+def test_both_databases_have_the_same_migrations() -> None:
+    sqlite, postgres = ([(one.number, one.name) for one in shipped(dialect)] for dialect in DIALECTS)
+
+    assert sqlite == postgres
+
+
+# on the databases
+
+
+async def test_running_again_changes_nothing(store: SqlStore, raw: Raw) -> None:
+    person_id = await person_with(store, 100)
+    before = await raw("SELECT * FROM migrations ORDER BY number")
+    assert isinstance(store, SqliteStore | PostgresStore)
+
+    assert await store.migrate() == []
+
+    assert await raw("SELECT * FROM migrations ORDER BY number") == before
+    assert (await store.wallet(person_id)).available == 100
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("UPDATE migrations SET checksum = 'x' WHERE number = 1", "was changed after it had been applied"),
+        ("INSERT INTO migrations VALUES (9999, 'future', 'x', 'then')", "9999_future is in the database but not in"),
+    ],
+)
+async def test_a_database_whose_past_is_not_ours_is_refused(store: SqlStore, raw: Raw, change: str, words: str) -> None:
+    assert isinstance(store, SqliteStore | PostgresStore)
+    before = await raw("SELECT * FROM migrations")
+    await raw(change)
+    try:
+        with pytest.raises(SchemaMismatch, match=words):
+            await store.migrate()
+    finally:  # the database is shared
+        await raw("DELETE FROM migrations")
+        for row in before:
+            await raw(f"INSERT INTO migrations VALUES {row!r}")  # noqa: S608
+
+
+FAILS_HALFWAY = [
+    Migration(number=1, name="good", checksum="1", text="CREATE TABLE good (id integer PRIMARY KEY);"),
+    Migration(number=2, name="bad", checksum="2", text="CREATE TABLE half (id integer); SELECT nonsense FROM nowhere;"),
+]
+
+
+async def test_a_failed_migration_leaves_nothing_behind_on_sqlite(
+    tmp_path: Path, clock: HandClock, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "genlock.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_module, "shipped", lambda _: FAILS_HALFWAY)
+        with pytest.raises(sqlite3.Error):
+            await SqliteStore.open(str(path), clock=clock, observer=notebook)
+
+    store = await SqliteStore.open(str(path), clock=clock, observer=notebook)
+    names = await store._call(
+        lambda connection: [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
+    )
+    await store.close()
+    assert {"good", "half"} & set(names) == set()
+    assert "jobs" in names
+
+
+async def test_a_failed_migration_leaves_nothing_behind_on_postgresql(
+    postgres_url: str, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(postgres_module, "shipped", lambda _: FAILS_HALFWAY)
+        with pytest.raises(asyncpg.PostgresError):
+            await PostgresStore.open(postgres_url, observer=notebook)
+
+    store = await PostgresStore.open(postgres_url, observer=notebook)
+    names = {row[0] for row in await store._pool.fetch("SELECT relname FROM pg_class")}
+    await store.close()
+    assert {"good", "half"} & names == set()
+    assert "jobs" in names
+
+
+async def test_a_refused_file_is_let_go(tmp_path: Path, clock: HandClock, notebook: Notebook) -> None:
+    """Whoever mends the database can open it, in the same process."""
+    path = str(tmp_path / "genlock.db")
+    await (await SqliteStore.open(path, clock=clock, observer=notebook)).close()
+    change_register(path, "INSERT INTO migrations VALUES (9999, 'future', 'x', 'then')")
+    with pytest.raises(SchemaMismatch):
+        await SqliteStore.open(path, clock=clock, observer=notebook)
+
+    change_register(path, "DELETE FROM migrations WHERE number = 9999")
+
+    await (await SqliteStore.open(path, clock=clock, observer=notebook)).close()
+
+
+def change_register(path: str, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+async def test_instances_that_start_together_migrate_once(postgres_url: str, notebook: Notebook) -> None:
+    stores = await asyncio.gather(
+        *(PostgresStore.open(postgres_url, observer=notebook, connections=2) for _ in range(12))
+    )
+
+    rows = await stores[0]._pool.fetch("SELECT number, name, checksum FROM migrations ORDER BY number")
+    assert [tuple(row) for row in rows] == [(one.number, one.name, one.checksum) for one in shipped("postgres")]
+    for store in stores:
+        await person_with(store)
+    await asyncio.gather(*(store.close() for store in stores))
+
+
+# all migrations == the fresh schema
+
+POSTGRES_CATALOG = {
+    "columns": """
+        SELECT c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity::text,
+            pg_get_expr(d.adbin, d.adrelid)
+        FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped""",
+    "constraints": """
+        SELECT c.relname, o.conname, pg_get_constraintdef(o.oid), o.convalidated
+        FROM pg_constraint o JOIN pg_class c ON c.oid = o.conrelid WHERE c.relnamespace = 'public'::regnamespace""",
+    "indexes": "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    "options": """
+        SELECT relname, relkind::text, reloptions::text FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v', 'm', 'S')""",
+    "functions": "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    "triggers": "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
+}
+
+
+async def postgres_catalog(url: str, *scripts: str) -> Catalog:
+    connection = await asyncpg.connect(url)
+    for script in scripts:
+        await connection.execute(script)
+    catalog = {part: [tuple(row) for row in await connection.fetch(query)] for part, query in POSTGRES_CATALOG.items()}
+    await connection.close()
+    return tidy(catalog)
+
+
+def sqlite_catalog(*scripts: str) -> Catalog:
+    connection = sqlite3.connect(":memory:")
+    for script in scripts:
+        connection.executescript(script)
+    tables = list(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
+    catalog: Catalog = {
+        "tables": [row[1:] for row in connection.execute("PRAGMA table_list")],
+        "indexes": [
+            (name, table, sql and " ".join(sql.split()))
+            for name, table, sql in connection.execute(
+                "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'index'"
+            )
+        ],
+        "others": list(
+            connection.execute("SELECT type, name, sql FROM sqlite_master WHERE type IN ('view', 'trigger')")
+        ),
+        "columns": [(name, *row) for name, _ in tables for row in connection.execute(f"PRAGMA table_xinfo({name})")],
+        "foreign keys": [
+            (name, *row) for name, _ in tables for row in connection.execute(f"PRAGMA foreign_key_list({name})")
+        ],
+        "constraints": [(name, *one) for name, sql in tables for one in constraints(sql)],
+    }
+    connection.close()
+    return tidy(catalog)
+
+
+def constraints(sql: str) -> list[tuple[str, str]]:
+    """The named constraints of a table, which SQLite shows in its text only."""
+    found = []
+    for match in re.finditer(r"CONSTRAINT (\w+) (CHECK|UNIQUE|FOREIGN KEY|PRIMARY KEY)\s*\(", sql):
+        end, depth = match.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(sql[end], 0)
+            end += 1
+        found.append((match[1], " ".join(sql[match.start() : end].split())))
+    return found
+
+
+def tidy(catalog: Catalog) -> Catalog:
+    return {part: sorted(rows, key=str) for part, rows in catalog.items()}
+
+
+async def test_all_migrations_make_the_fresh_schema_on_postgresql(postgres_server: Postgres, postgres_url: str) -> None:
+    other_url = postgres_server.create_database()
+    fresh = await postgres_catalog(postgres_url, schema("postgres"))
+    migrated = await postgres_catalog(other_url, *(one.text for one in shipped("postgres")))
+    postgres_server.drop_database(other_url)
+
+    assert len(fresh["columns"]) > 50
+    assert len(fresh["constraints"]) > 20
+    assert migrated == fresh
+
+
+def test_all_migrations_make_the_fresh_schema_on_sqlite() -> None:
+    fresh = sqlite_catalog(schema("sqlite"))
+    migrated = sqlite_catalog(*(one.text for one in shipped("sqlite")))
+
+    assert len(fresh["columns"]) > 50
+    assert len(fresh["constraints"]) > 15
+    assert migrated == fresh

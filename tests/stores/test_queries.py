@@ -1,0 +1,182 @@
+"""The named statements: the same ones for both databases, all described, all executed."""
+
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from genlock.domain.delivery import again
+from genlock.domain.errors import NotEnoughMoney
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import State, hash_secret
+from genlock.ports import Store, Wait
+from genlock.stores.queries import load, positional, statements
+from genlock.stores.rows import Row
+from genlock.stores.store import Params, SqlStore
+from tests.stores.lives import (
+    ME,
+    RESULT,
+    SECRET,
+    HandClock,
+    claimed,
+    delivered,
+    end,
+    ended,
+    finish,
+    order,
+    person_with,
+    queued,
+    running,
+)
+
+DIALECTS = ("sqlite", "postgres")
+#: run once when a connection is opened, and needed by SQLite only: PostgreSQL's statements hold their items themselves
+SQLITE_ONLY = {"temporary"}
+PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+ITEM_FIELD = re.compile(r"value ->> '([a-z_]+)'")
+
+
+def parameters(text: str) -> set[str]:
+    """The names a statement needs. A batch on SQLite is one JSON array, whose fields are the names."""
+    names = set(PARAMETER.findall(text))
+    return (names - {"items"}) | set(ITEM_FIELD.findall(text)) if "items" in names else names
+
+
+def test_both_databases_have_the_same_statements() -> None:
+    sqlite, postgres = (load(dialect) for dialect in DIALECTS)
+
+    assert sqlite.keys() - SQLITE_ONLY == postgres.keys()
+    assert sqlite.keys() >= SQLITE_ONLY
+    assert len(postgres) > 40
+
+
+@pytest.mark.parametrize("name", load("postgres"))
+def test_both_databases_need_the_same_parameters(name: str) -> None:
+    sqlite, postgres = (parameters(load(dialect)[name].text) for dialect in DIALECTS)
+
+    # Only PostgreSQL must be told the place of an item in its batch; on SQLite they come back one by one.
+    assert sqlite == postgres - {"ord"}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_statement_says_what_it_does(dialect: str) -> None:
+    for query in load(dialect).values():
+        assert query.description[:1].isupper(), query.name
+        assert query.description.endswith("."), query.name
+        assert query.text.endswith(";"), query.name
+        assert not query.text.startswith("--"), query.name
+
+
+def test_both_databases_describe_the_rules_alike() -> None:
+    """A rule's description is what `doctor` shows."""
+    sqlite, postgres = (load(dialect) for dialect in DIALECTS)
+
+    for name in postgres:
+        if name.startswith(("check_", "settled_")):
+            assert sqlite[name].description == postgres[name].description
+
+
+def test_no_name_stands_for_two_statements() -> None:
+    for dialect in DIALECTS:
+        text = (files("genlock.stores") / "sql" / dialect / "queries.sql").read_text(encoding="utf-8")
+        names = re.findall(r"^-- name: (\w+)$", text, re.MULTILINE)
+        assert len(names) == len(set(names)) == len(load(dialect))
+
+
+def test_a_parameter_used_twice_has_one_place_and_casts_are_left_alone() -> None:
+    text, names = positional("SELECT :b::text, :a, x::int, :b WHERE t = :now;")
+
+    assert names == ("b", "a", "now")
+    assert text == "SELECT $1::text, $2, x::int, $1 WHERE t = coalesce($3::timestamptz, now())"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_parameter_hides_in_a_literal(dialect: str) -> None:
+    """`'$2 minutes'` is text, not a parameter."""
+    for query in load(dialect).values():
+        code = re.sub(r"--.*", "", query.text)
+        literals = re.findall(r"'[^']*'", code)
+        assert [literal for literal in literals if PARAMETER.search(literal)] == [], query.name
+
+
+def test_a_script_is_split_where_sqlite_would() -> None:
+    script = "INSERT INTO t VALUES (';'); -- not; here\nSELECT 1;\n\nSELECT 2;"
+
+    assert [statement.splitlines()[-1] for statement in statements(script)] == [
+        "INSERT INTO t VALUES (';');",
+        "SELECT 1;",
+        "SELECT 2;",
+    ]
+
+
+async def a_little_of_everything(store: Store, clock: HandClock) -> None:
+    """Every method of the port, at least once."""
+    person_id = await person_with(store, 1000)
+    await store.wallet(person_id)
+    await store.movements(person_id, 10)
+    with pytest.raises(NotEnoughMoney):
+        await store.accept(order(person_id, price=10**6), ME)
+    assert not await store.transfer(person_id, *_known(await store.movements(person_id, 1)))
+    long = await queued(store)
+    assert await store.renew(long.id, long.lease_token, ME)
+    assert await store.wait(Wait(job_id=long.id, token=long.lease_token, after=60.0))
+    assert await store.retry(long.id)
+
+    shown = await ended(store)
+    assert await store.save_parts(shown.id, shown.lease_token, RESULT, ME)
+    assert await finish(store, shown)
+    assert await store.begin_notice(shown.id, shown.lease_token)
+    assert await store.resend(shown.id, again(RESULT))
+    await claimed(store, shown)
+
+    waiting = await running(store, "task")
+    callback = await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
+    await end(store, waiting, State.FAILED, callback_id=callback.id)
+    unread = await store.store_callback("kie", None, "", b"{}")
+    clock.advance(60)
+    assert await store.claim_callbacks(10, 5.0)
+    await store.settle_callback(unread.id, InboxState.ORPHAN, "task")
+    assert await store.match_orphans(10)
+    assert await store.hint(unread.id, "kie", "task")
+    role = await store.take_role("active", "me", 3.0)
+    await store.expire_orphans(1.0, role)
+    await store.leave_role("active", "me")
+    await store.callbacks(InboxState.DONE, 10)
+
+    await store.heartbeat("me", 3.0)
+    await store.rescue("me", [1])
+    assert await store.reserve("create", 1, 1.0, 1, 1.0)
+    assert await store.jobs()
+    await store.attention(10)
+    await store.counts()
+    await delivered(store)
+    assert await store.violations(settled=True)
+
+
+def _known(movements: Sequence[Any]) -> tuple[Any, int, str]:
+    """A transfer that was made already."""
+    [movement] = movements
+    return movement.kind, movement.amount, movement.key
+
+
+async def test_every_statement_runs(store: SqlStore, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement that is new and not yet in `a_little_of_everything` fails here."""
+    executed = set(SQLITE_ONLY)
+    one, many = store.one, store.many
+
+    async def seen_one(name: str, /, **params: Any) -> list[Row]:
+        executed.add(name)
+        return await one(name, **params)
+
+    async def seen_many(name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
+        executed.add(name)
+        return await many(name, shared, items)
+
+    monkeypatch.setattr(store, "one", seen_one)
+    monkeypatch.setattr(store, "many", seen_many)
+
+    await a_little_of_everything(store, clock)
+
+    assert store.queries.keys() - executed == set()

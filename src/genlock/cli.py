@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from genlock.domain.errors import GenlockError
+from genlock.domain.errors import GenlockError, Refusal
 from genlock.ports import Observer, Store
 
 T = TypeVar("T")
@@ -43,11 +43,17 @@ def main() -> None:
 
 def with_store(work: Callable[[Store, Observer], Awaitable[T]]) -> T:
     """Open the configured store, do something with it, close it."""
+    from pydantic import ValidationError
+
     from genlock.app import open_store
     from genlock.log import LogObserver
     from genlock.settings import LogFormat, Settings
 
-    settings = Settings()
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        problems = "\n".join(f"  {problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
+        raise Refusal(f"These settings are not right:\n{problems}") from None
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     observer = LogObserver(logging.getLogger("genlock"), as_json=settings.log_format is LogFormat.JSON)
 
@@ -82,13 +88,11 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
 def migrate() -> None:
     """Bring the database's schema up to date. Safe to run again, and by several at once."""
 
-    async def work(store: Store, _: Observer) -> int:
-        return len(await store.violations(settled=False))
+    async def work(store: Store, _: Observer) -> list[str]:
+        return store.applied  # opening a store brings it up to date
 
-    broken = with_store(work)
-    typer.echo(
-        "The schema is up to date." + (f" {broken} broken invariants: see `genlock jobs check`." if broken else "")
-    )
+    applied = with_store(work)
+    typer.echo(f"Applied {', '.join(applied)}." if applied else "The schema is up to date.")
 
 
 @app.command()

@@ -80,24 +80,23 @@ async def test_the_token_grows_with_every_holder_and_never_goes_back(world: Worl
     assert tokens == list(range(tokens[0], tokens[0] + len(tokens)))
 
 
-ZOMBIE = Lease(owner="instance-1", seconds=30.0)
-WRITES: dict[str, Callable[[Store, Job], Awaitable[object]]] = {
-    "begin_submit": lambda store, job: store.begin_submit(job.id, job.lease_token, "hash", "m99"),
-    "submitted": lambda store, job: store.submitted(job.id, job.lease_token, "task-99", 5.0),
-    "end": lambda store, job: store.end(
-        Ending(job_id=job.id, token=job.lease_token, state=State.FAILED, parts=WORDS), ZOMBIE
+WRITES: dict[str, Callable[[Store, Job, Lease], Awaitable[object]]] = {
+    "begin_submit": lambda store, job, _: store.begin_submit(job.id, job.lease_token, "hash", "m99"),
+    "submitted": lambda store, job, _: store.submitted(job.id, job.lease_token, "task-99", 5.0),
+    "end": lambda store, job, zombie: store.end(
+        Ending(job_id=job.id, token=job.lease_token, state=State.FAILED, parts=WORDS), zombie
     ),
-    "save_parts": lambda store, job: store.save_parts(job.id, job.lease_token, WORDS, ZOMBIE),
-    "finish delivered": lambda store, job: store.finish(
-        Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=job.parts), ZOMBIE
+    "save_parts": lambda store, job, zombie: store.save_parts(job.id, job.lease_token, WORDS, zombie),
+    "finish delivered": lambda store, job, zombie: store.finish(
+        Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=job.parts), zombie
     ),
-    "finish unknown": lambda store, job: store.finish(
-        Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.UNKNOWN, parts=job.parts), ZOMBIE
+    "finish unknown": lambda store, job, zombie: store.finish(
+        Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.UNKNOWN, parts=job.parts), zombie
     ),
-    "begin_notice": lambda store, job: store.begin_notice(job.id, job.lease_token),
-    "wait": lambda store, job: store.wait(Wait(job_id=job.id, token=job.lease_token, after=1.0, attention="x")),
-    "park": lambda store, job: store.wait(Wait(job_id=job.id, token=job.lease_token, after=None, attention="x")),
-    "renew": lambda store, job: store.renew(job.id, job.lease_token, ZOMBIE),
+    "begin_notice": lambda store, job, _: store.begin_notice(job.id, job.lease_token),
+    "wait": lambda store, job, _: store.wait(Wait(job_id=job.id, token=job.lease_token, after=1.0, attention="x")),
+    "park": lambda store, job, _: store.wait(Wait(job_id=job.id, token=job.lease_token, after=None, attention="x")),
+    "renew": lambda store, job, zombie: store.renew(job.id, job.lease_token, zombie),
 }
 
 
@@ -125,7 +124,7 @@ async def test_no_write_of_a_zombie_changes_anything(world: World, stage: str, w
     assert (held.notice is Notice.DUE) == (stage == "notice")
     before, money = await world.see(job), await world.store.movements(world.person, 10)
 
-    answer = await WRITES[write](world.store, stale)
+    answer = await WRITES[write](world.store, stale, zombie.kit.lease)
 
     assert answer in (False, None) or getattr(answer, "verdict", None) is Verdict.STALE
     assert await world.see(job) == before

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from genlock.domain.errors import StoreUnavailable
+from genlock.domain.errors import StoreUnavailable, SubmitRefused
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import Purse
@@ -28,7 +28,7 @@ def grow_old(engine: Engine) -> None:
 
 async def deliver_slowly(world: World, engine: Engine) -> Job:
     """A delivery in mid-air."""
-    job = await world.ended(engine)
+    await world.ended(engine)
     world.chat.gate.shut()
     [taken] = await world.store.claim(1, engine.kit.lease)
     engine.worker.take(taken)
@@ -102,24 +102,24 @@ async def test_the_longest_overdue_goes_first(world: World, engine: Engine) -> N
 
 async def test_a_poisoned_job_is_parked_after_its_tries_while_the_others_go_on(world: World) -> None:
     engine = world.engine(Rules(stage_attempts=4))
-    poisoned = await world.ended(engine)
-    world.chat.faults.add("put", *(RuntimeError("bug") for _ in range(4)))
-    others = []
+    world.chat.poison = "https://files.example/poison.png"
+    poisoned = await world.ended(engine, world.chat.poison)
+    pauses = []
     for attempt in range(4):
+        other = await world.ended(engine)
         await work(engine)
+        assert (await world.see(other)).delivery is Delivery.DELIVERED
         row = await world.see(poisoned)
         assert row.attempts == attempt + 1
-        others.append(await world.ended(engine, f"{URL}?{attempt}"))
         if row.due_at is not None:
-            assert 0.75 <= (row.due_at - world.clock.now()).total_seconds() / 2**attempt <= 1.25
-            world.clock.turn(10)
+            pauses.append((row.due_at - world.clock.now()).total_seconds())
+            world.clock.turn(pauses[-1])
 
+    assert [round(math.log2(pause)) for pause in pauses] == [0, 1, 2]
     [row] = await world.store.attention(10)
     assert (row.id, row.due_at, row.lease_owner) == (poisoned.id, None, None)
     assert row.attention == "stage error: RuntimeError('bug')"
     assert world.recorder.total("stage_errors") == 4
-    await work(engine)
-    assert {(await world.see(job)).delivery for job in others} == {Delivery.DELIVERED}
     assert (await world.wallet()).held == PRICE
 
 
@@ -164,7 +164,7 @@ async def test_a_database_failure_in_a_stage_leaves_the_row_to_be_taken_over(
 
     row = await world.see(job)
     assert (row.delivery, row.due_at, row.lease_owner) == (Delivery.DELIVERED, None, None)
-    assert len(world.mill.created) == 1
+    assert len(world.mill.created) <= 1
     assert await world.spent() == (PRICE if row.state is State.SUCCEEDED else 0)
 
 
@@ -239,12 +239,16 @@ async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
 ) -> None:
     """The stage that ended the job took a newer lease than the worker had claimed."""
     world.chat.gate.shut()
-    job = await world.running(engine, deadline_seconds=60)
-    if end == "poll":
-        world.mill.reports["task-1"] = success("task-1")
-    world.clock.turn(60 if end == "deadline" else 10)
-    [taken] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(taken)
+    if end == "refused":
+        world.mill.faults.add("create", SubmitRefused("nsfw"))
+        taken = await engine.order(world.order())
+    else:
+        await world.running(engine, deadline_seconds=60)
+        if end == "poll":
+            world.mill.reports["task-1"] = success("task-1")
+        world.clock.turn(60 if end == "deadline" else 10)
+        [taken] = await world.store.claim(1, engine.kit.lease)
+        engine.worker.take(taken)
     await world.chat.gate.holds()
     for _ in range(3):
         world.clock.turn(LEASE - 1)
@@ -254,7 +258,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
 
     world.chat.gate.open()
     await idle(engine)
-    row = await world.see(job)
+    row = await world.see(taken)
     assert (row.delivery, row.lease_token) == (Delivery.DELIVERED, taken.lease_token + 1)
     assert world.recorder.of(Event.LEASE_LOST) == []
     assert len(world.chat.shown) == 1

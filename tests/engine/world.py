@@ -30,6 +30,7 @@ PATIENCE_SECONDS = 10
 PRICE = 100
 FUNDS = 1_000_000
 URL = "https://files.example/fox.png"
+_instances = count(1)
 
 
 class HandClock:
@@ -155,7 +156,8 @@ class Mill:
 
     name = "mill"
 
-    def __init__(self) -> None:
+    def __init__(self, tag: str = "task") -> None:
+        self.tag = tag
         self.created: list[tuple[Job, str | None]] = []
         self.asked: list[str] = []
         self.reports: dict[str, Report] = {}
@@ -167,7 +169,7 @@ class Mill:
 
     async def create(self, job: Job, callback_url: str | None) -> str:
         self.created.append((job, callback_url))
-        task_id = f"task-{len(self.created)}"
+        task_id = f"{self.tag}-{len(self.created)}"
         if self.on_create:
             await self.on_create(job)
         await self.create_gate.through()
@@ -222,6 +224,8 @@ class Chat:
         self.notices: list[int] = []
         self.calls: list[Call] = []
         self.refused: set[Level] = set()
+        #: a value that breaks the channel's code
+        self.poison = ""
         self.closed = ""
         self.faults = Faults()
         self.gate = Gate()
@@ -276,6 +280,8 @@ class Chat:
         return fault
 
     def _allow(self, part: Part) -> None:
+        if self.poison and part.value == self.poison:
+            raise RuntimeError("bug")
         if part.level in self.refused:
             raise LevelRefused
 
@@ -357,7 +363,7 @@ class World:
     ) -> Engine:
         """Another instance. It does nothing by itself until it is started."""
         rules = rules or Rules()
-        number = len(self.engines) + 1
+        number = next(_instances)
         reached = cast("Store", store or self.store)
         engine = Engine(
             Kit(

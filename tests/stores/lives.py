@@ -1,5 +1,7 @@
 """People, orders and jobs at every stage of their life, made through the Store port alone."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -35,6 +37,13 @@ class HandClock:
 
     def after(self, seconds: float) -> datetime:
         return self._now + timedelta(seconds=seconds)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait for what others do: another task, thread or process."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - they set no event of ours
+            await asyncio.sleep(0)
 
 
 def order(person_id: int, **changes: Any) -> NewJob:

@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from genlock.domain.errors import SchemaMismatch
+from genlock.domain.errors import SchemaMismatch, StoreError
 from genlock.stores import postgres as postgres_module
 from genlock.stores import sqlite as sqlite_module
 from genlock.stores.migrate import Migration, pending, shipped
@@ -124,7 +124,7 @@ async def test_a_failed_migration_leaves_nothing_behind_on_sqlite(
     path = tmp_path / "genlock.db"
     with monkeypatch.context() as patch:
         patch.setattr(sqlite_module, "shipped", lambda _: FAILS_HALFWAY)
-        with pytest.raises(sqlite3.Error):
+        with pytest.raises(StoreError, match="nowhere"):
             await SqliteStore.open(str(path), clock=clock, observer=notebook)
 
     store = await SqliteStore.open(str(path), clock=clock, observer=notebook)

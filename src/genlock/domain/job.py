@@ -54,6 +54,7 @@ class Verdict(StrEnum):
 
     WON = "won"  #: this ended the job
     LATE = "late"  #: a result after we stopped waiting: delivered, free
+    BUSY = "busy"  #: as late, but somebody is telling the person at this moment: the callback comes back later
     DUPLICATE = "duplicate"  #: says what is known already
     CONTRADICTION = "contradiction"  #: says the opposite of what is known: alarm
     CANCELLED = "cancelled"  #: the person had cancelled; the bill is the operator's loss

@@ -1,5 +1,6 @@
 """Deliver: put each part on its message. Puts may be repeated; what may not be is journaled first."""
 
+import asyncio
 from dataclasses import replace
 
 from genlock.domain.delivery import Part, Step
@@ -16,6 +17,10 @@ from genlock.domain.job import Delivery, Job, Notice
 from genlock.domain.retry import backoff
 from genlock.engine.kit import Kit
 from genlock.ports import Channel, Finish, Placed, Wait
+
+
+#: the part of a lease after which its holder no longer acts on it without a renewal
+TRUST = 0.8
 
 
 class _SendUnknown(Exception):
@@ -53,6 +58,9 @@ class _Showing:
         self._kit = kit
         self._job = job
         self._channel: Channel = kit.channels[job.channel]
+        self._clock = asyncio.get_running_loop().time
+        self._trusted_until = 0.0
+        self._trust()
         self.parts = job.parts
 
     async def all(self) -> None:
@@ -69,6 +77,7 @@ class _Showing:
             part = self.parts[index]
             if part.step is Step.SEND:
                 raise _SendUnknown
+            self._still_ours()
             try:
                 placed = await (self._send(index) if part.gone else self._put(index))
             except LevelRefused:
@@ -118,6 +127,15 @@ class _Showing:
     async def _save(self) -> None:
         job, store = self._job, self._kit.store
         self._kit.fenced(await store.save_parts(job.id, job.lease_token, self.parts, self._kit.lease), job)
+        self._trust()
+
+    def _trust(self) -> None:
+        """The lease was given or renewed just now."""
+        self._trusted_until = self._clock() + self._kit.lease.seconds * TRUST
+
+    def _still_ours(self) -> None:
+        """The channel cannot check our token. A process that slept through its lease must not touch the chat."""
+        self._kit.fenced(self._clock() < self._trusted_until, self._job)
 
 
 async def _later(kit: Kit, job: Job, parts: tuple[Part, ...], error: ChannelError) -> None:

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,26 @@ class Quiet:
     def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None: ...
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None: ...
+
+
+class Watch(Quiet):
+    """An observer that knows when a job's delivery and its money were committed."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, asyncio.Future[None]] = {}
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
+        if event is Event.MARK_DELIVERED:
+            self._end(facts["job"]).set_result(None)
+
+    async def delivered(self, job_id: int) -> None:
+        await self._end(job_id)
+        del self._ends[job_id]
+
+    def _end(self, job_id: int) -> asyncio.Future[None]:
+        if job_id not in self._ends:
+            self._ends[job_id] = asyncio.get_running_loop().create_future()
+        return self._ends[job_id]
 
 
 class InstantProvider:
@@ -109,13 +129,13 @@ class InstantChannel:
 class World:
     """One engine over one store, with people who can pay."""
 
+    watch: Watch
     store: Store
     engine: Engine
     provider: InstantProvider
     channel: InstantChannel
     people: list[int]
     ordered: int = 0
-    waiting: dict[int, asyncio.Future[None]] = field(default_factory=dict)
 
     def order(self, person: int) -> NewJob:
         self.ordered += 1
@@ -137,7 +157,7 @@ class World:
 
 @asynccontextmanager
 async def open_world(url: str, tag: str, people: int = IN_FLIGHT) -> AsyncIterator[World]:
-    observer = Quiet()
+    observer = Watch()
     store = await open_store(url, observer=observer)
     provider, channel = InstantProvider(tag), InstantChannel()
     engine = make_engine(
@@ -151,8 +171,7 @@ async def open_world(url: str, tag: str, people: int = IN_FLIGHT) -> AsyncIterat
     provider.engine = engine
     known = [await store.person("instant", "bench", f"{tag}-{number}") for number in range(people)]
     await asyncio.gather(*(store.transfer(person, Kind.GRANT, 10**12, f"{tag}-{person}") for person in known))
-    world = World(store, engine, provider, channel, known)
-    _tell_when_finished(world)
+    world = World(observer, store, engine, provider, channel, known)
     await engine.start()
     try:
         yield world
@@ -161,23 +180,8 @@ async def open_world(url: str, tag: str, people: int = IN_FLIGHT) -> AsyncIterat
         await store.close()
 
 
-def _tell_when_finished(world: World) -> None:
-    """A life ends with the commit that captures its money, not with the channel's answer."""
-    finish = world.store.finish
-
-    async def finish_and_tell(ending: Any, lease: Any) -> Any:
-        done = await finish(ending, lease)
-        waiting = world.waiting.pop(ending.job_id, None)
-        if waiting and not waiting.done():
-            waiting.set_result(None)
-        return done
-
-    world.store.finish = finish_and_tell  # type: ignore[method-assign]
-
-
 async def lives(world: World, count: int) -> float:
     """Whole lives per second, a thousand at a time."""
-    loop = asyncio.get_running_loop()
     left = count
 
     async def person(number: int) -> None:
@@ -185,8 +189,7 @@ async def lives(world: World, count: int) -> float:
         while left > 0:
             left -= 1
             job = await world.engine.order(world.order(world.people[number]))
-            world.waiting[job.id] = done = loop.create_future()
-            await done
+            await world.watch.delivered(job.id)
 
     started = time.perf_counter()
     await asyncio.gather(*(person(number) for number in range(len(world.people))))
@@ -241,8 +244,7 @@ async def latency(world: World) -> dict[str, float]:
         await asyncio.sleep(started + number / PACE - loop.time())
         orders.append(loop.create_task(world.engine.order(world.order(world.people[number % len(world.people)]))))
     jobs = await asyncio.gather(*orders)
-    while len(world.channel.shown) < len(jobs):
-        await asyncio.sleep(0.01)
+    await asyncio.gather(*(world.watch.delivered(job.id) for job in jobs))
     took = sorted((shown - world.provider.arrived[task]) * 1000 for task, shown in world.channel.shown.items())
     return {"p50": round(took[len(took) // 2], 2), "p99": round(took[len(took) * 99 // 100], 2)}
 
@@ -254,7 +256,7 @@ async def waiting_cost(world: World) -> tuple[float, int]:
     before, tasks = _resident(), len(asyncio.all_tasks())
     for _ in range(0, WAITING, IN_FLIGHT):
         await asyncio.gather(*(world.engine.order(world.order(person)) for person in world.people))
-    while world.engine.worker.busy:
+    while world.engine.worker.busy:  # noqa: ASYNC110 - nothing tells us, and nothing hurries
         await asyncio.sleep(0.05)
     gc.collect()
     world.provider.calls_back = True

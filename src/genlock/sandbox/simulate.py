@@ -1,4 +1,5 @@
 """temp"""
+
 import asyncio
 from collections.abc import Callable
 from genlock.sandbox.scenario import Run, Scenario
@@ -21,4 +22,6 @@ async def _run(seed, tamper):
     scenario = Scenario(world, store)
     violations = await scenario.run()
     world.over = True
-    return Run(seed=seed, violations=violations, history=world.history, faults=world.faults, virtual_seconds=world.loop.time())
+    return Run(
+        seed=seed, violations=violations, history=world.history, faults=world.faults, virtual_seconds=world.loop.time()
+    )

@@ -131,4 +131,3 @@ async def _check_inbox(store: Store, truth: Truth) -> list[Violation]:
             detail = f"callback {number} about {task_id} is {states.get(number)}"
             found.append(Violation(rule="No acknowledged callback is lost.", subject=str(job), detail=detail))
     return found
-

@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -117,7 +118,7 @@ class PostgresStore(SqlStore):
         return [f"{migration.number:04d}_{migration.name}" for migration in todo]
 
     @staticmethod
-    def time(value: Any) -> datetime | None:  # type: ignore[override]
+    def time(value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
 
     def array(self, numbers: Sequence[int]) -> Any:
@@ -152,11 +153,14 @@ class PostgresStore(SqlStore):
             attempt += 1
 
     async def _try(self, text: str, values: list[Any]) -> list[Row]:
+        rows: Any
         async with self._pool.acquire(timeout=self._statement_seconds) as connection:
             if not self._pooled:
-                return await connection.fetch(text, *values, timeout=self._statement_seconds)
-            async with connection.transaction():  # keeps parse and execute on one server connection
-                return await connection.fetch(text, *values, timeout=self._statement_seconds)
+                rows = await connection.fetch(text, *values, timeout=self._statement_seconds)
+            else:
+                async with connection.transaction():  # keeps parse and execute on one server connection
+                    rows = await connection.fetch(text, *values, timeout=self._statement_seconds)
+        return rows  # type: ignore[no-any-return]
 
 
 async def _nothing(_: object) -> None:
@@ -169,7 +173,14 @@ def _lock_order(item: Params) -> Any:
 
 async def _behind_pooler(url: str) -> bool:
     """A pooler hands out its own process ids, not the server's."""
-    connection = await asyncpg.connect(url, statement_cache_size=0)
+    try:
+        connection = await asyncpg.connect(url, statement_cache_size=0)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+        place = urlsplit(url)  # without the password
+        raise StoreUnavailable(
+            f"cannot connect to PostgreSQL at {place.hostname}:{place.port or 5432}{place.path}: {error}. "
+            "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
+        ) from error
     try:
         async with connection.transaction():
             return bool(await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid())

@@ -88,7 +88,7 @@ class SqliteStore(SqlStore):
         return [f"{migration.number:04d}_{migration.name}" for migration in todo]
 
     @staticmethod
-    def time(value: Any) -> datetime | None:  # type: ignore[override]
+    def time(value: Any) -> datetime | None:
         return None if value is None else _EPOCH + value * _MICROSECOND
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
@@ -167,6 +167,9 @@ def _alone(connection: sqlite3.Connection, work: Work) -> Any:
     connection.execute("SAVEPOINT work")
     try:
         return work(connection)
+    except sqlite3.OperationalError as error:  # the disk is full or broken: not the fault of what was asked
+        connection.execute("ROLLBACK TO work")
+        return StoreError(f"SQLite could not do it: {error}")
     except Exception as error:  # noqa: BLE001 - the caller of this piece gets it
         connection.execute("ROLLBACK TO work")
         return error

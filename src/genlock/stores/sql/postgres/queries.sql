@@ -127,7 +127,8 @@ WITH item AS (
         CASE
             WHEN i.token <> j.lease_token THEN 'stale'
             WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
-            WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late THEN 'late'
+            WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late
+            THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
             WHEN j.state = 'cancelled' THEN 'cancelled'
             WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
             THEN 'contradiction'
@@ -166,7 +167,7 @@ WITH item AS (
     WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
 ), settled AS (
     UPDATE inbox b SET state = 'done', due_at = NULL, task_id = f.task_id, note = f.verdict
-    FROM found f WHERE b.id = f.callback_id
+    FROM found f WHERE b.id = f.callback_id AND f.verdict <> 'busy'
 )
 SELECT *, ended_at AS read_at FROM ended
 UNION ALL

@@ -110,7 +110,8 @@ SELECT
     CASE
         WHEN i.token <> j.lease_token THEN 'stale'
         WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
-        WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late THEN 'late'
+        WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late
+        THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
         WHEN j.state = 'cancelled' THEN 'cancelled'
         WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
         THEN 'contradiction'
@@ -141,7 +142,7 @@ WHERE people.id = s.person_id;
 UPDATE jobs SET cost = i.cost
 FROM end_item i WHERE jobs.id = i.job_id AND i.verdict = 'cancelled' AND i.cost IS NOT NULL;
 UPDATE inbox SET state = 'done', due_at = NULL, task_id = i.task_id, note = i.verdict
-FROM end_item i WHERE inbox.id = i.callback_id;
+FROM end_item i WHERE inbox.id = i.callback_id AND i.verdict <> 'busy';
 DELETE FROM end_item;
 
 -- name: save_parts

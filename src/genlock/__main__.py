@@ -1,0 +1,5 @@
+"""`python -m genlock`."""
+
+from genlock.cli import main
+
+main()

@@ -1,0 +1,148 @@
+"""The command line as an operator meets it: real processes, real files."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from genlock.app import make_engine, open_store
+from genlock.domain.job import NewJob
+from genlock.domain.money import Kind
+from genlock.sandbox.bench import InstantChannel, InstantProvider, Quiet
+
+
+class Shell:
+    """Runs `genlock` against one database."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        self._folder = folder
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "genlock", *arguments],
+            env={**os.environ, "GENLOCK_DATABASE_URL": self.url, **environment},
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json").stdout)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
+    if request.param == "sqlite":
+        return Shell(f"sqlite:///{tmp_path}/genlock.db", tmp_path)
+    return Shell(request.getfixturevalue("postgres_url"), tmp_path)
+
+
+def order_a_job(url: str) -> int:
+    """A person with money and one job that nobody works on."""
+
+    async def order() -> int:
+        store = await open_store(url, observer=Quiet())
+        person = await store.person("instant", "bot", "1")
+        await store.transfer(person, Kind.TOPUP, 5_000, "payment-1")
+        engine = make_engine(
+            store, Quiet(), providers={"instant": InstantProvider("t")}, channels={"instant": InstantChannel()}
+        )
+        engine.worker._stopping = True  # accepts, but works on nothing
+        job = await engine.order(
+            NewJob(
+                person_id=person,
+                request_key="1",
+                provider="instant",
+                channel="instant",
+                address="1",
+                model="z-image",
+                input="{}",
+                price=800,
+                deadline_seconds=600,
+            )
+        )
+        await store.close()
+        return job.id
+
+    return asyncio.run(order())
+
+
+def test_migrate_says_what_it_applied_and_then_that_there_is_nothing_left(shell: Shell) -> None:
+    first, second = shell.run("migrate"), shell.run("migrate")
+    assert first.stdout == "Applied 0001_engine.\n"
+    assert second.stdout == "The schema is up to date.\n"
+
+
+def test_empty_lists_say_that_they_are_empty(shell: Shell) -> None:
+    assert shell.run("jobs", "ls").stdout == "No jobs.\n"
+    assert shell.run("jobs", "attention").stdout == "Nothing needs attention.\n"
+    assert shell.run("orphans", "ls").stdout == "No callbacks are orphan.\n"
+    assert shell.run("jobs", "check").stdout == "Every invariant holds.\n"
+
+
+def test_a_cancelled_job_gives_the_money_back(shell: Shell) -> None:
+    job = order_a_job(shell.url)
+    assert shell.json("wallet", "show", "1")["held"] == 800
+    done = shell.run("jobs", "cancel", str(job))
+    assert done.returncode == 0
+    assert "cancelled" in done.stdout
+    wallet = shell.json("wallet", "show", "1")
+    assert (wallet["available"], wallet["held"]) == (5_000, 0)
+    assert [line["kind"] for line in wallet["movements"]] == ["release", "hold", "topup"]
+    (row,) = shell.json("jobs", "ls")
+    assert (row["state"], row["purse"]) == ("cancelled", "released")
+
+
+def test_an_action_that_is_not_possible_is_refused_in_a_sentence(shell: Shell) -> None:
+    job = order_a_job(shell.url)
+    unknown, early = shell.run("jobs", "retry", "404"), shell.run("jobs", "resend", str(job))
+    assert (unknown.returncode, unknown.stderr) == (1, "there is no job 404\n")
+    assert (early.returncode, early.stderr) == (1, f"job {job} has nothing to resend yet (queued, none)\n")
+
+
+def test_credit_with_a_key_is_given_once(shell: Shell) -> None:
+    order_a_job(shell.url)
+    for _ in range(2):
+        assert shell.run("wallet", "credit", "1", "2.5", "--reason", "sorry", "--key", "k").returncode == 0
+    assert shell.json("wallet", "show", "1")["available"] == 5_000 - 800 + 2_500
+
+
+def test_more_than_there_is_cannot_be_taken_back(shell: Shell) -> None:
+    order_a_job(shell.url)
+    done = shell.run("wallet", "credit", "--reason", "fraud", "--", "1", "-99")
+    assert done.returncode == 1
+    assert "balance is too low" in done.stderr
+
+
+def test_all_wrong_settings_are_named_at_once(shell: Shell) -> None:
+    done = shell.run("jobs", "ls", GENLOCK_LEASE_SECONDS="soon", GENLOCK_LOG_FORMAT="xml")
+    assert done.returncode == 1
+    assert "lease_seconds" in done.stderr
+    assert "log_format" in done.stderr
+
+
+def test_an_unknown_database_is_refused_without_a_stack_trace(tmp_path: Path) -> None:
+    mysql = Shell("mysql://root:secret@db/x", tmp_path).run("jobs", "ls")
+    closed = Shell("postgresql://me:secret@127.0.0.1:1/x", tmp_path).run("jobs", "ls")
+    assert mysql.stderr == "GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not 'mysql'\n"
+    assert closed.stderr.startswith("cannot connect to PostgreSQL at 127.0.0.1:1/x: ")
+    assert "secret" not in mysql.stderr + closed.stderr
+    assert "Traceback" not in mysql.stderr + closed.stderr
+
+
+def test_help_does_not_wait_for_the_drivers() -> None:
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, genlock.cli; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert not {"asyncpg", "pydantic_settings", "uvloop", "prometheus_client"} & set(loaded)

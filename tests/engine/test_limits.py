@@ -1,0 +1,127 @@
+"""D7's foundation: turns that all instances take together, reserved in the store and handed out here."""
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from genlock.domain.errors import ProviderBusy, StoreUnavailable
+from genlock.domain.job import State
+from genlock.engine.kit import Rules
+from genlock.engine.limits import HORIZON_SECONDS, Limit, Limits
+from tests.engine.world import Wire, World, idle, work
+
+
+async def reserve(world: World, limit: Limit, count: int) -> list[float]:
+    return await world.store.reserve("create:mill", count, limit.interval, limit.burst, HORIZON_SECONDS)
+
+
+async def test_a_key_without_a_limit_is_free(world: World) -> None:
+    limits = Limits(world.store, {"other": Limit(interval=1000)})
+    await asyncio.gather(*(limits.turn("create:mill") for _ in range(100)))
+
+
+async def test_three_instances_keep_one_rate_together(world: World) -> None:
+    """Real time: nobody gets a turn before it is due, and none is lost on the way."""
+    world.clock.run()
+    loop = asyncio.get_running_loop()
+    limit = Limit(interval=0.02, burst=5)
+    instances = [Limits(world.store, {"create:mill": limit}) for _ in range(3)]
+    times: list[float] = []
+
+    async def one(limits: Limits) -> None:
+        await limits.turn("create:mill")
+        times.append(loop.time())
+
+    start = loop.time()
+    await asyncio.gather(*(one(limits) for limits in instances for _ in range(10)))
+
+    times.sort()
+    assert len(times) == 30
+    for number, time in enumerate(times):
+        # The loop's clock may fire a timer one tick early.
+        assert time - start >= (number - limit.burst + 1) * limit.interval - 0.005
+    assert times[-1] - start < 30 * limit.interval + 1
+
+
+async def test_turns_are_an_interval_apart_after_the_burst(world: World) -> None:
+    limit = Limit(interval=0.5, burst=4)
+    waits = await reserve(world, limit, 7)
+    assert waits == pytest.approx([0, 0, 0, 0, 0.5, 1.0, 1.5], abs=1e-5)
+
+
+async def test_nothing_is_reserved_beyond_the_horizon(world: World) -> None:
+    limit = Limit(interval=0.5, burst=1)
+    first = await reserve(world, limit, 100)
+    assert first == pytest.approx([0.5 * turn for turn in range(5)], abs=1e-5)
+    assert await reserve(world, limit, 100) == []
+
+    world.clock.turn(0.5)
+    assert await reserve(world, limit, 100) == pytest.approx([HORIZON_SECONDS], abs=1e-5)
+
+
+async def test_a_pause_gives_back_a_burst_but_no_more(world: World) -> None:
+    limit = Limit(interval=0.5, burst=3)
+    await reserve(world, limit, 100)
+    world.clock.turn(10_000)
+    waits = await reserve(world, limit, 5)
+    assert waits == pytest.approx([0, 0, 0, 0.5, 1.0], abs=1e-5)
+
+
+async def test_those_whose_turn_is_far_away_are_sent_away_with_times_that_are_spread(world: World) -> None:
+    limits = Limits(world.store, {"create:mill": Limit(interval=0.5, burst=1)})
+    answers = [asyncio.ensure_future(limits.turn("create:mill")) for _ in range(20)]
+    done, waiting = await asyncio.wait(answers, return_when=asyncio.FIRST_EXCEPTION)
+    for answer in waiting:
+        answer.cancel()
+
+    busy = sorted(error.after for answer in done if isinstance(error := answer.exception(), ProviderBusy))
+    assert len(busy) == 15
+    assert all(later - earlier == pytest.approx(0.5) for earlier, later in pairwise(busy))
+    assert busy[0] >= HORIZON_SECONDS / 2
+
+
+async def test_a_database_failure_is_told_to_everybody_who_waits_and_the_next_gets_a_turn(world: World) -> None:
+    wire = Wire(world.store)
+    limits = Limits(wire, {"create:mill": Limit(interval=0.001, burst=10)})
+    wire.faults.add("reserve", StoreUnavailable())
+    answers = await asyncio.gather(*(limits.turn("create:mill") for _ in range(3)), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
+
+    await limits.turn("create:mill")
+
+
+async def test_somebody_who_gave_up_waiting_does_not_disturb_the_others(world: World) -> None:
+    limits = Limits(world.store, {"create:mill": Limit(interval=0.01, burst=1)})
+    turns = [asyncio.ensure_future(limits.turn("create:mill")) for _ in range(5)]
+    await asyncio.sleep(0)
+    turns[1].cancel()
+    answers = await asyncio.gather(*turns, return_exceptions=True)
+    assert [type(answer) for answer in answers].count(asyncio.CancelledError) == 1
+
+
+async def test_orders_beyond_the_limit_wait_as_rows_and_are_all_submitted(world: World) -> None:
+    limit = Limit(interval=10.0, burst=2)
+    engine = world.engine(Rules(limits={"create:mill": limit}))
+    jobs = await asyncio.gather(*(engine.order(world.order()) for _ in range(5)))
+    await idle(engine)
+    assert len(world.mill.created) == 2
+    states = sorted([(await world.see(job)).state for job in jobs])
+    assert states == [State.QUEUED] * 3 + [State.RUNNING] * 2
+
+    for _ in range(10):
+        world.clock.turn(10)
+        await work(engine)
+
+    assert sorted(job.id for job, _ in world.mill.created) == [job.id for job in jobs]
+
+
+async def test_status_queries_have_a_limit_of_their_own(world: World) -> None:
+    engine = world.engine(Rules(limits={"status:mill": Limit(interval=10.0, burst=1)}))
+    jobs = [await world.running(engine) for _ in range(3)]
+    world.clock.turn(10)
+    await work(engine)
+
+    assert len(world.mill.asked) == 1
+    assert {(await world.see(job)).state for job in jobs} == {State.RUNNING}
+    assert {(await world.see(job)).attempts for job in jobs} == {0}

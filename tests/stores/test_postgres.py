@@ -1,0 +1,398 @@
+"""What is PostgreSQL's own: a network in between, other connections, poolers, restarts."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+
+from genlock.domain.delivery import again
+from genlock.domain.errors import StoreUnavailable
+from genlock.domain.events import Event
+from genlock.domain.job import Delivery, Job, State, Verdict, hash_secret
+from genlock.domain.money import Kind, Purse, Wallet
+from genlock.ports import Store
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.rows import Row
+from tests.pgbouncer import POOL_SIZE
+from tests.postgres import PostgresServer
+from tests.stores.conftest import Notebook
+from tests.stores.lives import (
+    ME,
+    SECRET,
+    claimed,
+    delivered,
+    end,
+    ended,
+    finish,
+    order,
+    person_with,
+    queued,
+    running,
+    see,
+    until,
+)
+
+
+@asynccontextmanager
+async def opened(url: str, notebook: Notebook, **options: Any) -> AsyncIterator[PostgresStore]:
+    """A store on the database's own clock."""
+    store = await PostgresStore.open(url, observer=notebook, **options)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def other_connection(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """Somebody else at the same database, in a transaction that is never committed."""
+    connection = await asyncpg.connect(url)
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        yield connection
+    finally:
+        await transaction.rollback()
+        await connection.close()
+
+
+async def live(store: Store, person_id: int, **changes: Any) -> Job:
+    """A job from its order to its notice. Answers may be lost and steps repeated: what counts is the row."""
+    job = (await store.accept(order(person_id, **changes), ME)).job
+    await store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
+    await store.submitted(job.id, job.lease_token, f"task-{job.id}", 60.0)
+    callback = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
+    await end(store, job, State.SUCCEEDED, callback_id=callback.id)
+    job = await see(store, job)
+    await finish(store, job)
+    await store.begin_notice(job.id, job.lease_token)
+    return job
+
+
+# restarts
+
+
+@pytest.mark.parametrize("end", [PostgresServer.stop, PostgresServer.crash])
+async def test_work_goes_on_after_a_restart_and_nothing_is_lost(
+    own_postgres: PostgresServer, notebook: Notebook, end: Callable[[PostgresServer], None]
+) -> None:
+    workers, before, after = 12, 3, 1
+    done: dict[int, list[Job]] = {number: [] for number in range(workers)}
+    back = asyncio.Event()
+
+    async def work(store: Store, number: int, person_id: int) -> None:
+        wanted = 0
+        while wanted < after:
+            wanted += back.is_set()
+            done[number].append(await live(store, person_id, price=1))
+
+    async with opened(own_postgres.create_database(), notebook) as store:
+        people = [await person_with(store, 10**6) for _ in range(workers)]
+        tasks = [asyncio.create_task(work(store, number, person_id)) for number, person_id in enumerate(people)]
+        await until(lambda: all(len(jobs) >= before for jobs in done.values()), 20)
+
+        await asyncio.to_thread(end, own_postgres)
+        await until(lambda: notebook.total("store_retries") > 0)
+        await asyncio.to_thread(own_postgres.start)
+        back.set()
+        async with asyncio.timeout(5):
+            await asyncio.gather(*tasks)
+
+        assert [await store.wallet(person_id) for person_id in people] == [
+            Wallet(person_id=person_id, available=10**6 - len(done[number]), held=0)
+            for number, person_id in enumerate(people)
+        ]
+        rows = [await see(store, job) for jobs in done.values() for job in jobs]
+        assert {(row.state, row.delivery, row.purse) for row in rows} == {
+            (State.SUCCEEDED, Delivery.DELIVERED, Purse.CAPTURED)
+        }
+        assert len(await store.jobs(limit=10**6)) == len(rows)
+        assert await store.violations(settled=False) == []
+    assert Event.STORE_RETRY in [event for event, _ in notebook.events]
+
+
+async def test_a_connection_that_was_cut_is_replaced(postgres_url: str, notebook: Notebook) -> None:
+    async with opened(postgres_url, notebook) as store, other_connection(postgres_url) as other:
+        person_id = await person_with(store)
+        await other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+        assert (await store.wallet(person_id)).available == 1000
+
+
+# passing failures
+
+
+async def test_without_a_free_connection_a_call_waits_and_that_is_counted(
+    postgres_url: str, notebook: Notebook
+) -> None:
+    async with opened(postgres_url, notebook, connections=1, statement_seconds=0.1) as store:
+        person_id = await person_with(store)
+        async with store._pool.acquire():
+            answer = asyncio.create_task(store.wallet(person_id))
+            await until(lambda: notebook.total("store_retries", operation="wallet", reason="TimeoutError") > 0)
+            assert not answer.done()
+
+        assert (await answer).available == 1000
+
+
+async def test_more_calls_than_connections_all_get_their_turn(postgres_url: str, notebook: Notebook) -> None:
+    async with opened(postgres_url, notebook, connections=2) as store:
+        answers = await asyncio.gather(*(store.person("chat", "bot", str(number)) for number in range(100)))
+
+        assert len(set(answers)) == 100
+        assert notebook.total("store_retries") == 0
+
+
+async def test_a_statement_that_takes_too_long_is_tried_again_and_counted(
+    postgres_url: str, notebook: Notebook
+) -> None:
+    async with opened(postgres_url, notebook, statement_seconds=0.1) as store:
+        person_id = await person_with(store, 0)
+        before = store.unsure
+        async with other_connection(postgres_url) as other:
+            await other.execute("SELECT * FROM people FOR UPDATE")
+            answer = asyncio.create_task(store.transfer(person_id, Kind.TOPUP, 5, "key"))
+            await until(lambda: notebook.total("store_retries", operation="transfer", reason="TimeoutError") >= 2)
+
+        assert await answer
+        assert (await store.wallet(person_id)).available == 5
+        assert store.unsure > before
+    [(_, facts), *_] = [note for note in notebook.events if note[0] is Event.STORE_RETRY]
+    assert (facts["operation"], facts["reason"], facts["attempt"]) == ("transfer", "TimeoutError", 0)
+
+
+async def test_a_deadlock_is_tried_again_and_counted(postgres_url: str, notebook: Notebook) -> None:
+    """Somebody who takes wallets in the wrong order: the statement that loses is repeated whole."""
+    async with other_connection(postgres_url) as other:
+        await other.execute("SET LOCAL deadlock_timeout = '60s'")  # so that it is not the other one who gives way
+        async with opened(postgres_url, notebook) as store:
+            first, second = await person_with(store), await person_with(store)
+            await other.execute("SELECT * FROM people WHERE id = $1 FOR UPDATE", second)
+            answers = asyncio.gather(*(store.accept(order(person_id), ME) for person_id in (first, second)))
+            await waiting_for_locks(store, 1)
+
+            await other.execute("SELECT * FROM people WHERE id = $1 FOR UPDATE", first)
+            await until(lambda: notebook.total("store_retries", reason="DeadlockDetectedError") == 1)
+            await other.execute("ROLLBACK; BEGIN")
+
+            assert [answer.fresh for answer in await answers] == [True, True]
+            assert len(await store.jobs()) == 2
+            assert await store.violations(settled=False) == []
+
+
+async def waiting_for_locks(store: PostgresStore, count: int) -> None:
+    """Until so many statements wait for a row that another has locked."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    async with asyncio.timeout(10):
+        while await store._pool.fetchval(query) < count:
+            pass
+
+
+async def test_a_database_that_does_not_answer_is_given_up_on_in_time(
+    own_postgres: PostgresServer, notebook: Notebook
+) -> None:
+    url = own_postgres.create_database()
+    async with opened(url, notebook, patience_seconds=0.5) as store:
+        people = [await person_with(store) for _ in range(30)]
+        orders = [order(person_id) for person_id in people]
+        await asyncio.to_thread(own_postgres.stop)
+
+        async with asyncio.timeout(5):  # not half a second for each
+            answers = await asyncio.gather(*(store.accept(one, ME) for one in orders), return_exceptions=True)
+            with pytest.raises(StoreUnavailable, match="the database did not answer"):
+                await store.wallet(people[0])
+
+        assert [type(answer) for answer in answers] == [StoreUnavailable] * len(orders)
+        await asyncio.to_thread(own_postgres.start)
+        assert all(answer.fresh for answer in await asyncio.gather(*(store.accept(one, ME) for one in orders)))
+
+
+async def test_a_mistake_of_ours_is_not_repeated(postgres: PostgresStore, notebook: Notebook) -> None:
+    person_id = await person_with(postgres)
+
+    with pytest.raises(asyncpg.DataError):
+        await postgres.transfer(person_id, Kind.TOPUP, 10**30, "key")
+
+    assert notebook.total("store_retries") == 0
+    assert postgres.unsure == 0
+
+
+# answers that were lost
+
+
+@pytest.fixture
+def lose_an_answer(postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Makes the next statement be committed and its answer be lost."""
+    attempt = postgres._try
+
+    def arm() -> None:
+        async def lost(text: str, values: list[Any]) -> list[Row]:
+            await attempt(text, values)
+            monkeypatch.setattr(postgres, "_try", attempt)
+            raise asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
+
+        monkeypatch.setattr(postgres, "_try", lost)
+
+    return arm
+
+
+async def test_an_order_whose_answer_was_lost_is_one_job(
+    postgres: PostgresStore, lose_an_answer: Callable[[], None]
+) -> None:
+    person_id = await person_with(postgres, 1000)
+    lose_an_answer()
+
+    accepted = await postgres.accept(order(person_id, price=100), ME)
+
+    assert await postgres.jobs() == [accepted.job]
+    assert await postgres.wallet(person_id) == Wallet(person_id=person_id, available=900, held=100)
+    assert postgres.unsure == 1, "the job may be leased to us without our knowing"
+
+
+async def test_a_transfer_whose_answer_was_lost_is_made_once(
+    postgres: PostgresStore, lose_an_answer: Callable[[], None]
+) -> None:
+    person_id = await person_with(postgres, 0)
+    lose_an_answer()
+
+    await postgres.transfer(person_id, Kind.TOPUP, 5, "key")
+
+    assert (await postgres.wallet(person_id)).available == 5
+
+
+async def test_an_end_whose_answer_was_lost_gives_the_money_back_once(
+    postgres: PostgresStore, lose_an_answer: Callable[[], None]
+) -> None:
+    job = await running(postgres)
+    lose_an_answer()
+
+    assert (await end(postgres, job, State.FAILED)).verdict is Verdict.DUPLICATE
+
+    assert (await postgres.wallet(job.person_id)).available == 1000
+    assert await postgres.violations(settled=False) == []
+
+
+async def test_a_finish_whose_answer_was_lost_is_paid_once(
+    postgres: PostgresStore, lose_an_answer: Callable[[], None]
+) -> None:
+    job = await ended(postgres)
+    lose_an_answer()
+
+    await finish(postgres, job)
+
+    assert (await see(postgres, job)).purse is Purse.CAPTURED
+    assert await postgres.wallet(job.person_id) == Wallet(person_id=job.person_id, available=900, held=0)
+
+
+async def test_a_notice_whose_beginning_was_lost_is_not_begun_twice(
+    postgres: PostgresStore, lose_an_answer: Callable[[], None]
+) -> None:
+    job = await delivered(postgres)
+    lose_an_answer()
+
+    assert not await postgres.begin_notice(job.id, job.lease_token), "rather none than two"
+
+
+async def test_a_lease_taken_unseen_is_let_go_by_rescuing_oneself(
+    postgres: PostgresStore, lose_an_answer: Callable[[], None]
+) -> None:
+    kept = await queued(postgres)
+    unseen = await queued(postgres, lease=None)
+    lose_an_answer()
+    assert await postgres.claim(10, ME) == [], "the first answer had it, and nobody read that"
+    assert postgres.unsure == 1
+    assert (await see(postgres, unseen)).lease_owner == ME.owner
+
+    assert await postgres.rescue(ME.owner, [kept.id]) == 1
+
+    assert (await claimed(postgres, unseen)).lease_token == unseen.lease_token + 2
+
+
+# poolers
+
+
+async def test_a_pooler_is_noticed(pgbouncer_url: str, postgres_url: str, notebook: Notebook) -> None:
+    async with opened(pgbouncer_url, notebook) as behind, opened(postgres_url, notebook) as direct:
+        assert behind._pooled
+        assert not direct._pooled
+
+
+async def test_lives_go_by_through_a_pooler_in_transaction_mode(pgbouncer_url: str, notebook: Notebook) -> None:
+    """Two instances with more connections than the pooler has: each statement may meet another server process."""
+    async with opened(pgbouncer_url, notebook) as one, opened(pgbouncer_url, notebook) as other:
+        stores = (one, other)
+        people = [await person_with(one) for _ in range(10 * POOL_SIZE)]
+
+        jobs = await asyncio.gather(*(live(stores[place % 2], person_id) for place in range(4) for person_id in people))
+
+        rows = [await see(one, job) for job in jobs]
+        assert {(row.delivery, row.purse, row.due_at) for row in rows} == {(Delivery.DELIVERED, Purse.CAPTURED, None)}
+        assert len({row.id for row in rows}) == 4 * len(people)
+        assert await one.violations(settled=True) == []
+        assert notebook.total("store_retries") == 0
+        assert notebook.total("store_batches") < notebook.total("store_batch_items") / 4, "batches were merged"
+
+
+async def test_every_kind_of_statement_works_through_a_pooler(pgbouncer_url: str, notebook: Notebook) -> None:
+    async with opened(pgbouncer_url, notebook) as store:
+        person_id = await person_with(store)
+        await store.heartbeat("me", 3.0)
+        role = await store.take_role("active", "me", 3.0)
+        assert await store.expire_orphans(0.0, role) == []
+        assert await store.reserve("create", 3, 1.0, 3, 1.0) == pytest.approx([0, 0, 0])
+        job = await live(store, person_id)
+        assert await store.resend(job.id, again(job.parts))
+        assert await store.rescue("me") == 0
+        assert [taken.id for taken in await store.claim(10, ME)] == [job.id]
+        assert await store.counts()
+        await store.leave_role("active", "me")
+
+
+# the clock and the plan
+
+
+async def test_time_is_the_databases_own(postgres_url: str, notebook: Notebook) -> None:
+    """Whatever time zone somebody has set for it."""
+    connection = await asyncpg.connect(postgres_url)
+    await connection.execute(
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET timezone = ''Asia/Tokyo''', current_database()); END $$"
+    )
+    async with opened(postgres_url, notebook) as store:
+        before = await connection.fetchval("SELECT clock_timestamp()")
+        job = await queued(store)
+        after = await connection.fetchval("SELECT clock_timestamp()")
+    await connection.close()
+
+    assert before <= job.created_at <= after
+    assert job.created_at.utcoffset() == timedelta(0)
+    assert job.due_at == job.created_at + timedelta(seconds=ME.seconds)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "index"),
+    [
+        ("claim", {"limit": 10, "owner": "me", "seconds": 30.0}, "jobs_due"),
+        ("claim_callbacks", {"limit": 10, "hold_seconds": 5.0}, "inbox_due"),
+        ("match_orphans", {"limit": 10}, "inbox_orphans"),
+        ("attention", {"limit": 10}, "jobs_attention"),
+        ("rescue", {"instance": "me", "but": []}, "jobs_due"),
+    ],
+)
+async def test_what_looks_for_work_does_not_read_history(
+    postgres: PostgresStore, name: str, values: dict[str, Any], index: str
+) -> None:
+    text, names = postgres._statements[name]
+    arguments = [{**values, "now": None}[parameter] for parameter in names]
+
+    plan = "\n".join(row[0] for row in await postgres._pool.fetch(f"EXPLAIN {text}", *arguments))
+
+    assert re.search(rf"\bIndex Scan (using|on) {index}\b", plan), plan
+    assert "Seq Scan" not in plan

@@ -1,7 +1,6 @@
 """A job: one order, one row, its whole life."""
 
 import hashlib
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -86,7 +85,7 @@ class NewJob:
 
     def fingerprint(self) -> str:
         """What makes two orders under one key the same order."""
-        body = json.dumps([self.provider, self.channel, self.model, self.input, self.price])
+        body = "\0".join((self.provider, self.channel, self.model, str(self.price), self.input))
         return hashlib.sha256(body.encode()).hexdigest()[:_HASH_DIGITS]
 
 

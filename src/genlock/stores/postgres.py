@@ -33,6 +33,7 @@ PASSING: tuple[type[BaseException], ...] = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a connection whose end has begun: the server's last word is read, its close is not
     asyncpg.PostgresConnectionError,
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,

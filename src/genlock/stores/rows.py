@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from genlock.domain.delivery import load_parts
+from genlock.domain.delivery import Part, load_parts
 from genlock.domain.inbox import Callback, InboxState
-from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.job import Delivery, Job, Notice, State, Verdict
 from genlock.domain.money import Account, Kind, Movement, Purse
 
 Row = Mapping[str, Any]
@@ -14,13 +14,15 @@ Row = Mapping[str, Any]
 Time = Callable[[Any], datetime | None]
 
 # Twice as fast as calling the enums, and a job is read often.
-_PURSE = {word.value: word for word in Purse}
+PURSE = {word.value: word for word in Purse}
 _STATE = {word.value: word for word in State}
 _DELIVERY = {word.value: word for word in Delivery}
-_NOTICE = {word.value: word for word in Notice}
+VERDICT = {word.value: word for word in Verdict}
+NOTICE = {word.value: word for word in Notice}
 
 
-def read_job(row: Row, time: Time) -> Job:
+def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job:
+    """A job from its row. Whoever has just written the parts brings them, which saves reading them back."""
     return Job(
         id=row["id"],
         person_id=row["person_id"],
@@ -33,16 +35,16 @@ def read_job(row: Row, time: Time) -> Job:
         model=row["model"],
         input=row["input"],
         price=row["price"],
-        purse=_PURSE[row["purse"]],
+        purse=PURSE[row["purse"]],
         state=_STATE[row["state"]],
         task_id=row["task_id"],
         error_code=row["error_code"],
         error_text=row["error_text"],
         cost=row["cost"],
         late=bool(row["late"]),
-        parts=load_parts(row["parts"]),
+        parts=load_parts(row["parts"]) if parts is None else parts,
         delivery=_DELIVERY[row["delivery"]],
-        notice=_NOTICE[row["notice"]],
+        notice=NOTICE[row["notice"]],
         attention=row["attention"],
         attempts=row["attempts"],
         due_at=time(row["due_at"]),

@@ -3,23 +3,31 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from genlock.domain.delivery import Part, dump_parts
 from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, StoreError
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
-from genlock.domain.money import ROUTE, Account, Kind, Movement, Purse, Wallet
+from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
 from genlock.stores.batch import Batch
 from genlock.stores.queries import Query
-from genlock.stores.rows import Row, Time, read_callback, read_job, read_movement
+from genlock.stores.rows import NOTICE, PURSE, VERDICT, Row, Time, read_callback, read_job, read_movement
 
 Params = dict[str, Any]
-#: (what the whole batch shares, the item's own)
-Item = tuple[Params, Params]
 
 CALLBACK_HOLD_SECONDS = 3.0
+
+
+class Item(NamedTuple):
+    """One call of a batched operation."""
+
+    #: what it shares with the whole batch
+    shared: Params
+    params: Params
+    #: what the parameters were made from
+    value: Any = None
 
 
 class SqlStore(ABC):
@@ -32,15 +40,15 @@ class SqlStore(ABC):
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._accept = self._batch("accept", self._run_accept, lambda item: item[1]["person_id"])
-        self._end = self._batch("end", self._run_end, lambda item: item[1]["job_id"])
-        self._finish = self._batch("finish", self._run_finish, lambda item: item[1]["job_id"])
-        self._store_callback = self._batch("store_callback", self._run_store_callback, lambda item: id(item[1]))
+        self._accept = self._batch("accept", self._run_accept, lambda item: item.params["person_id"])
+        self._end = self._batch("end", self._run_end, lambda item: item.params["job_id"])
+        self._finish = self._batch("finish", self._run_finish, lambda item: item.params["job_id"])
+        self._store_callback = self._batch("store_callback", self._run_store_callback, id)
         self._fenced = {
-            name: self._batch(name, self._fenced_runner(name), lambda item: item[1]["job_id"])
+            name: self._batch(name, self._fenced_runner(name), lambda item: item.params["job_id"])
             for name in ("begin_submit", "submitted", "save_parts", "begin_notice", "wait", "renew")
         }
-        self._settle = self._batch("settle_callback", self._run_settle, lambda item: item[1]["callback_id"])
+        self._settle = self._batch("settle_callback", self._run_settle, lambda item: item.params["callback_id"])
         self._limits: set[str] = set()
 
     # what a dialect brings
@@ -64,26 +72,26 @@ class SqlStore(ABC):
             self._observer.count("store_batch_items", len(items), operation=name)
             return await run(items)  # type: ignore[no-any-return]
 
-        return Batch(counted, key=key, alike=lambda item: tuple(item[0].values()))
+        return Batch(counted, key=key, alike=lambda item: tuple(item.shared.values()))
 
     async def _rows(self, name: str, items: list[Item]) -> list[Row]:
         """The rows of a batch: one statement, so that it happens as a whole or not at all."""
-        return await self.many(name, items[0][0], [item for _, item in items])
+        return await self.many(name, items[0].shared, [item.params for item in items])
 
     def _fenced_runner(self, name: str) -> Any:
         async def run(items: list[Item]) -> list[bool]:
             done = {row["id"] for row in await self._rows(name, items)}
-            return [item["job_id"] in done for _, item in items]
+            return [item.params["job_id"] in done for item in items]
 
         return run
 
     async def _run_accept(self, items: list[Item]) -> list[Acceptance | Exception]:
         added = {(row["person_id"], row["request_key"]): row for row in await self._rows("accept", items)}
         answers: list[Acceptance | Exception] = []
-        for _, item in items:
-            row = added.get((item["person_id"], item["request_key"]))
+        for item in items:
+            row = added.get((item.params["person_id"], item.params["request_key"]))
             if row is None:
-                answers.append(await self._why_not_accepted(item))
+                answers.append(await self._why_not_accepted(item.params))
             else:
                 answers.append(Acceptance(job=read_job(row, self.time), fresh=True))
         return answers
@@ -102,29 +110,30 @@ class SqlStore(ABC):
     async def _run_end(self, items: list[Item]) -> list[Ended]:
         verdicts: dict[int, Verdict] = {}
         jobs: dict[int, Job] = {}
+        written = {item.value.job_id: item.value.parts for item in items}
         for row in await self._rows("end", items):
             columns = row.keys()
             if "verdict" in columns:
-                verdicts[row["ended_id"]] = Verdict(row["verdict"])
+                verdicts[row["ended_id"]] = VERDICT[row["verdict"]]
             if "id" in columns and row["id"] is not None:
-                jobs[row["ended_id"]] = read_job(row, self.time)
+                jobs[row["ended_id"]] = read_job(row, self.time, written[row["ended_id"]])
         return [
-            Ended(verdict=verdicts.get(item["job_id"], Verdict.MISSING), job=jobs.get(item["job_id"]))
-            for _, item in items
+            Ended(verdict=verdicts.get(item.params["job_id"], Verdict.MISSING), job=jobs.get(item.params["job_id"]))
+            for item in items
         ]
 
     async def _run_finish(self, items: list[Item]) -> list[Finished | None]:
         done = {
-            row["id"]: Finished(purse=Purse(row["purse"]), notice=Notice(row["notice"]))
+            row["id"]: Finished(purse=PURSE[row["purse"]], notice=NOTICE[row["notice"]])
             for row in await self._rows("finish", items)
         }
-        return [done.get(item["job_id"]) for _, item in items]
+        return [done.get(item.params["job_id"]) for item in items]
 
     async def _run_store_callback(self, items: list[Item]) -> list[Row]:
-        for place, (_, item) in enumerate(items):
-            item["ord"] = place
+        for place, item in enumerate(items):
+            item.params["ord"] = place
         rows = {row["ord"]: row for row in await self._rows("store_callback", items)}
-        return [rows[item["ord"]] for _, item in items]
+        return [rows[item.params["ord"]] for item in items]
 
     async def _run_settle(self, items: list[Item]) -> list[None]:
         await self._rows("settle_callback", items)
@@ -183,7 +192,7 @@ class SqlStore(ABC):
             "deadline_seconds": order.deadline_seconds,
             "notice": (Notice.WANTED if order.notice else Notice.NONE).value,
         }
-        return await self._accept((_lease(lease), item))  # type: ignore[no-any-return]
+        return await self._accept(Item(_lease(lease), item))  # type: ignore[no-any-return]
 
     async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
         return await self._fence(
@@ -205,11 +214,11 @@ class SqlStore(ABC):
             "cost": ending.cost,
             "callback_id": ending.callback_id,
         }
-        return await self._end((_lease(lease), item))  # type: ignore[no-any-return]
+        return await self._end(Item(_lease(lease), item, ending))  # type: ignore[no-any-return]
 
     async def save_parts(self, job_id: int, token: int, parts: tuple[Part, ...], lease: Lease) -> bool:
         item = {"job_id": job_id, "token": token, "parts": dump_parts(parts)}
-        return bool(await self._fenced["save_parts"](({"seconds": lease.seconds}, item)))
+        return bool(await self._fenced["save_parts"](Item({"seconds": lease.seconds}, item)))
 
     async def finish(self, finish: Finish, lease: Lease) -> Finished | None:
         item = {
@@ -220,7 +229,7 @@ class SqlStore(ABC):
             "placeholder": finish.parts[0].message if finish.parts else None,
             "attention": finish.attention,
         }
-        return await self._finish((_lease(lease), item))  # type: ignore[no-any-return]
+        return await self._finish(Item(_lease(lease), item))  # type: ignore[no-any-return]
 
     async def begin_notice(self, job_id: int, token: int) -> bool:
         return await self._fence("begin_notice", job_id=job_id, token=token)
@@ -241,10 +250,10 @@ class SqlStore(ABC):
         )
 
     async def renew(self, job_id: int, token: int, lease: Lease) -> bool:
-        return bool(await self._fenced["renew"]((_lease(lease), {"job_id": job_id, "token": token})))
+        return bool(await self._fenced["renew"](Item(_lease(lease), {"job_id": job_id, "token": token})))
 
     async def _fence(self, name: str, **item: Any) -> bool:
-        return bool(await self._fenced[name](({}, item)))
+        return bool(await self._fenced[name](Item({}, item)))
 
     async def claim(self, limit: int, lease: Lease) -> list[Job]:
         rows = await self.one("claim", limit=limit, **_lease(lease))
@@ -254,7 +263,7 @@ class SqlStore(ABC):
 
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         item = {"provider": provider, "job_id": job_id, "secret_hash": secret_hash, "body": body}
-        row = await self._store_callback(({"hold_seconds": CALLBACK_HOLD_SECONDS}, item))
+        row = await self._store_callback(Item({"hold_seconds": CALLBACK_HOLD_SECONDS}, item))
         received = self.time(row["received_at"])
         assert received is not None
         return Callback(
@@ -277,7 +286,7 @@ class SqlStore(ABC):
         self, callback_id: int, state: InboxState, task_id: str | None = None, note: str = ""
     ) -> None:
         item = {"callback_id": callback_id, "state": state.value, "task_id": task_id, "note": note}
-        await self._settle(({}, item))
+        await self._settle(Item({}, item))
 
     async def hint(self, callback_id: int, provider: str, task_id: str) -> int | None:
         rows = await self.one("hint", callback_id=callback_id, provider=provider, task_id=task_id)

@@ -117,12 +117,14 @@ def bench(
         int, typer.Option(help="Finished jobs in the table for the history ratio; 0 leaves it out.", min=0)
     ] = 1_000_000,
     rounds: Annotated[int, typer.Option(help="Rounds of each kind, interleaved.", min=1)] = 5,
+    scale: Annotated[float, typer.Option(help="Smaller for a quick look: 0.01 takes seconds.", min=0.001)] = 1.0,
     as_json: Json = False,
 ) -> None:
     """Measure whole lives of jobs against the plain protocol, in one run."""
-    from genlock.sandbox.bench import run
+    from genlock.sandbox.bench import Sizes, run
 
-    raise typer.Exit(run(store, database_url, history, rounds, as_json=as_json))
+    sizes = Sizes(rounds=rounds, history=history).scaled(scale)
+    raise typer.Exit(run(store, database_url, sizes, as_json=as_json))
 
 
 # jobs

@@ -32,13 +32,31 @@ from genlock.ports import Placed, Store
 from genlock.sandbox.postgres import PostgresServer
 
 IN_FLIGHT = 1000
-LIVES = 6000
-PLAIN_LIVES = 2000
 PLAIN_CONNECTIONS = 16
-WAITING = 100_000
 PACE = 100
-PACED_SECONDS = 10
 _PUBLIC = "http://127.0.0.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How much of everything; the figures of a small bench say little."""
+
+    rounds: int = 5
+    lives: int = 6000
+    plain_lives: int = 2000
+    paced_seconds: int = 10
+    waiting: int = 100_000
+    history: int = 1_000_000
+
+    def scaled(self, scale: float) -> "Sizes":
+        return Sizes(
+            rounds=self.rounds,
+            lives=round(self.lives * scale),
+            plain_lives=round(self.plain_lives * scale),
+            paced_seconds=max(1, round(self.paced_seconds * scale)),
+            waiting=round(self.waiting * scale),
+            history=round(self.history * scale),
+        )
 
 
 class Quiet:
@@ -218,7 +236,8 @@ async def plain_lives(pool: "asyncpg.Pool[Any]", tag: str, count: int) -> float:
         for number in numbers:
             task = f"{tag}-{number}"
             job = await pool.fetchval(
-                "INSERT INTO plain (person, model, input, price, status) VALUES ($1, $2, $3, $4, 'queued') RETURNING id",
+                "INSERT INTO plain (person, model, input, price, status) VALUES ($1, $2, $3, $4, 'queued') "
+                "RETURNING id",
                 *(number, "z-image", '{"prompt":"cat astronaut","aspect_ratio":"1:1"}', 800),
             )
             await pool.execute("UPDATE plain SET task = $2, status = 'running' WHERE id = $1", job, task)
@@ -233,14 +252,14 @@ async def plain_lives(pool: "asyncpg.Pool[Any]", tag: str, count: int) -> float:
     return count / (time.perf_counter() - started)
 
 
-async def latency(world: World) -> dict[str, float]:
+async def latency(world: World, seconds: int) -> dict[str, float]:
     """From a callback's arrival to the channel call, at a hundred jobs a second."""
     loop = asyncio.get_running_loop()
     world.provider.arrived.clear()
     world.channel.shown.clear()
     started = loop.time()
     orders = []
-    for number in range(PACE * PACED_SECONDS):
+    for number in range(PACE * seconds):
         await asyncio.sleep(started + number / PACE - loop.time())
         orders.append(loop.create_task(world.engine.order(world.order(world.people[number % len(world.people)]))))
     jobs = await asyncio.gather(*orders)
@@ -249,18 +268,18 @@ async def latency(world: World) -> dict[str, float]:
     return {"p50": round(took[len(took) // 2], 2), "p99": round(took[len(took) * 99 // 100], 2)}
 
 
-async def waiting_cost(world: World) -> tuple[float, int]:
-    """Bytes and tasks of this process for each of a hundred thousand jobs that wait at the provider."""
+async def waiting_cost(world: World, count: int) -> tuple[float, int]:
+    """Bytes of this process for each job that waits at the provider, and tasks for all of them."""
     world.provider.calls_back = False
     gc.collect()
     before, tasks = _resident(), len(asyncio.all_tasks())
-    for _ in range(0, WAITING, IN_FLIGHT):
+    for _ in range(0, count, IN_FLIGHT):
         await asyncio.gather(*(world.engine.order(world.order(person)) for person in world.people))
     while world.engine.worker.busy:  # noqa: ASYNC110 - nothing tells us, and nothing hurries
         await asyncio.sleep(0.05)
     gc.collect()
     world.provider.calls_back = True
-    return max(0, _resident() - before) / WAITING, len(asyncio.all_tasks()) - tasks
+    return max(0, _resident() - before) / count, len(asyncio.all_tasks()) - tasks
 
 
 def _resident() -> int:
@@ -320,30 +339,30 @@ def databases(store: str, database_url: str | None) -> Iterator[Callable[[str], 
             yield lambda _: database_url
 
 
-async def measure(store: str, make: Callable[[str], str], history: int, rounds: int, say: Callable[[str], None]) -> Any:
+async def measure(store: str, make: Callable[[str], str], sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
     url = make("lives")
     figures: dict[str, Any] = {"store": store}
     async with open_world(url, "lives") as world:
-        ours, plain = await _against_plain(store, url, world, rounds, say)
+        ours, plain = await _against_plain(store, url, world, sizes, say)
         figures["lives_per_second"] = round(statistics.median(ours))
         if plain:
             figures["plain_per_second"] = round(statistics.median(plain))
             pairs = zip(ours, plain, strict=True)
             figures["ratio"] = round(statistics.median(our / their for our, their in pairs), 2)
         say("latency at 100 jobs per second …")
-        figures["callback_to_channel_ms"] = await latency(world)
-        if history:
-            say(f"{history:,} finished jobs …")
-            figures["history_ratio"] = await _with_history(store, make("history"), world, history, rounds, say)
-        say(f"{WAITING:,} waiting jobs …")
-        cost, tasks = await waiting_cost(world)
+        figures["callback_to_channel_ms"] = await latency(world, sizes.paced_seconds)
+        if sizes.history:
+            say(f"{sizes.history:,} finished jobs …")
+            figures["history_ratio"] = await _with_history(store, make("history"), world, sizes, say)
+        say(f"{sizes.waiting:,} waiting jobs …")
+        cost, tasks = await waiting_cost(world, sizes.waiting)
         figures["waiting_bytes_per_job"] = round(cost)
         figures["waiting_tasks"] = tasks
     return figures
 
 
 async def _against_plain(
-    store: str, url: str, world: World, rounds: int, say: Callable[[str], None]
+    store: str, url: str, world: World, sizes: Sizes, say: Callable[[str], None]
 ) -> tuple[list[float], list[float]]:
     ours: list[float] = []
     plain: list[float] = []
@@ -351,34 +370,32 @@ async def _against_plain(
     if store == "postgres":
         pool = await asyncpg.create_pool(url, min_size=PLAIN_CONNECTIONS, max_size=PLAIN_CONNECTIONS)
         await pool.execute(PLAIN_TABLE)
-        await plain_lives(pool, "warm", PLAIN_LIVES // 4)
-    await lives(world, LIVES // 4)
-    for number in range(rounds):
-        ours.append(await lives(world, LIVES))
+        await plain_lives(pool, "warm", sizes.plain_lives // 4)
+    await lives(world, sizes.lives // 4)
+    for number in range(sizes.rounds):
+        ours.append(await lives(world, sizes.lives))
         if pool:
-            plain.append(await plain_lives(pool, f"plain-{number}", PLAIN_LIVES))
+            plain.append(await plain_lives(pool, f"plain-{number}", sizes.plain_lives))
         say(f"round {number + 1}: {ours[-1]:,.0f} lives per second" + (f", plain {plain[-1]:,.0f}" if plain else ""))
     if pool:
         await pool.close()
     return ours, plain
 
 
-async def _with_history(
-    store: str, url: str, empty: World, history: int, rounds: int, say: Callable[[str], None]
-) -> float:
+async def _with_history(store: str, url: str, empty: World, sizes: Sizes, say: Callable[[str], None]) -> float:
     """The cost of a life among many finished ones, as a multiple of its cost among few. Rounds alternate."""
-    await make_history(store, url, history)
+    await make_history(store, url, sizes.history)
     ratios = []
     async with open_world(url, "history") as full:
-        await lives(full, LIVES // 4)
-        for number in range(rounds):
-            among_few, among_many = await lives(empty, LIVES), await lives(full, LIVES)
+        await lives(full, sizes.lives // 4)
+        for number in range(sizes.rounds):
+            among_few, among_many = await lives(empty, sizes.lives), await lives(full, sizes.lives)
             ratios.append(among_few / among_many)
             say(f"round {number + 1}: a life costs {ratios[-1]:.2f} times as much")
     return round(statistics.median(ratios), 2)
 
 
-def run(store: str, database_url: str | None, history: int, rounds: int, *, as_json: bool) -> int:
+def run(store: str, database_url: str | None, sizes: Sizes, *, as_json: bool) -> int:
     """Measure and print; returns the exit status."""
     if store not in ("sqlite", "postgres"):
         print(f"--store is sqlite or postgres, not {store!r}", file=sys.stderr)  # noqa: T201
@@ -390,7 +407,7 @@ def run(store: str, database_url: str | None, history: int, rounds: int, *, as_j
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
     with databases(store, database_url) as make:
-        figures = uvloop.run(measure(store, make, history, rounds, say))
+        figures = uvloop.run(measure(store, make, sizes, say))
     if as_json:
         print(json.dumps(figures))  # noqa: T201
     else:

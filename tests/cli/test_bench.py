@@ -1,0 +1,23 @@
+"""The bench runs and says what it promises to say; its figures are nobody's business here."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_the_bench_prints_the_promised_keys(store: str) -> None:
+    command = [sys.executable, "-m", "genlock", "bench", "--store", store, "--scale", "0.02", "--rounds", "1", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    expected = {"store", "lives_per_second", "history_ratio", "callback_to_channel_ms", "waiting_bytes_per_job"}
+    if store == "postgres":
+        expected |= {"plain_per_second", "ratio"}
+    assert expected <= figures.keys()
+    assert figures["store"] == store
+    assert figures["lives_per_second"] > 0
+    assert figures["waiting_tasks"] == 0
+    assert set(figures["callback_to_channel_ms"]) == {"p50", "p99"}

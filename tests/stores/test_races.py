@@ -1,0 +1,394 @@
+"""The races of a busy deployment, run for real: four instances with their own pools on one PostgreSQL.
+
+Whatever the order of events, each job has one winner and its money moves once.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import pytest
+
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secret
+from genlock.domain.money import Kind, Purse
+from genlock.ports import Ended, Lease, Wait
+from genlock.stores.postgres import PostgresStore
+from tests.stores.conftest import Notebook
+from tests.stores.lives import PRICE, SECRET, SHOWN, end, finish, order, person_with
+
+T = TypeVar("T")
+INSTANCES = 4
+PEOPLE = 60
+MONEY = 10**9
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One process of a deployment."""
+
+    store: PostgresStore
+    lease: Lease
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """All instances, the people they serve, and a dice."""
+
+    instances: list[Instance]
+    people: list[int]
+    notebook: Notebook
+    chance: random.Random
+
+    def any(self) -> Instance:
+        return self.chance.choice(self.instances)
+
+    async def at_once(self, calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+        """Everything together, in an order nobody planned."""
+        order = list(enumerate(calls))
+        self.chance.shuffle(order)
+        answers = await asyncio.gather(*(call for _, call in order))
+        return [answer for _, answer in sorted(zip((place for place, _ in order), answers, strict=True), key=_place)]
+
+    async def running_jobs(self, count: int) -> list[Job]:
+        """Jobs that wait for their provider; nobody's."""
+
+        async def start(number: int) -> Job:
+            instance = self.any()
+            wanted = order(self.people[number % PEOPLE], deadline_seconds=3600.0)
+            job = (await instance.store.accept(wanted, instance.lease)).job
+            assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
+            assert await instance.store.submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
+            return job
+
+        return await self.at_once(start(number) for number in range(count))
+
+    async def sending_jobs(self, count: int, holder: Instance | None) -> list[Job]:
+        """Results that the holder, or else nobody, is bringing to the chat."""
+
+        async def succeed(job: Job) -> Job:
+            instance = holder or self.any()
+            attempt = await end(instance.store, job, State.SUCCEEDED, holder.lease if holder else None)
+            assert attempt.job is not None
+            return attempt.job
+
+        return await self.at_once(succeed(job) for job in await self.running_jobs(count))
+
+    async def all_delivered_and_paid_once(self, jobs: list[Job]) -> None:
+        store = self.instances[0].store
+        rows = await store.jobs(limit=10 * len(jobs))
+        assert {row.id for row in rows} == {job.id for job in jobs}
+        assert {(row.delivery, row.purse) for row in rows} == {(Delivery.DELIVERED, Purse.CAPTURED)}
+        wallets = [await store.wallet(person_id) for person_id in self.people]
+        assert sum(wallet.available for wallet in wallets) == PEOPLE * MONEY - PRICE * len(jobs)
+        assert sum(wallet.held for wallet in wallets) == 0
+        lines = await store._pool.fetch("SELECT job_id, kind FROM ledger WHERE job_id IS NOT NULL")
+        assert Counter(map(tuple, lines)) == Counter(
+            (job.id, kind) for job in jobs for kind in (Kind.HOLD.value, Kind.CAPTURE.value)
+        )
+        assert await store.violations(settled=False) == []
+        assert self.notebook.total("store_retries") == 0, "no deadlock, no time-out"
+
+
+def _place(pair: tuple[int, object]) -> int:
+    return pair[0]
+
+
+@pytest.fixture
+async def fleet(postgres_url: str, notebook: Notebook) -> AsyncIterator[Fleet]:
+    instances = [
+        Instance(
+            await PostgresStore.open(postgres_url, observer=notebook, connections=10),
+            Lease(owner=f"instance-{number}", seconds=600.0),
+        )
+        for number in range(INSTANCES)
+    ]
+    people = [await person_with(instances[0].store, MONEY) for _ in range(PEOPLE)]
+    yield Fleet(instances, people, notebook, random.Random(7))
+    await asyncio.gather(*(instance.store.close() for instance in instances))
+
+
+def winners(attempts: Iterable[Ended]) -> list[Job]:
+    return [attempt.job for attempt in attempts if attempt.job is not None]
+
+
+async def deliver_claims(fleet: Fleet, instance: Instance, wanted: int, done: list[int]) -> None:
+    """Claim and deliver until `wanted` jobs have been delivered by all together."""
+    while len(done) < wanted:
+        jobs = await instance.store.claim(50, instance.lease)
+        sent = await asyncio.gather(*(finish(instance.store, job, lease=instance.lease) for job in jobs))
+        done += [job.id for job, ok in zip(jobs, sent, strict=True) if ok]
+
+
+async def test_the_same_order_through_all_instances_is_one_job(fleet: Fleet) -> None:
+    orders = [order(fleet.people[number % PEOPLE]) for number in range(300)]
+
+    accepted = await fleet.at_once(
+        instance.store.accept(wanted, instance.lease) for wanted in orders for instance in fleet.instances
+    )
+
+    assert len({acceptance.job.id for acceptance in accepted}) == len(orders)
+    assert sum(acceptance.fresh for acceptance in accepted) == len(orders)
+    store = fleet.instances[0].store
+    assert sum([(await store.wallet(person_id)).held for person_id in fleet.people]) == PRICE * len(orders)
+    assert await store.violations(settled=False) == []
+    assert fleet.notebook.total("store_retries") == 0
+
+
+async def test_the_last_money_is_spent_once(fleet: Fleet) -> None:
+    """Orders of one person through all instances, with money for a few of them."""
+    store = fleet.instances[0].store
+    poor = [await person_with(store, 5 * PRICE) for _ in range(20)]
+
+    answers = await asyncio.gather(
+        *(fleet.any().store.accept(order(person_id), None) for person_id in poor for _ in range(20)),
+        return_exceptions=True,
+    )
+
+    assert len([answer for answer in answers if not isinstance(answer, Exception)]) == 5 * len(poor)
+    assert {(await store.wallet(person_id)).available for person_id in poor} == {0}
+    assert await store.violations(settled=False) == []
+
+
+async def test_a_callback_against_a_poll_has_one_winner(fleet: Fleet) -> None:
+    jobs = await fleet.running_jobs(800)
+
+    async def callback(instance: Instance, job: Job) -> Ended:
+        stored = await instance.store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
+        return await end(instance.store, job, State.SUCCEEDED, instance.lease, callback_id=stored.id)
+
+    async def poll(instance: Instance, job: Job) -> Ended:
+        return await end(instance.store, job, State.SUCCEEDED, instance.lease)
+
+    attempts = await fleet.at_once(race(fleet.any(), job) for job in jobs for race in (callback, poll))
+
+    assert Counter(attempt.verdict for attempt in attempts) == {
+        Verdict.WON: len(jobs),
+        Verdict.DUPLICATE: len(jobs),
+    }
+    won = winners(attempts)
+    assert {job.id for job in won} == {job.id for job in jobs}
+    shown = await fleet.at_once(finish(fleet.any().store, job) for job in won)
+    assert all(shown)
+    await fleet.all_delivered_and_paid_once(jobs)
+
+
+async def test_contradicting_reports_have_one_winner_and_one_settlement(fleet: Fleet) -> None:
+    """Success, failure, cancel and deadline at the same moment."""
+    jobs = await fleet.running_jobs(400)
+    ways = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED)
+
+    attempts = await fleet.at_once(
+        end(instance.store, job, state, instance.lease)
+        for job in jobs
+        for state, instance in zip(ways, fleet.instances, strict=True)
+    )
+
+    won = [attempt for attempt in attempts if attempt.verdict is Verdict.WON]
+    assert Counter(attempt.job.id for attempt in won if attempt.job) == Counter(job.id for job in jobs)
+    states = {attempt.job.id: attempt.job.state for attempt in won if attempt.job}
+    late = [attempt.job.id for attempt in attempts if attempt.verdict is Verdict.LATE and attempt.job]
+    assert len(late) == len(set(late))
+    assert all(states[job_id] is State.EXPIRED for job_id in late)
+    store = fleet.instances[0].store
+    kept = sum(state is State.SUCCEEDED for state in states.values())
+    assert sum([(await store.wallet(person_id)).held for person_id in fleet.people]) == PRICE * kept
+    assert await store.violations(settled=False) == []
+    assert fleet.notebook.total("store_retries") == 0
+
+
+async def test_two_instances_during_a_deploy_deliver_everything_once(fleet: Fleet) -> None:
+    """The old one hands over and still finishes what it can; the new ones take what they get."""
+    old, *new = fleet.instances
+    jobs = await fleet.sending_jobs(500, old) + await fleet.sending_jobs(300, None)
+    held = [job for job in jobs if job.lease_owner]
+    done: list[int] = []
+
+    async def finish_old(job: Job) -> bool:
+        return await finish(old.store, job, lease=old.lease)
+
+    async def hand_over() -> bool:
+        await old.store.rescue(old.lease.owner)
+        return False
+
+    claims = [asyncio.create_task(deliver_claims(fleet, instance, 0, done)) for instance in new]
+    await asyncio.gather(*claims)  # once, before anything is handed over
+    last = held[len(held) // 2 :]
+    by_old = await fleet.at_once([*(finish_old(job) for job in held[: len(held) // 2]), hand_over()])
+    wanted = len(jobs) - sum(by_old)
+    racing = [asyncio.create_task(deliver_claims(fleet, instance, wanted, done)) for instance in new]
+    zombies = await fleet.at_once(finish_old(job) for job in last)
+    done += [job.id for job, ok in zip(last, zombies, strict=True) if ok]
+    await asyncio.gather(*racing)
+
+    assert len(done) == len(set(done)) == wanted
+    await fleet.all_delivered_and_paid_once(jobs)
+
+
+async def test_claims_of_all_instances_never_overlap(fleet: Fleet) -> None:
+    jobs = await fleet.sending_jobs(800, None)
+
+    claims = await fleet.at_once(
+        instance.store.claim(20, instance.lease) for instance in fleet.instances for _ in range(30)
+    )
+
+    taken = [job for claim in claims for job in claim]
+    assert Counter(job.id for job in taken) == Counter(job.id for job in jobs)
+    assert {(job.lease_token, job.delivery) for job in taken} == {(3, Delivery.SENDING)} or all(
+        job.delivery is Delivery.SENDING for job in taken
+    )
+    shown = await fleet.at_once(finish(fleet.any().store, job) for job in taken)
+    assert all(shown)
+    await fleet.all_delivered_and_paid_once(jobs)
+
+
+async def test_a_repeated_callback_ends_a_job_once(fleet: Fleet) -> None:
+    jobs = await fleet.running_jobs(300)
+
+    async def callback(instance: Instance, job: Job) -> Ended:
+        stored = await instance.store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
+        assert stored.job_id == job.id
+        return await end(instance.store, job, State.SUCCEEDED, instance.lease, callback_id=stored.id)
+
+    attempts = await fleet.at_once(callback(fleet.any(), job) for job in jobs for _ in range(5))
+
+    assert Counter(attempt.verdict for attempt in attempts) == {
+        Verdict.WON: len(jobs),
+        Verdict.DUPLICATE: 4 * len(jobs),
+    }
+    store = fleet.instances[0].store
+    notes = Counter(callback.note for callback in await store.callbacks(InboxState.DONE, 10**6))
+    assert notes == {"won": len(jobs), "duplicate": 4 * len(jobs)}
+    assert await store.callbacks(InboxState.NEW, 10) == []
+    shown = await fleet.at_once(finish(fleet.any().store, job) for job in winners(attempts))
+    assert all(shown)
+    await fleet.all_delivered_and_paid_once(jobs)
+
+
+async def test_a_failed_send_is_retried_by_one_and_its_first_sender_is_fenced(fleet: Fleet) -> None:
+    first, *others = fleet.instances
+    jobs = await fleet.sending_jobs(500, first)
+    done: list[int] = []
+
+    async def fail(job: Job) -> bool:
+        wait = Wait(job_id=job.id, token=job.lease_token, after=0.0, delivery=Delivery.PENDING, failed=True)
+        assert await first.store.wait(wait)
+        # A confirmation after all, as from a task that was not stopped: too late if somebody has taken over.
+        return await finish(first.store, job, lease=first.lease)
+
+    racing = [asyncio.create_task(deliver_claims(fleet, instance, len(jobs), done)) for instance in others]
+    confirmed = await fleet.at_once(fail(job) for job in jobs)
+    await asyncio.gather(*racing)
+
+    assert not any(confirmed), "what was given back is nobody's until it is claimed"
+    assert len(done) == len(set(done)) == len(jobs)
+    rows = await first.store.jobs(limit=10**6)
+    assert all(row.lease_token == job.lease_token + 1 for row, job in zip(_by_id(rows), _by_id(jobs), strict=True))
+    assert not any(await fleet.at_once(finish(first.store, job, lease=first.lease) for job in jobs))
+    await fleet.all_delivered_and_paid_once(jobs)
+
+
+async def test_the_work_of_a_holder_that_died_is_done_once_though_it_comes_back(fleet: Fleet) -> None:
+    """All peers see its silence at the same time; and it was only asleep."""
+    dead, *peers = fleet.instances
+    await dead.store.heartbeat(dead.lease.owner, 3.0)
+    jobs = await fleet.sending_jobs(500, dead)
+    done: list[int] = []
+
+    async def take_over(peer: Instance) -> int:
+        freed = 0
+        for silent in await peer.store.heartbeat(peer.lease.owner, 0.0):
+            if silent == dead.lease.owner:
+                freed += await peer.store.rescue(silent)
+        await deliver_claims(fleet, peer, len(jobs), done)
+        return freed
+
+    async def wake_up(job: Job) -> None:
+        kept = await dead.store.renew(job.id, job.lease_token, dead.lease)
+        saved = await dead.store.save_parts(job.id, job.lease_token, SHOWN, dead.lease)
+        assert saved or not kept
+        if await finish(dead.store, job, lease=dead.lease):
+            done.append(job.id)
+
+    rescues = [asyncio.create_task(take_over(peer)) for peer in peers]
+    await fleet.at_once(wake_up(job) for job in jobs)
+    freed = await asyncio.gather(*rescues)
+
+    assert sum(freed) <= len(jobs)
+    assert len(done) == len(set(done)) == len(jobs)
+    await fleet.all_delivered_and_paid_once(jobs)
+
+
+async def test_a_notice_is_begun_once_by_whoever_gets_there(fleet: Fleet) -> None:
+    jobs = await fleet.sending_jobs(200, fleet.instances[0])
+    assert all(await fleet.at_once(finish(fleet.any().store, job) for job in jobs))
+
+    begun = await fleet.at_once(
+        instance.store.begin_notice(job.id, job.lease_token) for job in jobs for instance in fleet.instances
+    )
+
+    assert sum(begun) == len(jobs)
+    rows = await fleet.instances[0].store.jobs(limit=10**6)
+    assert {row.notice for row in rows} == {Notice.SENT}
+    await fleet.all_delivered_and_paid_once(jobs)
+    assert await fleet.instances[0].store.violations(settled=True) == []
+
+
+async def test_orphans_are_found_however_they_cross_with_the_answer(fleet: Fleet) -> None:
+    """A callback on the open door and the answer of the create call at the same moment: none is lost."""
+
+    async def start(number: int) -> Job:
+        instance = fleet.any()
+        wanted = order(fleet.people[number % PEOPLE])
+        job = (await instance.store.accept(wanted, instance.lease)).job
+        assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
+        return job
+
+    jobs = await fleet.at_once(start(number) for number in range(300))
+
+    async def answer(job: Job) -> None:
+        assert await fleet.any().store.submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
+
+    async def hint(job: Job) -> None:
+        store = fleet.any().store
+        callback = await store.store_callback("kie", None, "", b"{}")
+        await store.hint(callback.id, "kie", f"task-{job.id}")
+
+    await fleet.at_once(step(job) for job in jobs for step in (answer, hint, hint))
+    store = fleet.instances[0].store
+    while await store.match_orphans(100):
+        pass
+
+    assert len(await store.callbacks(InboxState.MATCHED, 10**6)) == 2 * len(jobs)
+    due = await store.claim(10**6, fleet.instances[0].lease)
+    assert {job.id for job in due} == {job.id for job in jobs}, "all are to be asked about at once"
+    assert fleet.notebook.total("store_retries") == 0
+
+
+def _by_id(jobs: Iterable[Job]) -> list[Job]:
+    return sorted(jobs, key=lambda job: job.id)
+
+
+async def test_reports_and_results_of_one_person_do_not_deadlock(fleet: Fleet) -> None:
+    """Failures give money back while deliveries take it and new orders hold it, all from the same few wallets."""
+    few = replace(fleet, people=fleet.people[:4] * (PEOPLE // 4))
+    jobs = await few.running_jobs(300)
+    sending = await few.sending_jobs(200, fleet.instances[0])
+
+    await fleet.at_once(
+        [
+            *(end(fleet.any().store, job, State.FAILED) for job in jobs),
+            *(finish(fleet.any().store, job) for job in sending),
+            *(fleet.any().store.accept(order(person_id), None) for person_id in few.people[:40]),
+        ]
+    )
+
+    store = fleet.instances[0].store
+    assert await store.violations(settled=False) == []
+    wallets = [await store.wallet(person_id) for person_id in fleet.people[:4]]
+    assert sum(wallet.held for wallet in wallets) == 40 * PRICE
+    assert sum(wallet.available for wallet in wallets) == 4 * MONEY - (len(sending) + 40) * PRICE
+    assert fleet.notebook.total("store_retries") == 0

@@ -4,7 +4,6 @@ from genlock.domain.delivery import WORDS
 from genlock.domain.errors import ChannelError, ProviderBusy, SubmitRefused
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State, hash_secret
-from genlock.domain.retry import poll_delay
 from genlock.engine.kit import Kit, UnknownSubmit
 from genlock.ports import Ended, Ending, Wait
 
@@ -56,7 +55,7 @@ async def _call(kit: Kit, job: Job, callback_url: str | None) -> Job | None:
         kit.fenced(await kit.store.wait(grace), job)
         return None
     kit.event(Event.SUBMIT_OK, job, task_id=task_id)
-    after = poll_delay(0.0, kit.chance.random())
+    after = kit.pace.delay(0.0, kit.chance.random())
     if not await kit.store.submitted(job.id, job.lease_token, task_id, after):
         # The callback was faster than this answer, or the person cancelled: the row has moved on without us.
         kit.event(Event.LEASE_LOST, job, task_id=task_id)

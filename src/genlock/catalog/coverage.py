@@ -12,33 +12,43 @@ COMBINATIONS_MAX = 5000
 
 def check_model(model: Model, where: str) -> None:
     """Raise CatalogBroken, saying where, if the model contradicts itself."""
+    wrong = _first_mistake(model) or _field_mistake(model)
+    if wrong:
+        raise CatalogBroken(f"{where}: {wrong}")
+    if model.prices:
+        _check_prices(model, where)
 
-    def wrong(what: str) -> CatalogBroken:
-        return CatalogBroken(f"{where}: {what}")
 
+def _first_mistake(model: Model) -> str | None:
+    offered = model.status is Status.OFFERED
+    if not model.outputs:
+        return "outputs is missing"
+    if not 0 < model.expected_seconds <= model.deadline_seconds:
+        return "expected_seconds must be more than 0 and at most deadline_seconds"
+    if not offered and not model.reason:
+        return f"is {model.status} but gives no reason"
+    if offered and not model.prices and model.own_price is None and not model.free:
+        return "is offered but has no price"
+    return None
+
+
+def _field_mistake(model: Model) -> str | None:
     names = [one.name for one in model.fields]
     for name in names:
         if names.count(name) > 1:
-            raise wrong(f"{name}: is described twice")
+            return f"{name}: is described twice"
         if name in model.fixed:
-            raise wrong(f"{name}: is both a field and fixed")
+            return f"{name}: is both a field and fixed"
     if isinstance(model.count, str) and model.count not in names:
-        raise wrong(f"count names {model.count!r}, which is not a field of this model")
-    if not 0 < model.expected_seconds <= model.deadline_seconds:
-        raise wrong("expected_seconds must be more than 0 and at most deadline_seconds")
-    if model.status is not Status.OFFERED and not model.reason:
-        raise wrong(f"is {model.status} but gives no reason")
-    if model.status is Status.OFFERED and not model.prices and model.own_price is None and not model.free:
-        raise wrong("is offered but has no price")
-    if model.prices:
-        _check_prices(model, wrong_prefix=where)
+        return f"count names {model.count!r}, which is not a field of this model"
+    return None
 
 
-def _check_prices(model: Model, wrong_prefix: str) -> None:
+def _check_prices(model: Model, where: str) -> None:
     for values in _combinations(model):
         if not any(row.matches(values) for row in model.prices):
             told = ", ".join(f"{name} = {'not given' if value is None else value}" for name, value in values.items())
-            raise CatalogBroken(f"{wrong_prefix}: prices: no row for {told or 'any input'}")
+            raise CatalogBroken(f"{where}: prices: no row for {told or 'any input'}")
 
 
 def _combinations(model: Model) -> Iterator[dict[str, object]]:

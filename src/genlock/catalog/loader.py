@@ -89,9 +89,10 @@ def _model(model_id: str, table: Table, context: _Context) -> Model:
         title=table.take("title", str),
         vendor=table.take("vendor", str, context.vendor),
         category=table.member("category", Category),
+        also=table.members("also", Category),
         family=table.member("family", Family, Family.MARKET),
         operation=table.take("operation", str, "generate"),
-        outputs=_outputs(table),
+        outputs=table.members("outputs", Output),
         count=_count(table),
         fields=fields,
         fixed={name: plain(value) for name, value in table.take("fixed", dict, {}).items()},
@@ -109,17 +110,6 @@ def _model(model_id: str, table: Table, context: _Context) -> Model:
     )
     table.end()
     return model
-
-
-def _outputs(table: Table) -> tuple[Output, ...]:
-    words = table.words("outputs")
-    try:
-        outputs = tuple(Output(word) for word in words)
-    except ValueError:
-        raise table.wrong(f"outputs must be of {', '.join(Output)}, not {', '.join(words)}") from None
-    if not outputs:
-        raise table.wrong("outputs is missing")
-    return outputs
 
 
 def _count(table: Table) -> int | str:
@@ -256,6 +246,7 @@ def _rule(table: Table, known: Mapping[str, Field]) -> Rule:
     limits = table.take("max_length", dict, {})
     rule = Rule(
         when=_when(table, known),
+        given=_names(table, "given", known),
         any_of=_names(table, "any_of", known),
         require=_names(table, "require", known),
         forbid=_names(table, "forbid", known),

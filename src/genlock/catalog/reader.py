@@ -89,6 +89,13 @@ class Table:
         except ValueError:
             raise self.wrong(f"{key} must be one of {', '.join(kind)}, not {word!r}") from None
 
+    def members(self, key: str, kind: type[E]) -> tuple[E, ...]:
+        words = self.words(key)
+        try:
+            return tuple(kind(word) for word in words)
+        except ValueError:
+            raise self.wrong(f"{key} must be of {', '.join(kind)}, not {', '.join(words)}") from None
+
     def end(self) -> None:
         if self._left:
             raise self.wrong(f"unknown key {', '.join(sorted(self._left))}")

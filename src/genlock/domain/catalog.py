@@ -1,6 +1,6 @@
 """The models on sale: what each takes, makes and costs. Values and rules only; the data lives in `genlock.catalog`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -85,9 +85,10 @@ class Output(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """What holds between fields. Applies when the inputs are as `when` says; exactly one of the others is set."""
+    """What holds between fields, when the inputs are as `when` and `given` say; exactly one of the others is set."""
 
     when: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    given: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()  #: at least one of these is given
     require: tuple[str, ...] = ()  #: all of these are given
     forbid: tuple[str, ...] = ()  #: none of these is given
@@ -97,24 +98,23 @@ class Rule:
 
     def check(self, values: Mapping[str, object]) -> None:
         """Raise InputRefused if the rule does not hold."""
-        if not all(values.get(name) in allowed for name, allowed in self.when.items()):
-            return
         given = {name for name, value in values.items() if value not in (None, "", [])}
-        condition = _condition(self.when)
+        met = all(values.get(name) in allowed for name, allowed in self.when.items())
+        if not met or not given.issuperset(self.given):
+            return
+        condition = _condition(self.when, self.given)
         if self.never:
-            raise _refused(next(iter(self.when)), f"not available together: {condition}")
+            raise _refused((*self.when, *self.given)[0], f"not available together: {condition}")
         if self.any_of and not given & set(self.any_of):
             raise _refused(self.any_of[0], f"give at least one of {', '.join(self.any_of)}", problem="missing")
-        for name in self.require:
-            if name not in given:
-                raise _refused(name, f"is required when {condition}", problem="missing")
-        for name in self.forbid:
-            if name in given:
-                raise _refused(name, f"cannot be used when {condition}")
-        self._check_apart(given)
+        for name in (name for name in self.require if name not in given):
+            raise _refused(name, f"is required when {condition}", problem="missing")
+        for name in (name for name in self.forbid if name in given):
+            raise _refused(name, f"cannot be used when {condition}")
         for name, limit in self.max_length.items():
             if len(str(values.get(name, ""))) > limit:
                 raise _refused(name, f"must have at most {limit} characters when {condition}", problem="length")
+        self._check_apart(given)
 
     def _check_apart(self, given: set[str]) -> None:
         used = [[name for name in group if name in given] for group in self.apart]
@@ -122,14 +122,10 @@ class Rule:
         if others:
             raise _refused(others[0][0], f"cannot be combined with {', '.join(first)}")
 
-    def names(self) -> Iterator[str]:
-        yield from (*self.when, *self.any_of, *self.require, *self.forbid, *self.max_length)
-        for group in self.apart:
-            yield from group
 
-
-def _condition(when: Mapping[str, tuple[object, ...]]) -> str:
-    return ", ".join(f"{name} = {' or '.join(_shown(value) for value in allowed)}" for name, allowed in when.items())
+def _condition(when: Mapping[str, tuple[object, ...]], given: tuple[str, ...]) -> str:
+    said = [f"{name} = {' or '.join(_shown(value) for value in allowed)}" for name, allowed in when.items()]
+    return ", ".join([*said, *(f"{name} is given" for name in given)])
 
 
 def _shown(value: object) -> str:
@@ -146,6 +142,7 @@ class Model:
     title: str
     vendor: str
     category: Category
+    also: tuple[Category, ...] = ()  #: other categories that list it
     family: Family = Family.MARKET
     operation: str = "generate"  #: which of an older family's endpoints
     outputs: tuple[Output, ...]
@@ -177,7 +174,7 @@ class Model:
         clean: dict[str, object] = {}
         for one in self.fields:
             value = values.get(one.name)
-            value = one.default if value is None or value == "" else one.clean(value)
+            value = one.default if value in (None, "", []) else one.clean(value)
             if value not in (None, []) or one.default == value is not None:
                 clean[one.name] = value
             elif one.required:
@@ -229,7 +226,10 @@ class Model:
 
     def minimal_input(self) -> dict[str, object]:
         """The least that can be ordered: required fields, and what the rules demand besides."""
-        values = {one.name: one.least() for one in self.fields if one.required and one.default is None}
+        return self._completed({one.name: one.least() for one in self.fields if one.required and one.default is None})
+
+    def _completed(self, values: dict[str, object]) -> dict[str, object]:
+        """The values, clean, with whatever is still missing at its least."""
         for _ in self.fields:
             try:
                 return self.validate(values)
@@ -237,21 +237,16 @@ class Model:
                 missing = self.field(refused.field)
                 if missing is None or refused.problem != "missing":
                     raise
-                values[missing.name] = missing.least()
+                values = values | {missing.name: missing.least()}
         return self.validate(values)
 
     def maximal_input(self) -> dict[str, object]:
         """As much as can be ordered at once: every field at its largest, as far as the rules let them meet."""
-        values: dict[str, object] = dict(self.minimal_input())
-        for one in self.fields:
-            options = (
-                [one.most(), *([choice] for choice in reversed(one.choices))]
-                if one.many
-                else [one.most(), *reversed(one.choices)]
-            )
-            for option in options:
+        values = self.minimal_input()
+        for one in (*self.fields, *self.fields):  # what the first round allows may let others grow in the second
+            for option in (one.most(), *reversed(one.choices)):
                 try:
-                    values = self.validate(values | {one.name: option})
+                    values = self._completed(values | {one.name: option})
                 except InputRefused:
                     continue
                 break
@@ -297,10 +292,10 @@ class Catalog:
         return [
             model
             for model in self.models.values()
-            if model.status is Status.OFFERED and category in (None, model.category)
+            if model.status is Status.OFFERED and category in (None, model.category, *model.also)
         ]
 
     def categories(self) -> list[Category]:
         """Those that offer anything, in the menu's order."""
-        used = {model.category for model in self.offered()}
+        used = {category for model in self.offered() for category in (model.category, *model.also)}
         return [category for category in Category if category in used]

@@ -108,7 +108,11 @@ class Field:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.refused("must be text", "type", type="text")
         text = str(value).strip()
-        if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = "\x00"
+        if "\x00" in text:
             raise self.refused("contains characters that are not text", "type", type="text")
         return text
 

@@ -1,6 +1,7 @@
 """Settings, from the environment and a `.env` file. The one place that knows their names."""
 
 from enum import StrEnum
+from pathlib import Path
 
 from pydantic import AliasChoices, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -26,5 +27,10 @@ class Settings(BaseSettings):
     )
     orphan_expire_seconds: float = Field(
         default=3600.0, gt=0.0, description="how long a callback without a job waits for its job"
+    )
+    markup: float = Field(default=2.0, gt=0.0, description="how many times the provider's price a person pays")
+    credit_usd: float = Field(default=0.01, gt=0.0, description="what one of our credits costs a person, in US dollars")
+    catalog_overlay: Path | None = Field(
+        default=None, description="a file that hides, renames or prices models: see [the catalog](../catalog.md)"
     )
     log_format: LogFormat = Field(default=LogFormat.HUMAN, description="`human` or `json` log lines")

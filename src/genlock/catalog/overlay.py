@@ -81,6 +81,16 @@ def written(path: Path, synced: Mapping[str, Mapping[str, object]]) -> str:
     return f"{own}\n\n{MARK}\n\n{tables}".strip() + "\n"
 
 
+def write(path: Path, text: str) -> None:
+    """Replace the file at once, so that nobody reads half of it."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        raise CatalogBroken(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def _table(model_id: str, change: Mapping[str, object]) -> str:
     lines = [f"[synced.{_quoted(model_id)}]"]
     for key, value in change.items():

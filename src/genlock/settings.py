@@ -3,8 +3,10 @@
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from genlock.domain.retry import POLL_SECONDS
 
 
 class LogFormat(StrEnum):
@@ -21,6 +23,27 @@ class Settings(BaseSettings):
         default="sqlite:///genlock.db",
         validation_alias=AliasChoices("GENLOCK_DATABASE_URL", "DATABASE_URL"),
         description="where jobs and money are kept: `sqlite:///FILE` for one process, `postgresql://…` for many",
+    )
+    public_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("GENLOCK_PUBLIC_URL", "RENDER_EXTERNAL_URL"),
+        description="where the world reaches us; without it the provider is only asked, it cannot call back",
+    )
+    kie_api_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("GENLOCK_KIE_API_KEY", "KIE_API_KEY"),
+        description="the key of the account at Kie.ai",
+    )
+    kie_api_url: str = Field(default="https://api.kie.ai", description="where Kie.ai takes orders")
+    kie_upload_url: str = Field(default="https://kieai.redpandaai.co", description="where Kie.ai takes files")
+    kie_webhook_key: SecretStr | None = Field(
+        default=None, description="the key that Kie.ai signs callbacks with; once set, unsigned ones are refused"
+    )
+    poll_seconds: float = Field(
+        default=POLL_SECONDS,
+        gt=0.0,
+        description="the pause between the first status queries of a task where no callbacks come; "
+        "later ones, and those that are only the net under callbacks, are longer",
     )
     lease_seconds: float = Field(
         default=30.0, ge=5.0, description="how long work is reserved for an instance that does not renew it"

@@ -18,6 +18,9 @@ class Limit:
 
     interval: float
     burst: int = 1
+    #: a turn that comes so many seconds too late, because the process was held up, would crowd those behind it:
+    #: it is given up for another. None: it is used all the same
+    late: float | None = None
 
 
 class Limits:
@@ -34,8 +37,12 @@ class Limits:
         limit = self._limits.get(key)
         if limit is None:
             return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue(key, limit, future)
+        await future
+
+    def _queue(self, key: str, limit: Limit, future: asyncio.Future[None]) -> None:
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
         queue = self._waiting.get(key)
         if queue is None:
             queue = self._waiting[key] = deque()
@@ -43,7 +50,14 @@ class Limits:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         queue.append(future)
-        await future
+
+    def _grant(self, key: str, limit: Limit, when: float, future: asyncio.Future[None]) -> None:
+        if future.done():
+            return
+        if limit.late is not None and asyncio.get_running_loop().time() - when > limit.late:
+            self._queue(key, limit, future)
+        else:
+            future.set_result(None)
 
     async def _reserve(self, key: str, limit: Limit, queue: deque[asyncio.Future[None]]) -> None:
         loop = asyncio.get_running_loop()
@@ -51,8 +65,9 @@ class Limits:
             while queue:
                 count = len(queue)
                 waits = await self._store.reserve(key, count, limit.interval, limit.burst, HORIZON_SECONDS)
+                now = loop.time()
                 for wait in waits:
-                    loop.call_later(wait, _grant, queue.popleft())
+                    loop.call_at(now + wait, self._grant, key, limit, now + wait, queue.popleft())
                 for place in range(count - len(waits)):
                     _refuse(queue.popleft(), ProviderBusy(HORIZON_SECONDS / 2 + place * limit.interval, "rate limit"))
         except Exception as error:  # noqa: BLE001 - those who wait for a turn get it
@@ -60,11 +75,6 @@ class Limits:
                 _refuse(queue.popleft(), error)
         finally:
             del self._waiting[key]
-
-
-def _grant(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 def _refuse(future: asyncio.Future[None], error: Exception) -> None:

@@ -226,6 +226,10 @@ def _read_tracks(value: Any) -> Iterator[Piece]:
                 yield Piece(value=url)
 
 
+_STEMS = ("vocal", "backingVocals", "instrumental", "drums", "bass", "guitar", "keyboard", "percussion", "strings")
+_STEM_KEYS = tuple(f"{stem}Url" for stem in (*_STEMS, "synth", "fx", "brass", "woodwinds"))
+
+
 def _read_stems(value: Any) -> Iterator[Piece]:
     """Every stem, but not the song that was taken apart."""
     for key, item in _object(value).items():
@@ -277,7 +281,8 @@ _PLACES: tuple[tuple[tuple[str, ...], Callable[[Any], Iterator[Piece]]], ...] = 
     (("resultVideoUrl", "result_video_url", "videoUrl", "video_url"), _read_urls),
     (("resultUrl", "result_url"), _read_urls),
     (("audioWavUrl", "audio_wav_url", "audioUrl", "audio_url"), _read_urls),
-    (("vocal_separation_info", "vocalSeparationInfo", "vocalRemovalInfo"), _read_stems),
+    (("vocal_separation_info", "vocalSeparationInfo"), _read_stems),
+    (_STEM_KEYS, _read_urls),
     (("resultImageUrl", "result_image_url"), _read_urls),
     (("images", "imageUrls"), _read_urls),
     (("fullResultUrls", "originUrls", "originImageUrl", "imageUrl", "image_url"), _read_urls),

@@ -11,6 +11,7 @@ from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
 
 __all__ = ["Catalog", "Category", "Family", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
 
+NOTHING: tuple[object, ...] = (None, "", [])  #: what counts as not given
 ASSUMED_SECONDS = 10  #: of a file whose length nobody told, for a field without a limit
 
 
@@ -98,7 +99,7 @@ class Rule:
 
     def check(self, values: Mapping[str, object]) -> None:
         """Raise InputRefused if the rule does not hold."""
-        given = {name for name, value in values.items() if value not in (None, "", [])}
+        given = {name for name, value in values.items() if value not in NOTHING}
         met = all(values.get(name) in allowed for name, allowed in self.when.items())
         if not met or not given.issuperset(self.given):
             return
@@ -174,8 +175,11 @@ class Model:
         clean: dict[str, object] = {}
         for one in self.fields:
             value = values.get(one.name)
-            value = one.default if value in (None, "", []) else one.clean(value)
-            if value not in (None, []) or one.default == value is not None:
+            if value not in NOTHING:
+                value = one.clean(value)
+            if value in NOTHING:
+                value = one.default
+            if value is not None:
                 clean[one.name] = value
             elif one.required:
                 raise one.refused("is required", "missing", type=one.type.value)

@@ -134,8 +134,19 @@ BROKEN = [
     (
         "fields = [",
         'rules = [{ when = { size = "1K" } }]\nfields = [',
-        "maker.toml: maker/one: rule 1: needs exactly one of any_of, require, forbid, apart, never, max_length",
+        "maker.toml: maker/one: rule 1: needs exactly one of any_of, require, forbid, apart, never, most",
     ),
+    (
+        "fields = [",
+        'rules = [{ apart = ["size"] }]\nfields = [',
+        "maker.toml: maker/one: rule 1: apart must be a list of lists of fields",
+    ),
+    (
+        "fields = [",
+        'rules = [{ most = { size = "1" } }]\nfields = [',
+        "maker.toml: maker/one: rule 1: most: size must be a whole number, not '1'",
+    ),
+    ("fields = [", "rules = [{ most = { n = 1 } }]\nfields = [", "maker.toml: maker/one: rule 1: most: unknown key n"),
     ("fields = [", "fields = [ 5,", "maker.toml: maker/one: must be a table"),
     ("fields = [", "fields = ", "maker.toml: is not TOML: "),
 ]

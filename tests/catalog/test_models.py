@@ -90,6 +90,12 @@ REFUSED = [
     ),
     ("suno/generate", {"prompt": "x" * 501}, "must have at most 500 characters when customMode = no"),
     ("suno/generate", {"prompt": "x", "customMode": "да"}, "is required when customMode = yes"),
+    ("wan/2-7-image", {"prompt": "x", "n": 5}, "must be at most 4 when enable_sequential = no"),
+    (
+        "grok-imagine/image-to-video",
+        {"image_urls": [IMAGE, IMAGE], "resolution": "1080p"},
+        "must be at most 1, not 2, when resolution = 1080p",
+    ),
     ("gpt4o-image", {}, "give at least one of prompt, filesUrl"),
     ("z-image", {"prompt": "x", "colour": "red"}, "is not an input of Z-Image; there are aspect_ratio, nsfw_checker"),
 ]

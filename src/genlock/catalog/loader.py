@@ -242,20 +242,32 @@ def _price(table: Table, known: Mapping[str, Field]) -> PriceRow:
 
 
 def _rule(table: Table, known: Mapping[str, Field]) -> Rule:
-    groups = table.take("apart", list, [])
-    limits = table.take("max_length", dict, {})
     rule = Rule(
         when=_when(table, known),
         given=_names(table, "given", known),
         any_of=_names(table, "any_of", known),
         require=_names(table, "require", known),
         forbid=_names(table, "forbid", known),
-        apart=tuple(tuple(_known(table, "apart", name, known).name for name in group) for group in groups),
+        apart=_groups(table, known),
         never=table.take("never", bool, default=False),
-        max_length={_known(table, "max_length", name, known).name: int(limit) for name, limit in limits.items()},
+        most=_most(table, known),
     )
     table.end()
-    said = [rule.any_of, rule.require, rule.forbid, rule.apart, rule.never, rule.max_length]
+    said = [rule.any_of, rule.require, rule.forbid, rule.apart, rule.never, rule.most]
     if sum(map(bool, said)) != 1:
-        raise table.wrong("needs exactly one of any_of, require, forbid, apart, never, max_length")
+        raise table.wrong("needs exactly one of any_of, require, forbid, apart, never, most")
     return rule
+
+
+def _groups(table: Table, known: Mapping[str, Field]) -> tuple[tuple[str, ...], ...]:
+    groups = table.take("apart", list, [])
+    if not all(isinstance(group, list) for group in groups):
+        raise table.wrong("apart must be a list of lists of fields")
+    return tuple(tuple(_known(table, "apart", name, known).name for name in group) for group in groups)
+
+
+def _most(table: Table, known: Mapping[str, Field]) -> dict[str, int]:
+    limits = Table(table.take("most", dict, {}), f"{table.where}: most")
+    most = {name: limits.take(name, int) for name in known if name in limits}
+    limits.end()
+    return most

@@ -95,7 +95,7 @@ class Rule:
     forbid: tuple[str, ...] = ()  #: none of these is given
     apart: tuple[tuple[str, ...], ...] = ()  #: fields of one group only
     never: bool = False  #: this combination does not exist
-    max_length: Mapping[str, int] = field(default_factory=dict)  #: tighter limits for texts
+    most: Mapping[str, int] = field(default_factory=dict)  #: tighter limits: characters, files, or a number's value
 
     def check(self, values: Mapping[str, object]) -> None:
         """Raise InputRefused if the rule does not hold."""
@@ -112,9 +112,9 @@ class Rule:
             raise _refused(name, f"is required when {condition}", problem="missing")
         for name in (name for name in self.forbid if name in given):
             raise _refused(name, f"cannot be used when {condition}")
-        for name, limit in self.max_length.items():
-            if len(str(values.get(name, ""))) > limit:
-                raise _refused(name, f"must have at most {limit} characters when {condition}", problem="length")
+        for name, limit in self.most.items():
+            if _size(values.get(name)) > limit:
+                raise _refused(name, f"{_at_most(values.get(name), limit)} when {condition}", problem="range")
         self._check_apart(given)
 
     def _check_apart(self, given: set[str]) -> None:
@@ -122,6 +122,20 @@ class Rule:
         first, *others = [names for names in used if names] or [[]]
         if others:
             raise _refused(others[0][0], f"cannot be combined with {', '.join(first)}")
+
+
+def _size(value: object) -> Number:
+    return value if isinstance(value, int | float) else len(value) if isinstance(value, str | list) else 0
+
+
+def _at_most(value: object, limit: int) -> str:
+    match value:
+        case str():
+            return f"must have at most {limit} characters"
+        case list():
+            return f"must be at most {limit}, not {len(value)},"
+        case _:
+            return f"must be at most {limit}"
 
 
 def _condition(when: Mapping[str, tuple[object, ...]], given: tuple[str, ...]) -> str:

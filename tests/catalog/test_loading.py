@@ -1,10 +1,18 @@
 """A file that is wrong says where and what."""
 
+import copy
+import tomllib
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from genlock.catalog import load
+from genlock.catalog.loader import read
 from genlock.domain.errors import CatalogBroken
 
 GOOD = """
@@ -138,6 +146,11 @@ BROKEN = [
     ),
     (
         "fields = [",
+        "rules = [{ never = true }]\nfields = [",
+        "maker.toml: maker/one: rule 1: needs a condition: when or given",
+    ),
+    (
+        "fields = [",
         'rules = [{ apart = ["size"] }]\nfields = [',
         "maker.toml: maker/one: rule 1: apart must be a list of lists of fields",
     ),
@@ -204,3 +217,41 @@ def test_choices_may_be_shared_and_labelled(tmp_path: Path) -> None:
     text = text.replace('choices = ["1K", "2K"]', 'choices = "sizes"')
     model = load(data=write(tmp_path, text)).get("maker/one")
     assert model.validate({"prompt": "x", "size": "Large"})["size"] == "2K"
+
+
+RULED = GOOD.replace(
+    "fields = [",
+    """extras = [{ credits = 1, count = "prompt", free = 1, given = ["prompt"] }]
+rules = [{ when = { size = ["2K"] }, most = { count = 2 } }, { apart = [["prompt"], ["size"]] },
+    { when = { size = "2K" }, given = ["count"], never = true }]
+fields = [""",
+)
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 5),
+    st.decimals(allow_nan=False, allow_infinity=False, places=1),
+    st.sampled_from(["", "prompt", "size", "image", "1K", "choice", "offered"]),
+    st.lists(st.sampled_from([1, "prompt", "x", ["size"]]), max_size=2),
+    st.dictionaries(st.sampled_from(["size", "en", "x"]), st.sampled_from([1, "1K", ["2K"]]), max_size=2),
+)
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [path, *(leaf for key, value in items for leaf in leaves(value, (*path, key)))]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data())
+def test_whatever_stands_in_a_file_is_a_model_or_a_sentence(data: st.DataObject) -> None:
+    file = tomllib.loads(RULED, parse_float=Decimal)
+    *path, last = data.draw(st.sampled_from(leaves(file)[1:]))
+    broken: Any = copy.deepcopy(file)
+    place = broken
+    for key in path:
+        place = place[key]
+    place[last] = data.draw(ODD)
+    with suppress(CatalogBroken):
+        for model in read(broken, "maker.toml", {}):
+            assert model.title is not None

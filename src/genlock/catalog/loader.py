@@ -24,7 +24,7 @@ def load(overlay: Path | None = None, *, data: Path = DATA) -> Catalog:
     for path in sorted(data.glob("*.toml")):
         if path.name == WORDS:
             continue
-        for model in _file(path, words):
+        for model in read(parse(path), path.name, words):
             if model.id in models:
                 raise CatalogBroken(f"{path.name}: {model.id}: is already described in another file")
             models[model.id] = model
@@ -64,8 +64,9 @@ class _Context:
     price_as_of: str
 
 
-def _file(path: Path, words: Mapping[str, _Word]) -> Iterator[Model]:
-    top = Table(parse(path), path.name)
+def read(data: dict[str, Any], name: str, words: Mapping[str, _Word]) -> Iterator[Model]:
+    """The models of one file."""
+    top = Table(data, name)
     context = _Context(
         vendor=top.take("vendor", str),
         choices=top.take("choices", dict, {}),
@@ -74,9 +75,9 @@ def _file(path: Path, words: Mapping[str, _Word]) -> Iterator[Model]:
     )
     models = top.take("models", dict, {})
     top.end()
-    for model_id, data in models.items():
-        where = f"{path.name}: {model_id}"
-        model = _model(model_id, Table(data, where), context)
+    for model_id, described in models.items():
+        where = f"{name}: {model_id}"
+        model = _model(model_id, Table(described, where), context)
         check_model(model, where)
         yield model
 
@@ -256,6 +257,8 @@ def _rule(table: Table, known: Mapping[str, Field]) -> Rule:
     said = [rule.any_of, rule.require, rule.forbid, rule.apart, rule.never, rule.most]
     if sum(map(bool, said)) != 1:
         raise table.wrong("needs exactly one of any_of, require, forbid, apart, never, most")
+    if not (rule.any_of or rule.apart or rule.when or rule.given):
+        raise table.wrong("needs a condition: when or given")
     return rule
 
 

@@ -321,12 +321,12 @@ def wallet_credit(
 # models
 
 
-def _catalog(*, with_overlay: bool = True) -> tuple[Any, Any]:
+def _catalog() -> tuple[Any, Any]:
     from genlock.catalog import load
     from genlock.settings import Settings
 
     settings = Settings()
-    return load(settings.catalog_overlay if with_overlay else None), settings
+    return load(settings.catalog_overlay), settings
 
 
 @models.command("ls")
@@ -391,28 +391,30 @@ def models_sync(
     as_json: Json = False,
 ) -> None:
     """Compare with the provider's public lists: new and gone models, changed prices."""
-    from genlock.catalog import sync, tables
+    from genlock.catalog import load, sync, tables
     from genlock.domain.errors import Refusal
+    from genlock.settings import Settings
 
-    catalog, settings = _catalog()
-    if apply and settings.catalog_overlay is None:
+    settings = Settings()
+    path = settings.catalog_overlay
+    if apply and path is None:
         raise Refusal("GENLOCK_CATALOG_OVERLAY is not set, so there is no file to write to")
+    catalog = load(path if path and path.exists() else None)
     lists = asyncio.run(sync.fetch(settings.kie_api_url))
     found = sync.diff(catalog, lists)
     if as_json:
         typer.echo(json.dumps(asdict(found), default=tables.plain, ensure_ascii=False, indent=2))
     else:
         show(tables.differences(found), as_json=False, empty="The catalog agrees with the provider's lists.")
-    if apply:
-        _apply_lists(lists, settings.catalog_overlay)
+    if apply and path:
+        _apply_lists(lists, path)
 
 
 def _apply_lists(lists: Any, path: Path) -> None:
     from datetime import UTC, datetime
 
-    from genlock.catalog import overlay, sync
+    from genlock.catalog import load, overlay, sync
 
-    packaged, _ = _catalog(with_overlay=False)
-    changes = sync.overlay(packaged, lists, datetime.now(UTC).date().isoformat())
+    changes = sync.overlay(load(), lists, datetime.now(UTC).date().isoformat())
     overlay.write(path, overlay.written(path, changes))
     typer.echo(f"{path}: {len(changes)} models differ from the package.", err=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from genlock.catalog import load, sync
 from genlock.cli import app
 
 RUNNER = CliRunner()
@@ -63,3 +64,18 @@ def test_sync_needs_a_file_to_write_to() -> None:
     result = RUNNER.invoke(app, ["models", "sync", "--apply"])
     assert result.exit_code == 1
     assert "GENLOCK_CATALOG_OVERLAY is not set" in str(result.exception)
+
+
+def test_sync_makes_the_overlay_if_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "overlay.toml"
+
+    async def fetch(_: str) -> sync.Lists:
+        return sync.Lists(ids=frozenset(load().models) - {"z-image"} | {"maker/new"}, prices={})
+
+    monkeypatch.setattr(sync, "fetch", fetch)
+    monkeypatch.setenv("GENLOCK_CATALOG_OVERLAY", str(path))
+    assert json.loads(said("sync", "--json"))["gone"] == ["z-image"]
+    assert not path.exists()
+    assert "maker/new" in said("sync", "--apply")
+    assert load(path).get("z-image").status == "paused"
+    assert json.loads(said("sync", "--json"))["gone"] == []

@@ -249,8 +249,8 @@ def _read_text(value: Any) -> Iterator[Piece]:
         if isinstance(lyrics, list):
             yield from _read_lyrics(lyrics)
             return
-        told = next((value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str) and value[key].strip()), None)
-        value = told if told is not None else value
+        told = [value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str)]
+        value = next((text for text in told if text.strip()), "") if told else value
     if value:
         yield from _text(value if isinstance(value, str) else _dump(value))
 

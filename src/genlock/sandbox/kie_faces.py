@@ -347,7 +347,9 @@ class Midi(SunoTool):
 
     def made(self, task: Task) -> Said:
         notes = [{"pitch": 60, "start": "0.0", "end": "0.5", "velocity": 1}]
-        return {"instruments": [] if Fault.RESULT_EMPTY in task.faults else [{"name": "Piano", "notes": notes}]}
+        return {
+            "instruments": [] if Fault.RESULT_EMPTY in task.faults else [{"name": f"Piano {task.id}", "notes": notes}]
+        }
 
     def told(self, task: Task) -> Said:
         return {"taskId": task.id, "state": "success", **self.made(task)}

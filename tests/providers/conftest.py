@@ -1,6 +1,7 @@
 """A simulated Kie.ai, and the real adapter in front of it."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from genlock.providers.kie import Kie
 from genlock.sandbox.kie import KieSimulator, running_kie
 from tests.providers.models import CATALOG
 
-FAST = {"speed": 100.0, "late_seconds": 0.3, "retry_seconds": 0.02, "slow_seconds": 2.0}
+FAST: dict[str, Any] = {"speed": 100.0, "late_seconds": 0.3, "retry_seconds": 0.02, "slow_seconds": 2.0}
 
 
 @pytest.fixture

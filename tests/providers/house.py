@@ -9,6 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from pydantic import SecretStr
+
 from genlock.app import SystemClock, make_engine, make_kie_door
 from genlock.domain.job import Delivery, Job, NewJob, State
 from genlock.domain.money import Kind
@@ -134,7 +136,7 @@ async def open_house(
             rules=rules,
             public_url=url if public else None,
         )
-        door.web = make_web([make_kie_door(engine, Settings(kie_webhook_key=KEY))])
+        door.web = make_web([make_kie_door(engine, Settings(kie_webhook_key=SecretStr(KEY)))])
         person = await store.person("chat", "bot", "1")
         await store.transfer(person, Kind.TOPUP, FUNDS, "funds")
         await engine.start()

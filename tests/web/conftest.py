@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
+from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from genlock.app import SystemClock, make_engine, make_kie_door
@@ -79,7 +80,7 @@ async def make_house() -> House:
         chat=chat,
         recorder=recorder,
         web=make_web([make_kie_door(engine, Settings())]),
-        signed=make_web([make_kie_door(engine, Settings(kie_webhook_key=KEY))]),
+        signed=make_web([make_kie_door(engine, Settings(kie_webhook_key=SecretStr(KEY)))]),
         path=provider.callback_url.removeprefix("https://bot.example"),
         job_id=job.id,
     )

@@ -24,13 +24,13 @@ class Fault(StrEnum):
     CREATE_NO_ID = "create_no_id"  #: success without a task id
     CREATE_SLOW = "create_slow"  #: the answer takes long
     # the status query
-    STATUS_429 = "status_429"
-    STATUS_455 = "status_455"
-    STATUS_500 = "status_500"
-    STATUS_502 = "status_502"
-    STATUS_CUT = "status_cut"
-    STATUS_GARBLED = "status_garbled"
-    STATUS_SLOW = "status_slow"
+    STATUS_429 = "status_429"  #: too many calls
+    STATUS_455 = "status_455"  #: maintenance
+    STATUS_500 = "status_500"  #: a hiccup, said in the envelope
+    STATUS_502 = "status_502"  #: a page of the proxy in front
+    STATUS_CUT = "status_cut"  #: the connection breaks before the answer
+    STATUS_GARBLED = "status_garbled"  #: half an answer
+    STATUS_SLOW = "status_slow"  #: the answer takes long
     STATUS_WORD = "status_word"  #: a state that nobody has heard of
     STATUS_NULL = "status_null"  #: the record is not there yet
     # the task
@@ -44,14 +44,14 @@ class Fault(StrEnum):
     FILE_GONE = "file_gone"  #: the file is not there
     # the callback
     CALLBACK_LOST = "callback_lost"  #: never sent
-    CALLBACK_TWICE = "callback_twice"
+    CALLBACK_TWICE = "callback_twice"  #: the same one again
     CALLBACK_EARLY = "callback_early"  #: before the create call is answered
     CALLBACK_LATE = "callback_late"  #: long after the record says the end
     CALLBACK_CONTRADICTING = "callback_contradicting"  #: a second one says the opposite
     CALLBACK_FORGED = "callback_forged"  #: a stranger's come first, with a result of their own
-    CALLBACK_BAD_SIGNATURE = "callback_bad_signature"
+    CALLBACK_BAD_SIGNATURE = "callback_bad_signature"  #: signed with another key
     CALLBACK_STALE = "callback_stale"  #: signed ten minutes ago
-    CALLBACK_UNPARSABLE = "callback_unparsable"
+    CALLBACK_UNPARSABLE = "callback_unparsable"  #: half a body
     CALLBACK_EMPTY = "callback_empty"  #: no body at all
     CALLBACK_DISORDERED = "callback_disordered"  #: the stages come in the wrong order
 

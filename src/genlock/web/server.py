@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from genlock.web.doors import CallbackDoor
 
@@ -25,7 +26,7 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(web: Starlette, host: str, port: int) -> AsyncIterator[str]:
+async def serving(web: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
     """Serve until the block ends; says where. Port 0 takes a free one."""
     listener = socket.create_server((host, port), backlog=2048)  # from here on callers wait, they are not refused
     server = _Server(

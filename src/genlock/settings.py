@@ -3,7 +3,7 @@
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from genlock.domain.retry import POLL_SECONDS
@@ -17,7 +17,9 @@ class LogFormat(StrEnum):
 class Settings(BaseSettings):
     """Each field is one variable, GENLOCK_ in front; where a platform sets a plain name, that is taken too."""
 
-    model_config = SettingsConfigDict(env_prefix="GENLOCK_", env_file=".env", extra="ignore", populate_by_name=True)
+    model_config = SettingsConfigDict(
+        env_prefix="GENLOCK_", env_file=".env", extra="ignore", populate_by_name=True, env_ignore_empty=True
+    )
 
     database_url: str = Field(
         default="sqlite:///genlock.db",
@@ -57,3 +59,10 @@ class Settings(BaseSettings):
         default=None, description="a file that hides, renames or prices models: see [the catalog](../catalog.md)"
     )
     log_format: LogFormat = Field(default=LogFormat.HUMAN, description="`human` or `json` log lines")
+
+    @field_validator("public_url", "kie_api_url", "kie_upload_url")
+    @classmethod
+    def _address(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith(("https://", "http://")):
+            raise ValueError("must begin with https:// or http://")
+        return url.rstrip("/") if url else None

@@ -1,5 +1,6 @@
 """The simulator is true to the facts: envelopes, codes, sentences, limits, callbacks and their quirks."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -140,6 +141,18 @@ async def test_more_than_the_limit_is_refused_and_not_queued() -> None:
     assert [said["code"] for said in queries] == [200] * 10 + [429]
     assert creates[-1]["msg"] == "Your call frequency is too high. Please try again later."
     assert len(simulator.shop.tasks) == 20
+
+
+async def test_a_record_may_take_a_moment_to_appear() -> None:
+    async with (
+        running_kie(catalog=CATALOG, null_seconds=0.2, **FAST) as simulator,
+        aiohttp.ClientSession() as session,
+    ):
+        ask = Caller(simulator, session)
+        task_id = (await ask.create())["data"]["taskId"]
+        assert (await ask.record(task_id))["msg"] == "recordInfo is null"
+        await asyncio.sleep(0.2)
+        assert (await ask.record(task_id))["code"] == 200
 
 
 # callbacks

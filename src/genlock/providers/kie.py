@@ -24,6 +24,7 @@ ANSWER_BYTES_MAX = 4_000_000
 _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _UNREACHABLE_SECONDS = 5.0
 _NOT_GOOD = 300
+_UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=600.0, sock_connect=10.0, sock_read=120.0)
 _GENERATION_FAILED = frozenset({501, 531})
 _NOT_FOUND = frozenset({404, 422})
 
@@ -118,7 +119,8 @@ class Kie:
         return await self._uploaded("/api/file-url-upload", json=body)
 
     async def _uploaded(self, path: str, **body: Any) -> str:
-        data = _data(await self._ask("POST", f"{self._upload_url}{path}", **body))
+        answer = await self._ask("POST", f"{self._upload_url}{path}", timeout=_UPLOAD_TIMEOUT, **body)
+        data = _data(answer)
         return _address(data.get("downloadUrl") or data.get("fileUrl") if isinstance(data, dict) else None)
 
     # the wire

@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
+from time import time
 from typing import Any
 
 from aiohttp import web
@@ -22,6 +23,7 @@ from genlock.sandbox.kie_faces import FACES, Face, envelope
 from genlock.sandbox.kie_faults import Fault, Faults
 from genlock.sandbox.kie_files import PAGE, FileHost
 from genlock.sandbox.kie_shop import Refused, Shop, Window
+from genlock.sandbox.kie_task import Task
 from genlock.sandbox.kie_uploads import add_uploads
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -103,18 +105,12 @@ class KieSimulator:
             if not task_id:
                 raise Refused(400, "taskId parameter is required")
             task = self.shop.tasks.get(task_id)
-            face = next(
-                (
-                    one
-                    for one in faces
-                    if task and (one.family, one.operation) == (task.model.family, task.model.operation)
-                ),
-                None,
-            )
+            face = _face_of(task, faces)
             faults = self.faults.draw_status(task.faults if task else set())
             if answer := _refusal(faults, "status_"):
                 return answer
-            if task is None or face is None or Fault.STATUS_NULL in faults:
+            young = task is not None and time() - task.created < self.shop.null_seconds
+            if task is None or face is None or young or Fault.STATUS_NULL in faults:
                 return _json((face or faces[0]).missing())
             record = face.record(task)
             if Fault.STATUS_WORD in faults:
@@ -169,6 +165,14 @@ class KieSimulator:
             return _json({"code": 404, "msg": "Not Found", "data": None})
 
 
+def _face_of(task: Task | None, faces: list[Face]) -> Face | None:
+    """The face that took the order, if it is one of these."""
+    if task is None:
+        return None
+    kind = (task.model.family, task.model.operation)
+    return next((face for face in faces if (face.family, face.operation) == kind), None)
+
+
 def _refusal(faults: set[Fault], prefix: str) -> web.Response | None:
     for fault, (status, code, text) in ANSWERS.items():
         if fault in faults and fault.startswith(prefix):
@@ -207,6 +211,7 @@ async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all wit
     seed: int = 1,
     create_limit: tuple[int, float] = (20, 10.0),
     status_limit: tuple[int, float] = (10, 1.0),
+    null_seconds: float = 0.0,
     slow_seconds: float = 5.0,
     late_seconds: float = 2.0,
     retry_seconds: float = 0.2,
@@ -227,6 +232,7 @@ async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all wit
         speed=speed,
         creates=Window(*create_limit),
         queries=Window(*status_limit),
+        null_seconds=null_seconds,
     )
     kie = KieSimulator(shop, key=key, slow_seconds=slow_seconds)
     runners = [web.AppRunner(app, access_log=None, shutdown_timeout=0.1) for app in (kie.app, files.app)]

@@ -63,6 +63,7 @@ class Shop:
     speed: float
     creates: Window
     queries: Window
+    null_seconds: float  #: so long after an order its record is not there yet
     tasks: dict[str, Task] = field(default_factory=dict)
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 

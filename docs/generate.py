@@ -15,6 +15,9 @@ import typer.main
 from genlock import cli
 from genlock.domain import delivery, events, inbox, job, money
 from genlock.metrics import COUNTS
+from genlock.providers.kie_answers import ANSWERS, Row
+from genlock.providers.kie_families import ROUTES
+from genlock.sandbox import kie_faults
 from genlock.settings import Settings
 
 DOCS = Path(__file__).parent
@@ -25,7 +28,9 @@ def glosses(kind: type[StrEnum], module: object) -> Iterator[tuple[str, str]]:
     """Each member of an enum with the `#:` comment that stands beside it."""
     source = Path(str(module.__file__)).read_text(encoding="utf-8")  # type: ignore[attr-defined]
     lines = source.splitlines()
-    tree = next(node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
+    tree = next(
+        node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    )
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             said = [lines[statement.lineno - 1].partition("#: ")[2]]
@@ -76,6 +81,30 @@ def counts() -> str:
     return f"| metric | labels | meaning |\n|---|---|---|\n{rows}"
 
 
+def kie_routes() -> str:
+    rows = "".join(
+        f"| {family} | {operation} | `{route.create}` | `{route.query}` |\n"
+        for (family, operation), route in ROUTES.items()
+    )
+    return f"| family | operation | order | question |\n|---|---|---|---|\n{rows}"
+
+
+def kie_answers() -> str:
+    rows = "".join(
+        f"| {_codes(row)} | {_words(row)} | {row.sort} | {row.name or f'again after {row.after:g} s'} |\n"
+        for row in ANSWERS
+    )
+    return f"| code | words | sorted as | told to the person, or when again |\n|---|---|---|---|\n{rows}"
+
+
+def _codes(row: Row) -> str:
+    return "any" if row.codes is None else ", ".join(map(str, sorted(row.codes)))
+
+
+def _words(row: Row) -> str:
+    return "any" if row.words is None else "`" + row.words.pattern.replace("|", "\\|") + "`"
+
+
 REGIONS: dict[str, Callable[[], str]] = {
     "states": lambda: table(job.State, job),
     "deliveries": lambda: table(job.Delivery, job),
@@ -89,6 +118,9 @@ REGIONS: dict[str, Callable[[], str]] = {
     "settings": settings,
     "commands": commands,
     "metrics": counts,
+    "kie_routes": kie_routes,
+    "kie_answers": kie_answers,
+    "kie_faults": lambda: table(kie_faults.Fault, kie_faults),
 }
 
 

@@ -18,6 +18,16 @@ for name in list(os.environ):
         del os.environ[name]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fuzz", type=int, default=20_000, metavar="N", help="cases for the provider's parser and door")
+
+
+@pytest.fixture(scope="session")
+def fuzz_cases(request: pytest.FixtureRequest) -> int:
+    """How many cases the fuzz tests make together."""
+    return int(request.config.getoption("--fuzz"))
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Postgres]:
     """The server of this test process: the one at GENLOCK_TEST_POSTGRES_URL, else our own."""

@@ -31,9 +31,13 @@ def test_jitter_spreads_by_a_quarter_to_both_sides(attempt: int) -> None:
 
 
 @given(st.floats(0, 100_000), JITTER)
-def test_a_poll_is_at_most_every_few_seconds_and_at_least_twice_a_minute(age: float, jitter: float) -> None:
-    assert 3.75 <= poll_delay(age, jitter) <= 37.5
+def test_a_poll_is_at_most_every_two_seconds_and_at_least_three_times_a_minute(age: float, jitter: float) -> None:
+    assert 1.8 <= poll_delay(age, jitter) <= 19
 
 
 def test_polls_become_rarer_as_a_task_grows_old() -> None:
-    assert [poll_delay(age, 0.5) for age in (0, 29.9, 30, 119.9, 120, 10_000)] == [5, 5, 10, 10, 30, 30]
+    assert [poll_delay(age, 0.5) for age in (0, 29.9, 30, 119.9, 120, 10_000)] == [2.5, 2.5, 5, 5, 15, 15]
+
+
+def test_the_first_pause_sets_the_pace_of_the_others() -> None:
+    assert [poll_delay(age, 0.5, first=10) for age in (0, 30, 120)] == [10, 20, 60]

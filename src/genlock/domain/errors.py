@@ -6,7 +6,10 @@ GenlockError
 │   ├── KeyReused
 │   ├── NoSuchPerson
 │   ├── NoSuchJob
+│   ├── NoSuchModel
+│   ├── InputRefused       what a person gave does not fit the model; says what is allowed
 │   └── NotPossible
+├── CatalogBroken          a file that describes models is wrong; says where and what
 ├── StoreError
 │   ├── StoreUnavailable   the database did not answer in time; what was asked may or may not have happened
 │   ├── StoreInUse         another process has the SQLite file
@@ -22,6 +25,8 @@ GenlockError
     ├── ChannelUnknown     may have been done: repeat a put, never a send
     └── ChatClosed         this person cannot be reached any more
 """
+
+from collections.abc import Mapping
 
 
 class GenlockError(Exception):
@@ -56,8 +61,30 @@ class NoSuchJob(Refusal):
     """There is no job with this id."""
 
 
+class NoSuchModel(Refusal):
+    """There is no model with this id."""
+
+
+class InputRefused(Refusal):
+    """A value does not fit the model.
+
+    The message says what is allowed; `problem` and `allowed` say the same as data, for other languages.
+    """
+
+    def __init__(self, field: str, message: str, *, problem: str = "type", allowed: Mapping[str, object] | None = None):
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+        self.problem = problem
+        self.allowed = dict(allowed or {})
+
+
 class NotPossible(Refusal):
     """The job is not in a state that allows this."""
+
+
+class CatalogBroken(GenlockError):
+    """The catalog of models cannot be read."""
 
 
 class StoreError(GenlockError):

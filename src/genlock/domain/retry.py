@@ -1,8 +1,10 @@
 """When to try again. Pure: the caller brings the random number."""
 
 BACKOFF_MAX = 300.0
-#: a task younger than so many seconds is asked after so many
-_POLL_PACE = ((30.0, 5.0), (120.0, 10.0), (float("inf"), 30.0))
+#: seconds between the first status queries of a task
+POLL_SECONDS = 2.5
+#: a task younger than so many seconds is asked after so many times the first pause
+_POLL_PACE = ((30.0, 1.0), (120.0, 2.0), (float("inf"), 6.0))
 
 
 def backoff(attempt: int, jitter: float, *, base: float = 1.0, most: float = BACKOFF_MAX) -> float:
@@ -10,7 +12,7 @@ def backoff(attempt: int, jitter: float, *, base: float = 1.0, most: float = BAC
     return min(most, base * 2.0 ** min(attempt, 20)) * (0.75 + 0.5 * jitter)
 
 
-def poll_delay(age: float, jitter: float) -> float:
+def poll_delay(age: float, jitter: float, first: float = POLL_SECONDS) -> float:
     """Seconds until the next status query of a task `age` seconds old: often at first, gently later."""
-    pause = next(pause for until, pause in _POLL_PACE if age < until)
-    return pause * (0.75 + 0.5 * jitter)
+    pauses = next(pauses for until, pauses in _POLL_PACE if age < until)
+    return first * pauses * (0.75 + 0.5 * jitter)

@@ -6,7 +6,7 @@ from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Job, State, Verdict, hash_secret
 from genlock.domain.result import Outcome, Report, settle_report
-from genlock.domain.retry import backoff, poll_delay
+from genlock.domain.retry import backoff
 from genlock.engine.kit import Kit
 from genlock.engine.submit import give_up
 from genlock.ports import Ending, Wait
@@ -87,7 +87,7 @@ async def poll(kit: Kit, job: Job) -> Job | None:
         if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
             return await conclude(kit, job.id, report, job.correlation)
         _say_unknown(kit, report, job.correlation)
-        again = Wait(job_id=job.id, token=job.lease_token, after=poll_delay(age, kit.chance.random()))
+        again = Wait(job_id=job.id, token=job.lease_token, after=kit.pace.delay(age, kit.chance.random()))
     if job.deadline_at <= job.read_at:
         return await give_up(kit, job, "deadline", "the provider took too long")
     kit.fenced(await kit.store.wait(again), job)
@@ -122,6 +122,8 @@ async def conclude(
         event, correlation, job=job_id, state=ending.state, verdict=ended.verdict, task_id=report.task_id
     )
     kit.observer.count("results", 1, verdict=ended.verdict)
+    if ended.verdict is Verdict.WON:
+        kit.pace.found(by_callback=callback_id is not None)
     if ended.verdict is Verdict.MISSING and callback_id is not None:
         await kit.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
     if ended.job is None:

@@ -9,7 +9,9 @@ from functools import cached_property
 
 from genlock.domain.events import Event
 from genlock.domain.job import Job
+from genlock.domain.retry import POLL_SECONDS
 from genlock.engine.limits import Limit, Limits
+from genlock.engine.pace import Pace
 from genlock.ports import Channel, Lease, Observer, Provider, Store
 
 
@@ -30,6 +32,8 @@ class Rules:
     claim_seconds: float = 0.5
     sweep_seconds: float = 1.0
     orphan_expire_seconds: float = 3600.0
+    #: between the first status queries of a task, where there are no callbacks
+    poll_seconds: float = POLL_SECONDS
     grace_seconds: float = 120.0
     unknown_submit: UnknownSubmit = UnknownSubmit.RELEASE
     delivery_attempts: int = 40
@@ -63,6 +67,10 @@ class Kit:
     @cached_property
     def lease(self) -> Lease:
         return Lease(owner=self.instance, seconds=self.rules.lease_seconds)
+
+    @cached_property
+    def pace(self) -> Pace:
+        return Pace(first=self.rules.poll_seconds, callbacks=self.public_url is not None)
 
     def event(self, event: Event, job: Job, /, **facts: object) -> None:
         self.observer.event(event, job.correlation, job=job.id, **facts)

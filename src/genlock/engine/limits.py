@@ -4,12 +4,15 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from genlock.domain.errors import ProviderBusy
 from genlock.ports import Store
 
 #: How far ahead turns are reserved. A turn lost in a crash costs at most this much of the allowance.
 HORIZON_SECONDS = 2.0
+#: Where everything is late all the time, turns are used late rather than never.
+TURNS_MISSED_MAX = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,6 +21,21 @@ class Limit:
 
     interval: float
     burst: int = 1
+    #: a turn used so many seconds too late, because something was held up, would crowd those behind it: better give it
+    #: up for another
+    late: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Leave to make one call, now."""
+
+    #: the loop's time after which it would crowd those behind it
+    until: float = inf
+
+    @property
+    def missed(self) -> bool:
+        return self.until < asyncio.get_running_loop().time()
 
 
 class Limits:
@@ -26,16 +44,24 @@ class Limits:
     def __init__(self, store: Store, limits: Mapping[str, Limit]) -> None:
         self._store = store
         self._limits = limits
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._waiting: dict[str, deque[asyncio.Future[Turn]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def turn(self, key: str) -> None:
+    async def turn(self, key: str) -> Turn:
         """Wait for a turn. Raises ProviderBusy with the time to wait if it is far away."""
         limit = self._limits.get(key)
         if limit is None:
-            return
+            return Turn()
+        turn = Turn()
+        for _ in range(TURNS_MISSED_MAX):
+            turn = await self._queue(key, limit)
+            if not turn.missed:
+                break
+        return turn
+
+    def _queue(self, key: str, limit: Limit) -> asyncio.Future[Turn]:
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
+        future: asyncio.Future[Turn] = loop.create_future()
         queue = self._waiting.get(key)
         if queue is None:
             queue = self._waiting[key] = deque()
@@ -43,16 +69,17 @@ class Limits:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         queue.append(future)
-        await future
+        return future
 
-    async def _reserve(self, key: str, limit: Limit, queue: deque[asyncio.Future[None]]) -> None:
+    async def _reserve(self, key: str, limit: Limit, queue: deque[asyncio.Future[Turn]]) -> None:
         loop = asyncio.get_running_loop()
         try:
             while queue:
                 count = len(queue)
                 waits = await self._store.reserve(key, count, limit.interval, limit.burst, HORIZON_SECONDS)
+                now = loop.time()
                 for wait in waits:
-                    loop.call_later(wait, _grant, queue.popleft())
+                    loop.call_at(now + wait, _grant, queue.popleft(), Turn(now + wait + limit.late))
                 for place in range(count - len(waits)):
                     _refuse(queue.popleft(), ProviderBusy(HORIZON_SECONDS / 2 + place * limit.interval, "rate limit"))
         except Exception as error:  # noqa: BLE001 - those who wait for a turn get it
@@ -62,11 +89,11 @@ class Limits:
             del self._waiting[key]
 
 
-def _grant(future: asyncio.Future[None]) -> None:
+def _grant(future: asyncio.Future[Turn], turn: Turn) -> None:
     if not future.done():
-        future.set_result(None)
+        future.set_result(turn)
 
 
-def _refuse(future: asyncio.Future[None], error: Exception) -> None:
+def _refuse(future: asyncio.Future[Turn], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)

@@ -4,8 +4,8 @@ from genlock.domain.delivery import WORDS
 from genlock.domain.errors import ChannelError, ProviderBusy, SubmitRefused
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State, hash_secret
-from genlock.domain.retry import poll_delay
 from genlock.engine.kit import Kit, UnknownSubmit
+from genlock.engine.limits import TURNS_MISSED_MAX
 from genlock.ports import Ended, Ending, Wait
 
 
@@ -14,13 +14,18 @@ async def submit(kit: Kit, job: Job) -> Job | None:
     if job.deadline_at <= job.read_at:
         return await give_up(kit, job, "deadline", "the order waited too long to be started")
     try:
-        await kit.limits.turn(f"create:{job.provider}")
+        turn = await kit.limits.turn(f"create:{job.provider}")
     except ProviderBusy as busy:
         kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=busy.after, failed=None)), job)
         return None
     secret = kit.make_secret()
     placeholder = None if job.placeholder else await _place(kit, job)
     kit.fenced(await kit.store.begin_submit(job.id, job.lease_token, hash_secret(secret), placeholder), job)
+    if turn.missed and job.placeholder and job.attempts < TURNS_MISSED_MAX:
+        # The commit took too long. Nothing was sent, so another turn may be waited for.
+        again = Wait(job_id=job.id, token=job.lease_token, after=0.0, state=State.QUEUED, failed=True)
+        kit.fenced(await kit.store.wait(again), job)
+        return None
     kit.event(Event.SUBMIT_START, job, provider=job.provider)
     return await _call(kit, job, _callback_url(kit, job, secret))
 
@@ -56,7 +61,7 @@ async def _call(kit: Kit, job: Job, callback_url: str | None) -> Job | None:
         kit.fenced(await kit.store.wait(grace), job)
         return None
     kit.event(Event.SUBMIT_OK, job, task_id=task_id)
-    after = poll_delay(0.0, kit.chance.random())
+    after = kit.pace.delay(0.0, kit.chance.random())
     if not await kit.store.submitted(job.id, job.lease_token, task_id, after):
         # The callback was faster than this answer, or the person cancelled: the row has moved on without us.
         kit.event(Event.LEASE_LOST, job, task_id=task_id)

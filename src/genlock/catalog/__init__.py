@@ -1,0 +1,5 @@
+"""The models as data: `load` reads and checks what lies in `data/`, and the operator's overlay."""
+
+from genlock.catalog.loader import load as load
+
+__all__ = ["load"]

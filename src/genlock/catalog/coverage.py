@@ -1,0 +1,83 @@
+"""What must hold between the parts of a model before it may be sold."""
+
+from collections.abc import Iterator
+from itertools import product
+
+from genlock.domain.catalog import Field, Model, Rule, Status
+from genlock.domain.errors import CatalogBroken, InputRefused
+from genlock.domain.field import FieldType
+
+COMBINATIONS_MAX = 5000
+
+
+def check_model(model: Model, where: str) -> None:
+    """Raise CatalogBroken, saying where, if the model contradicts itself."""
+    wrong = _first_mistake(model) or _field_mistake(model)
+    if wrong:
+        raise CatalogBroken(f"{where}: {wrong}")
+    if model.prices:
+        _check_prices(model, where)
+
+
+def _first_mistake(model: Model) -> str | None:
+    offered = model.status is Status.OFFERED
+    if not model.outputs:
+        return "outputs is missing"
+    if not 0 < model.expected_seconds <= model.deadline_seconds:
+        return "expected_seconds must be more than 0 and at most deadline_seconds"
+    if not offered and not model.reason:
+        return f"is {model.status} but gives no reason"
+    if offered and not model.prices and model.own_price is None and not model.free:
+        return "is offered but has no price"
+    return None
+
+
+def _field_mistake(model: Model) -> str | None:
+    names = [one.name for one in model.fields]
+    for name in names:
+        if names.count(name) > 1:
+            return f"{name}: is described twice"
+        if name in model.fixed:
+            return f"{name}: is both a field and fixed"
+    if isinstance(model.count, str) and model.count not in names:
+        return f"count names {model.count!r}, which is not a field of this model"
+    return None
+
+
+def _check_prices(model: Model, where: str) -> None:
+    for values in _combinations(model):
+        if not any(row.matches(values) for row in model.prices):
+            told = ", ".join(f"{name} = {'not given' if value is None else value}" for name, value in values.items())
+            raise CatalogBroken(f"{where}: prices: no row for {told or 'any input'}")
+
+
+def _combinations(model: Model) -> Iterator[dict[str, object]]:
+    """All that the fields which decide the price can say, but for what a rule excludes."""
+    names = sorted({name for row in model.prices for name in (*row.when, *row.given)})
+    fields = [one for one in model.fields if one.name in names]
+    excluding = [rule for rule in model.rules if rule.never and set(rule.when) <= set(names)]
+    for number, combination in enumerate(product(*(_values(one, model) for one in fields))):
+        if number >= COMBINATIONS_MAX:
+            return
+        values = {one.name: value for one, value in zip(fields, combination, strict=True)}
+        if not _excluded(excluding, values):
+            yield values
+
+
+def _excluded(rules: list[Rule], values: dict[str, object]) -> bool:
+    try:
+        for rule in rules:
+            rule.check(values)
+    except InputRefused:
+        return True
+    return False
+
+
+def _values(one: Field, model: Model) -> list[object]:
+    absent: list[object] = [None] if not one.required and one.default is None else []
+    if one.choices:
+        return [*one.choices, *absent]
+    if one.type is FieldType.BOOLEAN:
+        return [False, True, *absent]
+    named = [value for row in model.prices for value in row.when.get(one.name, ())]
+    return [*named, one.least(), *absent]

@@ -1,0 +1,106 @@
+"""Models, prices and differences as rows to print."""
+
+from dataclasses import asdict
+from decimal import Decimal
+from typing import Any
+
+from genlock.catalog.sync import Diff
+from genlock.domain.catalog import Field, Model, price_from
+from genlock.domain.field import FieldType
+from genlock.domain.tariff import PriceRow, our_price, thousandths
+
+CHOICES_SHOWN = 12
+
+
+def brief(model: Model, markup: float, credit_usd: float, *, with_status: bool) -> dict[str, Any]:
+    known = bool(model.prices) or model.free or model.own_price is not None
+    row: dict[str, Any] = {
+        "model": model.id,
+        "title": model.title,
+        "category": model.category.value,
+        "from": price_from(model, markup, credit_usd) / 1000 if known else None,
+    }
+    return row | ({"status": model.status.value, "reason": model.reason} if with_status else {})
+
+
+def whole(model: Model, markup: float, credit_usd: float) -> dict[str, Any]:
+    """Everything about a model, and what its price rows come to."""
+    return asdict(model) | {"our_prices": prices(model, markup, credit_usd)}
+
+
+def inputs(model: Model) -> list[dict[str, Any]]:
+    return [
+        {
+            "input": one.name,
+            "type": f"{one.type}s" if one.many and one.type is not FieldType.OBJECTS else one.type.value,
+            "needed": "yes" if one.required and one.default is None else "",
+            "default": one.default,
+            "allowed": _allowed(one),
+            "meaning": one.about.get("en", ""),
+        }
+        for one in model.fields
+    ]
+
+
+def _allowed(one: Field) -> str:
+    if one.choices:
+        more = " …" if len(one.choices) > CHOICES_SHOWN else ""
+        return ", ".join(one.labels.get(str(choice), str(choice)) for choice in one.choices[:CHOICES_SHOWN]) + more
+    limits = (
+        (one.min, "{:g} or more"),
+        (one.max, "{:g} or less"),
+        (one.max_length, "{} characters"),
+        (one.min_count or None, "{} or more of them"),
+        (one.max_count, "at most {} of them"),
+        (one.max_mb, "{:g} MB"),
+        (one.max_seconds, "{:g} seconds"),
+    )
+    return ", ".join(text.format(value) for value, text in limits if value is not None)
+
+
+def prices(model: Model, markup: float, credit_usd: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "when": _when(row) or "always",
+            "provider_credits": f"{row.credits:f}",
+            "our_credits": our_price(thousandths(row.credits), markup, credit_usd) / 1000,
+            "per": _per(row),
+            "as_of": model.price_as_of,
+        }
+        for row in (*model.prices, *model.extras)
+    ]
+
+
+def _when(row: PriceRow) -> str:
+    said = [f"{name} = {' or '.join(map(str, allowed))}" for name, allowed in row.when.items()]
+    return ", ".join([*said, *(f"{name} given" for name in row.given)])
+
+
+def _per(row: PriceRow) -> str:
+    many = f"{row.each} " if row.each > 1 else ""
+    match row.measure():
+        case "times", name:
+            return f"{many}{name}"
+        case "count", name:
+            return f"file of {name}" + (f" after {row.free}" if row.free else "")
+        case "seconds", name:
+            return f"{many}second{'s' if many else ''} of {name}"
+        case "characters", name:
+            return f"{many}characters of {name}"
+    return "run"
+
+
+def differences(found: Diff) -> list[dict[str, Any]]:
+    rows = [
+        *(("new", model, "not in the catalog") for model in found.new),
+        *(("gone", model, "offered, but not in the provider's list") for model in found.gone),
+        *(("back", model, "paused, but in the provider's list again") for model in found.back),
+        *(("price", one.model, f"{one.old:f} → {one.new:f} credits: {one.label}") for one in found.changed),
+        *(("unlisted", model, f"no such price: {label}") for model, label in found.unlisted),
+    ]
+    return [{"what": what, "model": model, "detail": detail} for what, model, detail in rows]
+
+
+def plain(value: object) -> object:
+    """For JSON: a decimal as a number, anything else as its words."""
+    return float(value) if isinstance(value, Decimal) else str(value)

@@ -1,0 +1,40 @@
+"""The web application: every door of an instance under one roof."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.types import ASGIApp
+
+from genlock.web.doors import CallbackDoor
+
+
+def make_web(doors: Iterable[CallbackDoor]) -> Starlette:
+    web = Starlette(routes=[route for door in doors for route in door.routes()])
+    web.router.redirect_slashes = False  # a callback that is sent elsewhere may not come again
+    return web
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """They belong to whoever runs the process."""
+        yield
+
+
+@asynccontextmanager
+async def serving(web: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
+    """Serve until the block ends; says where. Port 0 takes a free one."""
+    listener = socket.create_server((host, port), backlog=2048)  # from here on callers wait, they are not refused
+    server = _Server(
+        uvicorn.Config(web, lifespan="off", ws="none", log_config=None, access_log=False, server_header=False)
+    )
+    task = asyncio.get_running_loop().create_task(server.serve([listener]))
+    try:
+        yield f"http://{host}:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task

@@ -1,0 +1,81 @@
+"""What an operator sees of the catalog."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from genlock.catalog import load, sync
+from genlock.cli import app
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No `.env` of the developer's."""
+    monkeypatch.chdir(tmp_path)
+
+
+def said(*words: str) -> str:
+    result = RUNNER.invoke(app, ["models", *words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_models_are_listed_by_category() -> None:
+    rows = json.loads(said("ls", "--category", "music", "--json"))
+    assert {row["category"] for row in rows} == {"music"}
+    assert {"model": "suno/generate", "title": "Suno", "category": "music", "from": 12.0} in rows
+
+
+def test_all_models_are_listed_with_their_reasons() -> None:
+    rows = {row["model"]: row for row in json.loads(said("ls", "--all", "--json"))}
+    assert rows["midjourney"]["status"] == "dead"
+    assert "removed" in rows["midjourney"]["reason"] or "gone" in rows["midjourney"]["reason"]
+    assert rows["seedream/5-flash-text-to-image"]["from"] is None
+
+
+def test_a_model_is_shown_with_its_inputs_and_prices() -> None:
+    text = said("show", "nano-banana-pro")
+    assert "Nano Banana Pro, text-to-image, offered" in text
+    assert "resolution" in text
+    whole = json.loads(said("show", "nano-banana-pro", "--json"))
+    assert [row["our_credits"] for row in whole["our_prices"]] == [18.0, 24.0]
+
+
+def test_the_check_says_how_many_are_offered() -> None:
+    result = json.loads(said("check", "--json"))
+    assert result["offered"] >= 130
+    assert (result["failed"], result["failures"]) == (0, [])
+
+
+def test_settings_change_the_prices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "overlay.toml"
+    path.write_text('[models."z-image"]\ntitle = "Cheap pictures"\n', encoding="utf-8")
+    monkeypatch.setenv("GENLOCK_MARKUP", "4")
+    monkeypatch.setenv("GENLOCK_CATALOG_OVERLAY", str(path))
+    rows = json.loads(said("ls", "--json"))
+    assert rows[0] == {"model": "z-image", "title": "Cheap pictures", "category": "text-to-image", "from": 1.6}
+
+
+def test_sync_needs_a_file_to_write_to() -> None:
+    result = RUNNER.invoke(app, ["models", "sync", "--apply"])
+    assert result.exit_code == 1
+    assert "GENLOCK_CATALOG_OVERLAY is not set" in str(result.exception)
+
+
+def test_sync_makes_the_overlay_if_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "overlay.toml"
+
+    async def fetch(_: str) -> sync.Lists:
+        return sync.Lists(ids=frozenset(load().models) - {"z-image"} | {"maker/new"}, prices={})
+
+    monkeypatch.setattr(sync, "fetch", fetch)
+    monkeypatch.setenv("GENLOCK_CATALOG_OVERLAY", str(path))
+    assert json.loads(said("sync", "--json"))["gone"] == ["z-image"]
+    assert not path.exists()
+    assert "maker/new" in said("sync", "--apply")
+    assert load(path).get("z-image").status == "paused"
+    assert json.loads(said("sync", "--json"))["gone"] == []

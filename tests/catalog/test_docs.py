@@ -1,0 +1,33 @@
+"""The examples of the documentation work."""
+
+import re
+from pathlib import Path
+
+from genlock.catalog import load
+
+PAGE = Path(__file__).parents[2] / "docs" / "catalog.md"
+
+
+def examples(folder: Path) -> list[Path]:
+    paths = []
+    for number, text in enumerate(re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)):
+        paths.append(folder / f"example{number}.toml")
+        paths[-1].write_text(text, encoding="utf-8")
+    return paths
+
+
+def test_the_example_of_a_model_can_be_sold(tmp_path: Path) -> None:
+    model_path, overlay_path = examples(tmp_path)
+    overlay_path.unlink()
+    model = load(data=model_path.parent).get("maker/painter-2")
+    clean = model.validate(
+        {"prompt": "x", "resolution": "2K", "num_images": "3", "image_urls": ["https://a.b/c.png"] * 2}
+    )
+    assert model.credits(clean) == 20_000
+
+
+def test_the_example_of_an_overlay_is_taken(tmp_path: Path) -> None:
+    _, overlay_path = examples(tmp_path)
+    changed = load(overlay_path)
+    assert changed.get("z-image").title == "Quick picture"
+    assert changed.get("veo3_fast").credits_from() == 65_000

@@ -1,0 +1,163 @@
+"""Words from a chat become what the provider takes, or are refused with what is allowed."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from genlock.catalog import load
+from genlock.domain.catalog import Model
+from genlock.domain.errors import InputRefused
+from genlock.domain.field import Field, FieldType
+
+CATALOG = load()
+
+INTEGER = Field(name="n", type=FieldType.INTEGER, min=1, max=10)
+NUMBER = Field(name="x", type=FieldType.NUMBER, min=0, max=1, step=0.25)
+CHOICE = Field(name="c", type=FieldType.CHOICE, choices=("5", "10", "768P"))
+SWITCH = Field(name="b", type=FieldType.BOOLEAN)
+TEXT = Field(name="t", type=FieldType.TEXT, min_length=2, max_length=5)
+IMAGE = Field(name="i", type=FieldType.IMAGE)
+IMAGES = Field(name="is", type=FieldType.IMAGE, many=True, required=True, max_count=2)
+SHOTS = Field(name="o", type=FieldType.OBJECTS, many=True, members=("text",), max_count=2)
+TASK = Field(name="k", type=FieldType.TASK)
+URL = "https://example.com/a.png"
+
+TAKEN: list[tuple[Field, object, object]] = [
+    (INTEGER, "5", 5),
+    (INTEGER, " 7 ", 7),
+    (INTEGER, 3.0, 3),
+    (NUMBER, "0,5", 0.5),
+    (NUMBER, 1, 1),
+    (CHOICE, 5, "5"),
+    (CHOICE, "768p", "768P"),
+    (SWITCH, "Да", True),
+    (SWITCH, "off", False),
+    (SWITCH, 1, True),
+    (TEXT, "  abc ", "abc"),
+    (TEXT, 12, "12"),
+    (IMAGE, URL, URL),
+    (IMAGES, URL, [URL]),
+    (IMAGES, f"{URL}\n{URL}", [URL, URL]),
+    (IMAGES, (URL,), [URL]),
+    (SHOTS, '[{"text": "hello"}]', [{"text": "hello"}]),
+    (TASK, "abc-1", "abc-1"),
+]
+
+REFUSED: list[tuple[Field, object, str, str]] = [
+    (INTEGER, "five", "type", "must be a whole number from 1 to 10"),
+    (INTEGER, "5.5", "type", "must be a whole number from 1 to 10"),
+    (INTEGER, "11", "range", "must be a whole number from 1 to 10"),
+    (INTEGER, True, "type", "must be a whole number from 1 to 10"),
+    (INTEGER, "9" * 5000, "type", "must be a whole number from 1 to 10"),
+    (INTEGER, 10**400, "type", "must be a whole number from 1 to 10"),
+    (NUMBER, "nan", "type", "must be a number from 0 to 1"),
+    (NUMBER, "0.3", "step", "must go in steps of 0.25"),
+    (Field(name="m", type=FieldType.NUMBER, min=2), "1", "range", "must be a number of 2 or more"),
+    (CHOICE, "7", "choice", "must be one of 5, 10, 768P"),
+    (CHOICE, None, "choice", "must be one of 5, 10, 768P"),
+    (SWITCH, "maybe", "type", "must be yes or no"),
+    (SWITCH, 2, "type", "must be yes or no"),
+    (TEXT, "a", "length", "must have 2 to 5 characters, not 1"),
+    (TEXT, "abcdef", "length", "must have 2 to 5 characters, not 6"),
+    (TEXT, ["abc"], "type", "must be text"),
+    (TEXT, "a\x00b", "type", "contains characters that are not text"),
+    (TEXT, "a\ud800b", "type", "contains characters that are not text"),
+    (IMAGE, "ftp://example.com/a.png", "address", "must be the http(s) address of an image"),
+    (IMAGE, "https://", "address", "must be the http(s) address of an image"),
+    (IMAGE, "http://[", "address", "must be the http(s) address of an image"),
+    (IMAGE, "https://example.com/" + "a" * 3000, "address", "must be the http(s) address of an image"),
+    (IMAGES, [URL] * 3, "count", "needs 1 to 2 of them, not 3"),
+    (IMAGES, [], "count", "needs 1 to 2 of them, not 0"),
+    (SHOTS, "hello", "type", "must be a list of objects with text"),
+    (SHOTS, [{"words": "x"}], "type", "must be a list of objects with text"),
+    (SHOTS, [{"text": object()}], "type", "must be a list of objects with text"),
+    (TASK, "a b", "type", "must be the id of an earlier task"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "clean"), TAKEN)
+def test_what_people_write_is_taken(field: Field, value: object, clean: object) -> None:
+    taken = field.clean(value)
+    assert (taken, type(taken)) == (clean, type(clean))
+
+
+@pytest.mark.parametrize(("field", "value", "problem", "message"), REFUSED)
+def test_a_refusal_says_what_is_allowed(field: Field, value: object, problem: str, message: str) -> None:
+    with pytest.raises(InputRefused) as caught:
+        field.clean(value)
+    refused = caught.value
+    assert (refused.field, refused.problem, refused.message) == (field.name, problem, message)
+    assert str(refused) == f"{field.name}: {message}"
+
+
+def test_a_refusal_carries_what_is_allowed_as_data() -> None:
+    with pytest.raises(InputRefused) as caught:
+        INTEGER.clean("11")
+    assert caught.value.allowed == {"type": "integer", "min": 1, "max": 10}
+
+
+def test_a_long_list_of_choices_is_cut_short() -> None:
+    field = Field(name="c", type=FieldType.CHOICE, choices=tuple(range(100)))
+    with pytest.raises(InputRefused, match=r"28, 29 and 70 more$"):
+        field.clean("x")
+
+
+def test_what_is_not_given_is_the_default_or_left_out() -> None:
+    model = CATALOG.get("bytedance/seedream")
+    clean = model.validate({"prompt": "x", "seed": None, "image_size": ""})
+    assert clean == {"prompt": "x", "guidance_scale": 2.5, "image_size": "square_hd"}
+
+
+def test_what_is_required_is_asked_for() -> None:
+    with pytest.raises(InputRefused) as caught:
+        CATALOG.get("z-image").validate({"prompt": "  "})
+    assert (caught.value.field, caught.value.problem) == ("prompt", "missing")
+
+
+def again(model: Model, clean: dict[str, object]) -> dict[str, object]:
+    """What was taken once is taken again and has a price; a refusal now would be a mistake, not a refusal."""
+    try:
+        assert not model.prices or model.credits(clean) >= 0
+        return model.validate(clean)
+    except InputRefused as refused:
+        raise AssertionError(f"{model.id} first takes and then refuses: {refused}") from refused
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20), st.sampled_from([URL, "5", "да", "1K"])
+)
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_anything_is_either_taken_and_stays_so_or_refused(data: st.DataObject) -> None:
+    model = data.draw(st.sampled_from(sorted(CATALOG.models.values(), key=lambda model: model.id)))
+    names = [one.name for one in model.fields] or ["prompt"]
+    noise: dict[str, Any] = data.draw(st.dictionaries(st.sampled_from(names), ANYTHING, max_size=5))
+    start = data.draw(st.sampled_from([{}, model.minimal_input()]))
+    with suppress(InputRefused):
+        clean = model.validate(start | noise)
+        assert again(model, clean) == clean
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_every_choice_on_offer_has_a_price(data: st.DataObject) -> None:
+    model = data.draw(st.sampled_from(CATALOG.offered()))
+    values = model.minimal_input()
+    for one in model.fields:
+        if one.choices:
+            values[one.name] = data.draw(st.sampled_from(one.choices))
+        elif one.type is FieldType.BOOLEAN:
+            values[one.name] = data.draw(st.booleans())
+    with suppress(InputRefused):  # not every choice goes with every other
+        clean = model.validate(values)
+        assert again(model, clean) == clean

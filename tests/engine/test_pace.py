@@ -1,0 +1,53 @@
+"""Polling is the net under the callbacks: wide while they come, close when they do not."""
+
+from genlock.engine.engine import Engine
+from genlock.engine.pace import BRISK, GENTLE, PROOF, WATCHFUL, Pace
+from tests.engine.world import World, success, work
+
+
+def test_without_callbacks_tasks_are_asked_after_briskly() -> None:
+    pace = Pace(first=2.5, callbacks=False)
+    assert [pace.delay(age, 0.5) for age in (0, 30, 120)] == [2.5, 5, 15]
+    for _ in range(PROOF):
+        pace.found(by_callback=True)
+    assert pace.stretch == BRISK
+
+
+def test_callbacks_that_come_are_relied_on() -> None:
+    pace = Pace(first=2.5, callbacks=True)
+    assert [pace.delay(age, 0.5) for age in (0, 30, 120)] == [5, 10, 30]
+    for _ in range(PROOF):
+        assert pace.stretch == WATCHFUL
+        pace.found(by_callback=True)
+    assert [pace.delay(age, 0.5) for age in (0, 30, 120)] == [20, 40, 120]
+
+
+def test_callbacks_that_do_not_come_are_not_relied_on() -> None:
+    pace = Pace(first=2.5, callbacks=True)
+    for _ in range(PROOF):
+        assert pace.stretch == WATCHFUL
+        pace.found(by_callback=False)
+    assert pace.stretch == BRISK
+
+
+def test_one_exception_takes_the_trust_and_the_distrust_away() -> None:
+    pace = Pace(first=2.5, callbacks=True)
+    for way in (True, False):
+        for _ in range(PROOF):
+            pace.found(by_callback=way)
+        pace.found(by_callback=not way)
+        assert pace.stretch == WATCHFUL
+
+
+async def test_the_engine_learns_it_from_its_jobs(world: World, engine: Engine) -> None:
+    for _ in range(PROOF):
+        job = await world.running(engine)
+        assert job.task_id is not None
+        world.mill.reports[job.task_id] = success(job.task_id)
+        world.clock.turn(10)
+        await work(engine)
+    assert engine.kit.pace.stretch == BRISK
+    for _ in range(PROOF):
+        job = await world.running(engine)
+        await world.call_back(engine, job)
+    assert engine.kit.pace.stretch == GENTLE

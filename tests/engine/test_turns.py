@@ -1,0 +1,55 @@
+"""A turn at the provider is used in time or given up, and never waited for without end."""
+
+import asyncio
+
+from genlock.domain.job import State
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from genlock.engine.limits import TURNS_MISSED_MAX, Limit
+from tests.engine.world import Gate, Wire, World, idle, work
+
+RULES = Rules(limits={"create:mill": Limit(interval=0.01, late=0.03)})
+
+
+def slow_to_commit(world: World) -> tuple[Engine, Gate]:
+    wire = Wire(world.store)
+    gate = wire.gate("begin_submit")
+    return world.engine(RULES, store=wire), gate
+
+
+async def hold_up(engine: Engine, gate: Gate) -> None:
+    await gate.holds()
+    await asyncio.sleep(0.05)
+    gate.open()
+    await idle(engine)
+    gate.shut()
+
+
+async def test_an_order_whose_turn_went_by_while_it_was_written_waits_for_another(world: World) -> None:
+    engine, gate = slow_to_commit(world)
+    gate.shut()
+    job = await engine.order(world.order())
+    await hold_up(engine, gate)
+    assert (await world.see(job)).state is State.QUEUED
+    assert world.mill.created == []
+
+    gate.open()
+    world.clock.turn(1)
+    await work(engine)
+    assert (await world.see(job)).state is State.RUNNING
+    assert len(world.mill.created) == 1
+
+
+async def test_where_everything_is_slow_an_order_goes_out_all_the_same(world: World) -> None:
+    engine, gate = slow_to_commit(world)
+    gate.shut()
+    job = await engine.order(world.order())
+    for _ in range(TURNS_MISSED_MAX):
+        await hold_up(engine, gate)
+        assert world.mill.created == []
+        world.clock.turn(1)
+        [taken] = await world.store.claim(1, engine.kit.lease)
+        engine.worker.take(taken)
+    await hold_up(engine, gate)
+    assert (await world.see(job)).state is State.RUNNING
+    assert len(world.mill.created) == 1

@@ -1,0 +1,152 @@
+"""A whole instance against the simulated Kie.ai: real HTTP both ways, a chat in this process."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from genlock.app import SystemClock, make_engine, make_kie_door
+from genlock.domain.job import Delivery, Job, NewJob, State
+from genlock.domain.money import Kind
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from genlock.providers.kie import Kie
+from genlock.sandbox.kie import KieSimulator, running_kie
+from genlock.settings import Settings
+from genlock.stores.sqlite import SqliteStore
+from genlock.web.server import make_web, serving
+from tests.engine.world import Chat, Recorder, idle
+from tests.providers.conftest import FAST
+from tests.providers.models import CATALOG
+
+FUNDS = 1_000_000
+PRICE = 100
+KEY = "hmac"
+QUICK = Rules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.1, grace_seconds=1.0)
+
+
+class Door:
+    """Stands in for the public address until the instance that it leads to exists."""
+
+    def __init__(self) -> None:
+        self.web: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.web(scope, receive, send)
+
+
+@dataclass(kw_only=True)
+class House:
+    simulator: KieSimulator
+    kie: Kie
+    store: SqliteStore
+    engine: Engine
+    chat: Chat
+    recorder: Recorder
+    person: int
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    async def order(self, model: str = "z-image", **more: Any) -> Job:
+        number = next(self._numbers)
+        values = {**CATALOG.models[model].fixed, "prompt": f"fox no. {number}"}
+        return await self.engine.order(
+            NewJob(
+                person_id=self.person,
+                request_key=f"order-{number}",
+                provider="kie",
+                channel="chat",
+                address="1",
+                model=model,
+                input=json.dumps(values),
+                price=PRICE,
+                placeholder=self.chat.new_message(),
+                **{"deadline_seconds": 600.0} | more,
+            )
+        )
+
+    async def see(self, job: Job) -> Job:
+        found = await self.store.job(job.id)
+        assert found is not None
+        return found
+
+    async def done(self, *jobs: Job, seconds: float = 15.0) -> list[Job]:
+        """Wait until nothing is left to do for the jobs."""
+        async with asyncio.timeout(seconds):
+            while True:
+                seen = [await self.see(job) for job in jobs]
+                if all(job.due_at is None for job in seen):
+                    await idle(self.engine)  # a notice is journaled before it is sent
+                    return seen
+                await asyncio.sleep(0.02)
+
+    async def reached(self, job: Job, state: State, seconds: float = 5.0) -> Job:
+        async with asyncio.timeout(seconds):
+            while (seen := await self.see(job)).state is not state:  # noqa: ASYNC110 - the row is in a database
+                await asyncio.sleep(0.02)
+        return seen
+
+    def tasks(self) -> int:
+        return len(self.simulator.shop.tasks)
+
+    async def spent(self) -> int:
+        wallet = await self.store.wallet(self.person)
+        assert wallet.held == 0
+        return FUNDS - wallet.available
+
+    def assert_delivered_once(self, job: Job) -> None:
+        """Every part is in the chat on one message, put there once, and announced once."""
+        assert (job.state, job.delivery) == (State.SUCCEEDED, Delivery.DELIVERED)
+        for part in job.parts:
+            assert len(self.chat.showing(part.value)) == 1
+            assert sum(text.partition(" ")[2] == part.value for _, text in self.chat.shown) == 1
+        assert self.chat.notices.count(job.id) == 1
+
+    def assert_told(self, job: Job, code: str) -> None:
+        """The person knows why there is nothing."""
+        assert job.error_code == code
+        assert job.placeholder is not None
+        assert self.chat.messages[job.placeholder].endswith(f" {code}")
+
+
+@asynccontextmanager
+async def open_house(
+    folder: Path, *, public: bool = True, rules: Rules = QUICK, **simulator: Any
+) -> AsyncIterator[House]:
+    quick = {"create_limit": (10_000, 1.0), "status_limit": (10_000, 1.0), "webhook_key": KEY}
+    door = Door()
+    recorder = Recorder()
+    async with (
+        running_kie(catalog=CATALOG, **FAST | quick | simulator) as fake,
+        serving(door, "127.0.0.1", 0) as url,
+    ):
+        kie = Kie(key=fake.key, find_model=CATALOG.get, api_url=fake.url, upload_url=fake.url, timeout_seconds=1.0)
+        store = await SqliteStore.open(str(folder / "genlock.db"), clock=SystemClock(), observer=recorder)
+        chat = Chat()
+        engine = make_engine(
+            store,
+            recorder,
+            providers={"kie": kie},
+            channels={"chat": chat},
+            rules=rules,
+            public_url=url if public else None,
+        )
+        door.web = make_web([make_kie_door(engine, Settings(kie_webhook_key=SecretStr(KEY)))])
+        person = await store.person("chat", "bot", "1")
+        await store.transfer(person, Kind.TOPUP, FUNDS, "funds")
+        await engine.start()
+        try:
+            yield House(
+                simulator=fake, kie=kie, store=store, engine=engine, chat=chat, recorder=recorder, person=person
+            )
+            await fake.shop.settled()
+            assert await store.violations(settled=False) == []
+        finally:
+            await engine.stop()
+            await store.close()
+            await kie.close()

@@ -1,0 +1,199 @@
+"""Every answer to a create call is sorted, and only what is provably not accepted may be sent again."""
+
+import asyncio
+import socket
+
+import pytest
+
+from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
+from genlock.domain.result import Outcome
+from genlock.providers.kie import Kie
+from genlock.sandbox.kie import KieSimulator
+from genlock.sandbox.kie_faults import Fault
+from tests.providers.models import CATALOG, WORKING, job
+
+FAMILIES = ("z-image", "veo3_fast", "runway", "aleph", "4o", "flux-kontext-pro", "suno/generate")
+
+
+@pytest.mark.parametrize("model", FAMILIES)
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Fault.CREATE_429, ProviderBusy),
+        (Fault.CREATE_HTTP_429, ProviderBusy),
+        (Fault.CREATE_433, ProviderBusy),
+        (Fault.CREATE_455, ProviderBusy),
+        (Fault.CREATE_PAUSED, SubmitRefused),
+        (Fault.CREATE_MODERATED, SubmitRefused),
+        (Fault.CREATE_500, SubmitUnknown),
+        (Fault.CREATE_HTTP_500, SubmitUnknown),
+        (Fault.CREATE_502, SubmitUnknown),
+    ],
+)
+async def test_an_order_that_was_not_taken(
+    kie: Kie, simulator: KieSimulator, model: str, fault: Fault, error: type[ProviderError]
+) -> None:
+    simulator.faults.order(fault)
+    with pytest.raises(error):
+        await kie.create(job(model), None)
+    assert not simulator.shop.tasks
+
+
+@pytest.mark.parametrize("model", FAMILIES)
+@pytest.mark.parametrize("fault", [Fault.CREATE_CUT, Fault.CREATE_GARBLED, Fault.CREATE_NO_ID])
+async def test_an_order_that_was_taken_and_nobody_heard(
+    kie: Kie, simulator: KieSimulator, model: str, fault: Fault
+) -> None:
+    simulator.faults.order(fault)
+    with pytest.raises(SubmitUnknown):
+        await kie.create(job(model), None)
+    assert len(simulator.shop.tasks) == 1, "and it was sent once"
+
+
+async def test_an_answer_that_takes_too_long_is_unknown(kie: Kie, simulator: KieSimulator) -> None:
+    simulator.faults.order(Fault.CREATE_SLOW)
+    with pytest.raises(SubmitUnknown, match="Timeout"):
+        await kie.create(job(), None)
+    assert len(simulator.shop.tasks) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "code", "text"),
+    [
+        ("z-image", {}, "bad_input", "prompt is required"),
+        ("z-image", {"prompt": "a", "aspect_ratio": "7:1"}, "bad_input", "Invalid aspect_ratio parameter"),
+        ("sora-2", None, "model_unavailable", "This interface is temporarily paused."),
+        ("gone", None, "model_unavailable", "The model name you specified is not supported."),
+        ("veo3_fast", {}, "bad_input", "prompt is required"),
+    ],
+)
+async def test_what_the_provider_does_not_want(
+    kie: Kie, model: str, values: dict[str, object] | None, code: str, text: str
+) -> None:
+    with pytest.raises(SubmitRefused) as refused:
+        await kie.create(job(model, values), None)
+    assert refused.value.code == code
+    assert refused.value.text.startswith(text)
+
+
+@pytest.mark.parametrize("faults", [(), (Fault.CREDITS_AS_500,)])
+async def test_an_account_without_credits(kie: Kie, simulator: KieSimulator, faults: tuple[Fault, ...]) -> None:
+    simulator.shop.credits = 799
+    simulator.faults.order(*faults)
+    with pytest.raises(SubmitRefused) as refused:
+        await kie.create(job(), None)
+    assert refused.value.code == "no_provider_credits"
+
+
+async def test_a_wrong_key(simulator: KieSimulator) -> None:
+    stranger = Kie(key="wrong", find_model=CATALOG.get, api_url=simulator.url)
+    with pytest.raises(SubmitRefused) as refused:
+        await stranger.create(job(), None)
+    assert refused.value.code == "provider_key"
+    await stranger.close()
+
+
+async def test_nobody_there_means_not_accepted() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    nowhere = Kie(key="k", find_model=CATALOG.get, api_url=f"http://127.0.0.1:{port}")
+    with pytest.raises(ProviderBusy):
+        await nowhere.create(job(), None)
+    await nowhere.close()
+
+
+async def test_a_name_that_does_not_resolve_means_not_accepted() -> None:
+    nowhere = Kie(key="k", find_model=CATALOG.get, api_url="http://no-such-host.invalid")
+    with pytest.raises(ProviderBusy):
+        await nowhere.create(job(), None)
+    await nowhere.close()
+
+
+async def _serve_bytes(answer: bytes) -> tuple[asyncio.Server, str]:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(65536)
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    return server, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"", SubmitUnknown),
+        (b"garbage", SubmitUnknown),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{", SubmitUnknown),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]", SubmitUnknown),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", SubmitUnknown),
+        (b'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{"code":"x"}', SubmitUnknown),
+        (b"HTTP/1.1 307 Away\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", SubmitUnknown),
+        (b"HTTP/1.1 504 Gateway Time-out\r\nContent-Length: 0\r\n\r\n", SubmitUnknown),
+        (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", SubmitRefused),
+        (b"HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n", ProviderBusy),
+    ],
+)
+async def test_whatever_comes_back_is_sorted(answer: bytes, error: type[ProviderError]) -> None:
+    server, url = await _serve_bytes(answer)
+    kie = Kie(key="k", find_model=CATALOG.get, api_url=url, timeout_seconds=1.0)
+    with pytest.raises(error):
+        await kie.create(job(), None)
+    await kie.close()
+    server.close()
+
+
+@pytest.mark.parametrize("model", FAMILIES)
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Fault.STATUS_429, ProviderBusy),
+        (Fault.STATUS_455, ProviderBusy),
+        (Fault.STATUS_500, ProviderError),
+        (Fault.STATUS_502, ProviderError),
+        (Fault.STATUS_GARBLED, ProviderError),
+    ],
+)
+async def test_a_query_that_fails_can_be_asked_again(
+    kie: Kie, simulator: KieSimulator, model: str, fault: Fault, error: type[ProviderError]
+) -> None:
+    simulator.faults.order(fault)
+    task_id = await kie.create(job(model), None)
+    with pytest.raises(error):
+        await kie.status(task_id, job(model))
+    await simulator.shop.settled()
+    assert (await kie.status(task_id, job(model))).outcome is Outcome.SUCCESS
+
+
+@pytest.mark.parametrize("model", FAMILIES)
+@pytest.mark.parametrize(
+    ("fault", "outcome"), [(Fault.STATUS_NULL, Outcome.RUNNING), (Fault.STATUS_WORD, Outcome.UNKNOWN)]
+)
+async def test_a_record_that_says_nothing_yet_ends_nothing(
+    kie: Kie, simulator: KieSimulator, model: str, fault: Fault, outcome: Outcome
+) -> None:
+    simulator.faults.order(fault)
+    task_id = await kie.create(job(model), None)
+    await simulator.shop.settled()
+    assert (await kie.status(task_id, job(model))).outcome is outcome
+    assert (await kie.status(task_id, job(model))).outcome is Outcome.SUCCESS
+
+
+async def test_a_slow_answer_to_a_query_is_no_answer(kie: Kie, simulator: KieSimulator) -> None:
+    simulator.faults.order(Fault.STATUS_SLOW)
+    task_id = await kie.create(job(), None)
+    with pytest.raises(ProviderError):
+        await kie.status(task_id, job())
+
+
+async def test_every_model_here_can_be_ordered(kie: Kie) -> None:
+    assert len({await kie.create(job(model), None) for model in WORKING}) == len(WORKING)
+
+
+async def test_a_query_whose_line_is_cut_fails_in_the_end(kie: Kie, simulator: KieSimulator) -> None:
+    """The client may ask a second time by itself: a question changes nothing."""
+    task_id = await kie.create(job(), None)
+    simulator.faults.switch(Fault.STATUS_CUT)
+    with pytest.raises(ProviderError):
+        await kie.status(task_id, job())

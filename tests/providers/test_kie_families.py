@@ -1,0 +1,131 @@
+"""The real adapter against the simulator, over HTTP: every family from order to result, by status and by callback."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+
+from genlock.domain.result import Outcome, PartKind, Report, settle_report
+from genlock.providers.kie import Kie
+from genlock.sandbox.kie import KieSimulator
+from genlock.sandbox.kie_faults import Fault
+from tests.providers.models import CATALOG, WORKING, job
+
+
+class Doorstep:
+    """Takes callbacks and keeps them."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.url = ""
+
+    async def take(self, request: web.Request) -> web.Response:
+        self.bodies.append(await request.read())
+        return web.json_response({"code": 200, "msg": "success"})
+
+
+@pytest.fixture
+async def doorstep() -> AsyncIterator[Doorstep]:
+    step = Doorstep()
+    app = web.Application()
+    app.router.add_post("/callbacks/kie/1.secret", step.take)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    step.url = f"http://127.0.0.1:{runner.addresses[0][1]}/callbacks/kie/1.secret"
+    yield step
+    await runner.cleanup()
+
+
+async def asked_until_ended(kie: Kie, task_id: str, model: str) -> Report:
+    async with asyncio.timeout(5):
+        while True:
+            report = await kie.status(task_id, job(model))
+            if report.outcome not in (Outcome.RUNNING, Outcome.UNKNOWN):
+                return report
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("model", WORKING)
+async def test_an_order_is_made_and_its_result_is_told_alike_by_status_and_callback(
+    kie: Kie, simulator: KieSimulator, doorstep: Doorstep, model: str
+) -> None:
+    task_id = await kie.create(job(model), doorstep.url)
+    first = await kie.status(task_id, job(model))
+    assert first.outcome is Outcome.RUNNING
+
+    by_status = await asked_until_ended(kie, task_id, model)
+    await simulator.shop.settled()
+    reports = [kie.read_callback(body) for body in doorstep.bodies]
+
+    assert by_status.outcome is Outcome.SUCCESS
+    assert by_status.task_id == reports[-1].task_id == task_id
+    assert by_status.pieces == reports[-1].pieces
+    assert all(report.outcome is Outcome.RUNNING for report in reports[:-1])
+    if model != "suno/midi":
+        assert [piece.value.partition("\n\n")[2] or piece.value for piece in by_status.pieces] == simulator.shop.tasks[
+            task_id
+        ].results
+    kind = PartKind.TEXT if CATALOG.models[model].outputs[0] == "text" else PartKind.FILE
+    assert {piece.kind for piece in by_status.pieces} == {kind}
+
+
+@pytest.mark.parametrize("model", WORKING)
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (Fault.TASK_FAIL, "provider_failed"),
+        (Fault.TASK_UPSTREAM, "provider_failed"),
+        (Fault.TASK_MODERATED, "moderation"),
+        (Fault.RESULT_EMPTY, "empty_result"),
+    ],
+)
+async def test_a_failure_is_told_alike_by_status_and_callback(
+    kie: Kie, simulator: KieSimulator, doorstep: Doorstep, model: str, fault: Fault, code: str
+) -> None:
+    before = simulator.shop.credits
+    simulator.faults.order(fault)
+    task_id = await kie.create(job(model), doorstep.url)
+    by_status = settle_report(await asked_until_ended(kie, task_id, model))
+    await simulator.shop.settled()
+    by_callback = settle_report(kie.read_callback(doorstep.bodies[-1]))
+
+    assert by_status.outcome is by_callback.outcome is Outcome.FAILURE
+    assert by_status.error_code == by_callback.error_code == code
+    assert by_callback.task_id == task_id
+    assert (simulator.shop.credits == before) == (fault is not Fault.RESULT_EMPTY)
+
+
+async def test_a_song_is_called_back_in_three_stages(kie: Kie, simulator: KieSimulator, doorstep: Doorstep) -> None:
+    await kie.create(job("suno/generate"), doorstep.url)
+    await simulator.shop.settled()
+    assert [kie.read_callback(body).word for body in doorstep.bodies] == ["text", "first", "complete"]
+
+
+async def test_a_song_can_be_ordered_without_a_callback(kie: Kie, simulator: KieSimulator) -> None:
+    """Suno insists on an address; ours then reaches nobody."""
+    task_id = await kie.create(job("suno/generate"), None)
+    simulator.shop.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
+    assert (await asked_until_ended(kie, task_id, "suno/generate")).outcome is Outcome.SUCCESS
+
+
+@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_FOREIGN])
+async def test_a_result_nobody_can_use_is_a_failure(kie: Kie, simulator: KieSimulator, fault: Fault) -> None:
+    simulator.faults.order(fault)
+    task_id = await kie.create(job(), None)
+    report = await asked_until_ended(kie, task_id, "z-image")
+    assert settle_report(report).error_code == "empty_result"
+    assert report.cost == 800
+
+
+async def test_as_many_results_come_as_were_asked_for(kie: Kie) -> None:
+    ordered = job("many-images", {"prompt": "foxes", "max_images": 4})
+    task_id = await kie.create(ordered, None)
+    assert len((await asked_until_ended(kie, task_id, "many-images")).pieces) == 4
+
+
+async def test_a_task_of_another_family_is_not_found_there(kie: Kie) -> None:
+    task_id = await kie.create(job("z-image"), None)
+    report = await kie.status(task_id, job("veo3_fast"))
+    assert (report.outcome, report.word) == (Outcome.RUNNING, "The record does not exist")

@@ -1,0 +1,66 @@
+"""Signed callbacks: the known answer, every place of the task id, and nothing else."""
+
+import json
+
+import pytest
+from starlette.datastructures import Headers
+
+from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, WINDOW_SECONDS, is_signed, sign
+
+TASK = "86007839a9ca205ad3af437f7974310f"
+KEY = "test-hmac-key"
+THEN = 1786791210
+GOOD = "jHF+kyaLhlgldHVqPi+0bOf80cA1sU2IYoYa827abqA="
+MARKET = json.dumps({"code": 200, "data": {"taskId": TASK}}).encode()
+
+
+def headers(timestamp: object = THEN, signature: str = GOOD) -> Headers:
+    return Headers({TIMESTAMP: str(timestamp), SIGNATURE: signature})
+
+
+def test_the_known_answer() -> None:
+    assert sign(TASK, THEN, KEY) == GOOD
+
+
+@pytest.mark.parametrize(
+    "said", [{"data": {"taskId": TASK}}, {"data": {"task_id": TASK}}, {"taskId": TASK, "data": None}]
+)
+def test_the_task_is_found_wherever_a_family_names_it(said: dict[str, object]) -> None:
+    assert is_signed(headers(), json.dumps(said).encode(), KEY, THEN)
+
+
+@pytest.mark.parametrize("age", [-WINDOW_SECONDS, -1, 0, 1, WINDOW_SECONDS])
+def test_five_minutes_are_allowed_to_both_sides(age: int) -> None:
+    assert is_signed(headers(), MARKET, KEY, THEN + age)
+
+
+@pytest.mark.parametrize("age", [-WINDOW_SECONDS - 1, WINDOW_SECONDS + 1, 10**9])
+def test_what_is_older_is_refused(age: int) -> None:
+    assert not is_signed(headers(), MARKET, KEY, THEN + age)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        headers(signature=""),
+        headers(signature="é"),
+        headers(""),
+        headers("soon"),
+        headers("9" * 40),
+        headers("²"),
+        Headers({}),
+    ],
+)
+def test_what_is_not_signed_is_refused(given: Headers) -> None:
+    assert not is_signed(given, MARKET, KEY, THEN)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'{"data":{}}', b"[" * 100_000, MARKET.replace(b"8", b"9", 1)]
+)
+def test_a_signature_of_something_else_is_refused(body: bytes) -> None:
+    assert not is_signed(headers(), body, KEY, THEN)
+
+
+def test_another_key_is_refused() -> None:
+    assert not is_signed(headers(), MARKET, "other", THEN)

@@ -1,0 +1,317 @@
+"""The simulator is true to the facts: envelopes, codes, sentences, limits, callbacks and their quirks."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from time import time
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from genlock.catalog import load
+from genlock.providers.kie import Kie
+from genlock.providers.kie_signature import is_signed
+from genlock.sandbox.kie import KieSimulator, running_kie
+from genlock.sandbox.kie_faults import Fault
+from tests.providers.conftest import FAST
+from tests.providers.models import CATALOG, job
+
+INPUT = {"prompt": "a cat", "aspect_ratio": "1:1"}
+
+
+class Caller:
+    """Speaks to the simulator as anybody may, and sees what it says byte by byte."""
+
+    def __init__(self, simulator: KieSimulator, session: aiohttp.ClientSession) -> None:
+        self.simulator = simulator
+        self._session = session
+
+    async def __call__(self, method: str, path: str, key: str | None = None, **more: Any) -> Any:
+        headers = {"Authorization": f"Bearer {key or self.simulator.key}"}
+        async with self._session.request(method, self.simulator.url + path, headers=headers, **more) as response:
+            assert response.status == 200
+            assert response.headers["Content-Type"] == "application/json;charset=UTF-8"
+            return await response.json(content_type=None)
+
+    async def create(self, model: str = "z-image", input_: Any = INPUT, **more: Any) -> Any:
+        return await self("POST", "/api/v1/jobs/createTask", json={"model": model, "input": input_, **more})
+
+    async def record(self, task_id: str) -> Any:
+        return await self("GET", f"/api/v1/jobs/recordInfo?taskId={task_id}")
+
+
+@pytest.fixture
+async def ask(simulator: KieSimulator) -> AsyncIterator[Caller]:
+    async with aiohttp.ClientSession() as session:
+        yield Caller(simulator, session)
+
+
+async def test_an_order_is_answered_with_an_id_of_32_digits_twice(ask: Caller) -> None:
+    said = await ask.create()
+    assert (said["code"], said["msg"]) == (200, "success")
+    assert re.fullmatch("[0-9a-f]{32}", said["data"]["taskId"])
+    assert said["data"]["recordId"] == said["data"]["taskId"]
+
+
+async def test_errors_come_with_http_200_and_their_exact_words(ask: Caller) -> None:
+    unauthorized = await ask("POST", "/api/v1/jobs/createTask", key="wrong", json={})
+    assert unauthorized["code"] == 401
+    assert unauthorized["msg"].startswith("Unauthorized \u2013 Authentication failed. Please check that your")
+    assert "data" not in unauthorized
+    unknown = await ask.create("no-such-model")
+    assert (unknown["code"], unknown["data"]) == (422, None)
+    assert unknown["msg"].endswith("use one of the supported models provided by KIE.")
+    assert await ask.create(input_={}) == {"code": 500, "msg": "prompt is required", "data": None}
+    assert (await ask.create(input_=INPUT | {"aspect_ratio": "9"}))["code"] == 422
+    assert (await ask.create("sora-2"))["msg"] == "This interface is temporarily paused."
+    assert await ask.record("0" * 32) == {"code": 422, "msg": "recordInfo is null", "data": None}
+    assert (await ask.record(""))["code"] == 400
+    assert (await ask("GET", "/api/v1/jobs/getTask"))["code"] == 404
+
+
+async def test_the_older_families_have_words_of_their_own(ask: Caller) -> None:
+    song = await ask("POST", "/api/v1/generate", json={"prompt": "la"})
+    assert (song["code"], song["msg"]) == (422, "Please enter callBackUrl.")
+    nothing = {"code": 422, "msg": "The record does not exist", "data": None}
+    assert await ask("GET", "/api/v1/gpt4o-image/record-info?taskId=x") == nothing
+    assert await ask("GET", "/api/v1/generate/record-info?taskId=x") == {"code": 200, "msg": "success", "data": None}
+    film = await ask("POST", "/api/v1/veo/generate", json={"prompt": "a cat", "model": "veo3_fast"})
+    assert list(film["data"]) == ["taskId"]
+
+
+async def test_a_record_has_the_quirks_of_the_real_one(ask: Caller) -> None:
+    task_id = (await ask.create(callBackUrl="http://127.0.0.1:1/x"))["data"]["taskId"]
+    before = (await ask.record(task_id))["data"]
+    assert before["state"] in ("waiting", "queuing", "generating")
+    assert before["resultJson"] == ""
+    assert before["creditsConsumed"] == 0.8
+    assert before["costTime"] is before["completeTime"] is before["failCode"] is None
+    param = json.loads(before["param"])
+    assert json.loads(param["input"]) == INPUT, "a string inside a string"
+    assert param["callBackUrl"] == "http://127.0.0.1:1/x"
+
+    ask.simulator.shop.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
+    await ask.simulator.shop.settled()
+    after = (await ask.record(task_id))["data"]
+    assert after["state"] == "success"
+    assert json.loads(after["resultJson"])["resultUrls"][0].startswith(ask.simulator.files_url)
+    assert 8 <= after["costTime"] <= 12, "seconds, and those of the real model"
+    assert after["completeTime"] >= after["createTime"] > 1_000_000_000_000
+    assert "updateTime" not in after
+
+
+async def test_a_failed_record_costs_nothing(ask: Caller) -> None:
+    ask.simulator.faults.order(Fault.TASK_FAIL)
+    task_id = (await ask.create())["data"]["taskId"]
+    await ask.simulator.shop.settled()
+    record = (await ask.record(task_id))["data"]
+    assert (record["state"], record["failCode"], record["creditsConsumed"]) == ("fail", "500", 0)
+    assert record["failMsg"] == "Internal Error, Please try again later."
+
+
+async def test_the_balance_is_a_bare_decimal(ask: Caller) -> None:
+    await ask.create()
+    assert (await ask("GET", "/api/v1/chat/credit"))["data"] == 99_999.2
+
+
+async def test_an_upload_is_answered_like_the_real_one(ask: Caller) -> None:
+    body = {"base64Data": "data:image/png;base64,iVBORw0KGgo=", "uploadPath": "a"}
+    said = await ask("POST", "/api/file-base64-upload", json=body)
+    assert said["success"] is said["data"]["success"] is True
+    assert re.fullmatch(r"\d{13}-[0-9a-z]{11}\.png", said["data"]["fileName"])
+    assert said["data"]["mimeType"] == "image/png"
+    broken = await ask("POST", "/api/file-base64-upload", json=body | {"base64Data": "%"})
+    assert broken["msg"] == "Base64 decoding failed: Invalid Base64 format"
+    assert (await ask("POST", "/api/file-base64-upload", key="x", json=body))["code"] == 401
+
+
+async def test_more_than_the_limit_is_refused_and_not_queued() -> None:
+    async with (
+        running_kie(catalog=CATALOG, create_limit=(20, 10.0), status_limit=(10, 1.0), **FAST) as simulator,
+        aiohttp.ClientSession() as session,
+    ):
+        ask = Caller(simulator, session)
+        creates = [await ask.create() for _ in range(22)]
+        queries = [await ask.record(creates[0]["data"]["taskId"]) for _ in range(11)]
+    assert [said["code"] for said in creates] == [200] * 20 + [429] * 2
+    assert [said["code"] for said in queries] == [200] * 10 + [429]
+    assert creates[-1]["msg"] == "Your call frequency is too high. Please try again later."
+    assert len(simulator.shop.tasks) == 20
+
+
+async def test_a_record_may_take_a_moment_to_appear() -> None:
+    async with (
+        running_kie(catalog=CATALOG, null_seconds=0.2, **FAST) as simulator,
+        aiohttp.ClientSession() as session,
+    ):
+        ask = Caller(simulator, session)
+        task_id = (await ask.create())["data"]["taskId"]
+        assert (await ask.record(task_id))["msg"] == "recordInfo is null"
+        await asyncio.sleep(0.2)
+        assert (await ask.record(task_id))["code"] == 200
+
+
+# callbacks
+
+
+class Doorstep:
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, Any, bytes]] = []
+        self.answers: list[int] = []
+        self.url = ""
+
+    async def take(self, request: web.Request) -> web.Response:
+        self.requests.append((request.path, request.headers, await request.read()))
+        return web.Response(status=self.answers.pop(0) if self.answers else 200)
+
+
+@pytest.fixture
+async def doorstep() -> AsyncIterator[Doorstep]:
+    step = Doorstep()
+    app = web.Application()
+    app.router.add_post("/{path:.+}", step.take)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    step.url = f"http://127.0.0.1:{runner.addresses[0][1]}/callbacks/kie/7.secret"
+    yield step
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def signing() -> AsyncIterator[KieSimulator]:
+    async with running_kie(catalog=CATALOG, webhook_key="hmac", **FAST) as kie:
+        yield kie
+
+
+async def called(simulator: KieSimulator, doorstep: Doorstep, *faults: Fault) -> list[tuple[str, Any, bytes]]:
+    simulator.faults.order(*faults)
+    async with aiohttp.ClientSession() as session:
+        await Caller(simulator, session).create(callBackUrl=doorstep.url)
+    await simulator.shop.settled()
+    return doorstep.requests
+
+
+def signed(request: tuple[str, Any, bytes]) -> bool:
+    return is_signed(request[1], request[2], "hmac", time())
+
+
+async def test_a_callback_is_a_signed_record_with_times_in_whole_seconds(
+    signing: KieSimulator, doorstep: Doorstep
+) -> None:
+    [request] = await called(signing, doorstep)
+    assert signed(request)
+    said = json.loads(request[2])
+    assert (said["code"], said["msg"]) == (200, "Playground task completed successfully.")
+    assert said["data"]["completeTime"] % 1000 == said["data"]["updateTime"] % 1000 == 0
+    assert json.loads(json.loads(said["data"]["param"])["input"]) == INPUT
+
+
+async def test_a_failure_is_called_back_with_501(signing: KieSimulator, doorstep: Doorstep) -> None:
+    [request] = await called(signing, doorstep, Fault.TASK_FAIL)
+    said = json.loads(request[2])
+    assert (said["code"], said["msg"], said["data"]["resultJson"]) == (501, "Playground task failed.", None)
+
+
+async def test_a_callback_is_repeated_three_times_until_it_is_taken(signing: KieSimulator, doorstep: Doorstep) -> None:
+    doorstep.answers = [503, 500]
+    assert len(await called(signing, doorstep)) == 3
+    doorstep.requests.clear()
+    doorstep.answers = [503] * 9
+    assert len(await called(signing, doorstep)) == 4
+
+
+@pytest.mark.parametrize(
+    ("fault", "bodies"),
+    [
+        (Fault.CALLBACK_LOST, 0),
+        (Fault.CALLBACK_TWICE, 2),
+        (Fault.CALLBACK_EARLY, 1),
+        (Fault.CALLBACK_LATE, 1),
+        (Fault.CALLBACK_CONTRADICTING, 2),
+        (Fault.CALLBACK_FORGED, 3),
+    ],
+)
+async def test_faults_of_callbacks(signing: KieSimulator, doorstep: Doorstep, fault: Fault, bodies: int) -> None:
+    requests = await called(signing, doorstep, fault)
+    assert len(requests) == bodies
+    if fault is Fault.CALLBACK_TWICE:
+        assert requests[0][2] == requests[1][2]
+    if fault is Fault.CALLBACK_CONTRADICTING:
+        assert [json.loads(body)["code"] for _, _, body in requests] == [200, 501]
+    if fault is Fault.CALLBACK_FORGED:
+        assert [signed(request) for request in requests] == [False, False, True]
+        assert [path for path, _, _ in requests] == [
+            "/callbacks/kie",
+            "/callbacks/kie/7.guessed",
+            "/callbacks/kie/7.secret",
+        ]
+
+
+@pytest.mark.parametrize("fault", [Fault.CALLBACK_STALE, Fault.CALLBACK_BAD_SIGNATURE])
+async def test_signatures_can_be_wrong(signing: KieSimulator, doorstep: Doorstep, fault: Fault) -> None:
+    assert not any(signed(request) for request in await called(signing, doorstep, fault))
+
+
+async def test_bodies_can_be_broken(signing: KieSimulator, doorstep: Doorstep) -> None:
+    await called(signing, doorstep, Fault.CALLBACK_EMPTY)
+    await called(signing, doorstep, Fault.CALLBACK_UNPARSABLE)
+    empty, half = (body for _, _, body in doorstep.requests)
+    assert empty == b""
+    with pytest.raises(ValueError, match=r"."):
+        json.loads(half)
+
+
+# the control
+
+
+async def test_the_control_is_there_for_other_programs(simulator: KieSimulator, kie: Kie) -> None:
+    url = f"{simulator.url}/_control"
+    async with aiohttp.ClientSession() as session:
+
+        async def change(**said: Any) -> Any:
+            async with session.post(url, json=said) as response:
+                return response.status, await response.json()
+
+        task_id = await kie.create(job(), None)
+        status, told = await change(
+            on=["status_455"],
+            chances={"task_fail": 0.5},
+            order=["create_cut"],
+            task={task_id: ["task_fail"]},
+            credits=5,
+        )
+        assert status == 200
+        assert told["faults"] == {"on": ["status_455"], "chances": {"task_fail": 0.5}, "coming": [["create_cut"]]}
+        assert (told["credits"], told["tasks"][0]["faults"]) == (5.0, ["task_fail"])
+        assert (await change(on=["no such fault"]))[0] == 400
+        assert (await change(clear=True))[1]["faults"] == {"on": [], "chances": {}, "coming": []}
+
+
+async def test_the_same_seed_brings_the_same_bad_day() -> None:
+    days = []
+    for _ in range(2):
+        async with running_kie(catalog=CATALOG, create_limit=(999, 1.0), seed=7, **FAST) as simulator:
+            simulator.faults.chance(Fault.CREATE_500, 0.3)
+            async with aiohttp.ClientSession() as session:
+                ask = Caller(simulator, session)
+                days.append([(await ask.create())["code"] for _ in range(50)])
+            days.append([*simulator.shop.tasks])
+    assert days[:2] == days[2:]
+    assert 5 < days[0].count(500) < 25
+
+
+async def test_it_sells_what_the_catalog_offers() -> None:
+    """The least that can be ordered of every model on sale is accepted, through the adapter."""
+    catalog = load()
+    async with running_kie(catalog=catalog, create_limit=(999, 1.0), credits_=1e9, speed=1e6) as simulator:
+        kie = Kie(key=simulator.key, find_model=catalog.get, api_url=simulator.url)
+        for model in catalog.offered():
+            least = json.dumps(model.minimal_input())
+            await kie.create(replace(job(), model=model.id, input=least), None)
+        assert len(simulator.shop.tasks) == len(catalog.offered()) >= 130
+        await kie.close()

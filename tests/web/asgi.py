@@ -1,0 +1,47 @@
+"""Requests to a web application in this process, as a server would hand them over."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from starlette.applications import Starlette
+
+
+async def request(
+    web: Starlette,
+    path: str,
+    body: bytes | Iterable[bytes] = b"",
+    headers: Mapping[str, str] | None = None,
+    method: str = "POST",
+) -> tuple[int, bytes]:
+    """Status and body of the answer. `path` may be any text; it goes over the wire encoded."""
+    raw = quote(path, safe="/.%~:@!$&'()*+,;=", errors="replace")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": unquote(raw),
+        "raw_path": raw.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    chunks = [body] if isinstance(body, bytes) else list(body)
+    incoming: list[dict[str, Any]] = [
+        {"type": "http.request", "body": chunk, "more_body": place + 1 < len(chunks)}
+        for place, chunk in enumerate(chunks)
+    ] or [{"type": "http.disconnect"}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return incoming.pop(0) if incoming else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await web(scope, receive, send)
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])

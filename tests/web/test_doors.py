@@ -1,0 +1,141 @@
+"""The callback doors: what is kept, what is refused, and that nothing is ever lost on the doorstep."""
+
+import json
+from time import time
+
+import pytest
+
+from genlock.domain.errors import StoreUnavailable
+from genlock.domain.job import Delivery, State
+from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
+from genlock.web.doors import BODY_BYTES_MAX
+from tests.engine.world import idle
+from tests.web.asgi import request
+from tests.web.conftest import KEY, TASK, House
+
+URL = "https://tempfile.aiquickdraw.com/p/1.png"
+DONE = json.dumps(
+    {"code": 200, "data": {"taskId": TASK, "state": "success", "resultJson": json.dumps({"resultUrls": [URL]})}}
+).encode()
+
+
+async def state(house: House) -> State:
+    job = await house.store.job(house.job_id)
+    assert job is not None
+    return job.state
+
+
+async def test_a_callback_to_the_jobs_own_address_ends_it(house: House) -> None:
+    status, body = await request(house.web, house.path, DONE)
+    assert (status, json.loads(body)) == (200, {"code": 200, "msg": "success"})
+    await idle(house.engine)
+    job = await house.store.job(house.job_id)
+    assert job is not None
+    assert (job.state, job.delivery) == (State.SUCCEEDED, Delivery.DELIVERED)
+    assert len(house.chat.showing(URL)) == 1
+
+
+@pytest.mark.parametrize(
+    "path", ["/callbacks/kie", "/callbacks/kie/", "/callbacks/kie/1.guessed", "/callbacks/kie/é/x"]
+)
+async def test_anywhere_else_it_is_only_a_hint(house: House, path: str) -> None:
+    status, _ = await request(house.web, path, DONE)
+    await idle(house.engine)
+    assert status == 200
+    assert await state(house) is State.RUNNING
+    assert [row[1:] for row in house.inbox()] == [(DONE, "matched", house.job_id)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"x",
+        b"null",
+        b"[]",
+        b"[1]",
+        b'{"data":null}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"\xff\x00",
+        b"a" * BODY_BYTES_MAX,
+    ],
+)
+async def test_what_nobody_understands_is_kept(house: House, body: bytes) -> None:
+    for path in (house.path, "/callbacks/kie"):
+        assert (await request(house.web, path, body))[0] == 200
+    await idle(house.engine)
+    assert [row[1:3] for row in house.inbox()] == [(body, "unreadable")] * 2
+    assert await state(house) is State.RUNNING
+
+
+@pytest.mark.parametrize("declared", [True, False])
+async def test_a_body_over_the_limit_is_refused(house: House, declared: bool) -> None:  # noqa: FBT001 - a case
+    body = b"a" * (BODY_BYTES_MAX + 1)
+    headers = {"Content-Length": str(len(body))} if declared else {}
+    chunks = [body[:700_000], body[700_000:]]
+    assert (await request(house.web, house.path, chunks, headers))[0] == 413
+    assert house.inbox() == []
+
+
+async def test_a_body_that_breaks_off_is_not_taken_for_whole(house: House) -> None:
+    assert (await request(house.web, house.path, []))[0] == 400
+    assert house.inbox() == []
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+async def test_only_posts_are_callbacks(house: House, method: str) -> None:
+    assert (await request(house.web, house.path, DONE, method=method))[0] == 405
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable(), RuntimeError("unforeseen")])
+async def test_what_cannot_be_kept_is_not_acknowledged(
+    house: House, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(house.store, "store_callback", fail)
+    assert (await request(house.web, house.path, DONE))[0] == 503
+    monkeypatch.undo()
+    assert (await request(house.web, house.path, DONE))[0] == 200, "and the next try is"
+
+
+# signatures
+
+
+def signature(task: str = TASK, age: int = 0, key: str = KEY) -> dict[str, str]:
+    then = int(time()) - age
+    return {TIMESTAMP: str(then), SIGNATURE: sign(task, then, key)}
+
+
+@pytest.mark.parametrize("open_door", [False, True])
+async def test_with_a_key_a_signed_callback_is_taken(house: House, open_door: bool) -> None:  # noqa: FBT001 - a case
+    path = "/callbacks/kie" if open_door else house.path
+    assert (await request(house.signed, path, DONE, signature()))[0] == 200
+    assert len(house.inbox()) == 1
+
+
+@pytest.mark.parametrize("open_door", [False, True])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        signature(key="another"),
+        signature(task="another"),
+        signature(age=301),
+        signature(age=-400),
+        {TIMESTAMP: str(int(time()))},
+        {SIGNATURE: signature()[SIGNATURE]},
+        {TIMESTAMP: "now", SIGNATURE: "x"},
+    ],
+)
+async def test_with_a_key_everything_else_is_refused(house: House, headers: dict[str, str], open_door: bool) -> None:  # noqa: FBT001 - a case
+    path = "/callbacks/kie" if open_door else house.path
+    assert (await request(house.signed, path, DONE, headers))[0] == 401
+    assert house.inbox() == []
+
+
+@pytest.mark.parametrize("body", [b"", b"x", b"[]", b'{"data":{}}', b"[" * 50_000])
+async def test_with_a_key_a_body_that_names_no_task_is_refused(house: House, body: bytes) -> None:
+    assert (await request(house.signed, house.path, body, signature()))[0] == 401

@@ -260,8 +260,8 @@ class Store(Protocol):
     async def retry(self, job_id: int) -> bool:
         """Make a waiting job due now; queue a parked submit again."""
 
-    async def resend(self, job_id: int, parts: tuple[Part, ...]) -> bool:
-        """Deliver an ended job's parts anew."""
+    async def resend(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
+        """Deliver an ended job's parts anew; with a token, only if they are still those of that row."""
 
     async def counts(self) -> dict[str, int]:
         """Jobs in progress by state, and how many are due."""

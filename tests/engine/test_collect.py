@@ -282,13 +282,13 @@ async def test_a_callback_for_a_provider_we_do_not_have_is_kept(world: World, en
 
 
 async def test_a_callback_that_breaks_its_stage_is_set_aside_and_the_others_go_on(world: World, engine: Engine) -> None:
-    """A task id that belongs to another job cannot be recorded, however often one tries."""
+    """A text that no database takes cannot be recorded, however often one tries."""
     other = await world.running(engine)
     world.mill.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
 
-    await world.call_back(engine, job, task=other.task_id)
+    await world.call_back(engine, job, task="task\0")
     await world.call_back(engine, other)
     world.clock.turn(60)
     await engine.sweep.callbacks()
@@ -344,12 +344,13 @@ async def test_no_wait_goes_beyond_the_deadline(world: World, engine: Engine) ->
     assert (await world.see(job)).due_at == job.deadline_at
 
 
-async def test_a_result_after_the_deadline_is_shown_for_free_on_the_same_message_and_logged(
+async def test_a_result_after_the_deadline_is_shown_for_free_on_a_message_of_its_own_and_logged(
     world: World, engine: Engine
 ) -> None:
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(60)
     await work(engine)
+    told = job.placeholder
 
     await world.call_back(engine, job, cost=12)
     await world.call_back(engine, job, cost=12)
@@ -357,7 +358,8 @@ async def test_a_result_after_the_deadline_is_shown_for_free_on_the_same_message
     job = await world.see(job)
     assert (job.state, job.late, job.delivery) == (State.EXPIRED, True, Delivery.DELIVERED)
     assert (job.purse, job.cost) == (Purse.RELEASED, 12)
-    assert world.chat.shown == [(job.placeholder, "text deadline"), (job.placeholder, f"address {URL}")]
+    assert told != job.placeholder
+    assert world.chat.shown == [(told, "text deadline"), (job.placeholder, f"address {URL}")]
     assert len(world.recorder.of(Event.RESULT_LATE, job=job.id)) == 1
     assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
     assert await world.spent() == 0

@@ -1,5 +1,8 @@
 """D2 to D4 and B5: a result is put on its messages, in order, once; what cannot be repeated is journaled first."""
 
+import asyncio
+import time
+
 import pytest
 
 from genlock.domain.delivery import Level, Step
@@ -113,6 +116,25 @@ async def test_parts_shown_by_a_dead_instance_are_not_shown_again(world: World, 
     ]
     assert len(world.chat.shown) == len(URLS)
     assert (await world.see(job)).purse is Purse.CAPTURED
+
+
+async def test_a_confirmed_part_is_remembered_before_the_next_is_begun(world: World, engine: Engine) -> None:
+    job = await world.ended(engine, *URLS)
+    wire = Wire(world.chat)
+    dying = world.engine(chat=wire)
+    gate = wire.gate("place")
+    gate.shut()
+    [taken] = await world.store.claim(1, dying.kit.lease)
+    dying.worker.take(taken)
+    await gate.holds()
+    await die(dying)
+    world.chat.calls.clear()
+
+    world.clock.turn(LEASE + 1)
+    await work(engine)
+
+    assert world.chat.calls[0] == Call("place", job.id, 1)
+    assert len(world.chat.shown) == len(URLS)
 
 
 # levels
@@ -369,6 +391,42 @@ async def test_a_message_deleted_in_the_middle_of_several_parts_is_replaced_alon
 
     assert [call.operation for call in world.chat.calls] == ["put", "send"] + ["place", "put"] * 3 + ["notify"]
     assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
+
+
+async def test_a_message_deleted_during_a_put_that_outlasts_its_lease_is_replaced(world: World) -> None:
+    """The lease was renewed meanwhile, so the send that follows is ours to make."""
+    engine = world.engine(Rules(lease_seconds=0.05))
+    job = await world.ended(engine)
+    world.chat.gate.shut()
+    [taken] = await world.store.claim(1, engine.kit.lease)
+    engine.worker.take(taken)
+    await world.chat.gate.holds()
+    world.chat.delete(job.placeholder)
+    await asyncio.sleep(0.06)  # trust in a lease is measured by the loop's own clock
+    world.chat.gate.open()
+    await idle(engine)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert len(world.chat.showing(URL)) == 1
+
+
+async def test_a_process_that_slept_through_its_lease_does_not_touch_the_chat(world: World) -> None:
+    """It fell asleep when its renewal was committed and woke up when the lease was over: before its next call."""
+    wire = Wire(world.store)
+    engine = world.engine(Rules(lease_seconds=0.05), store=wire)
+
+    def sleep(moment: str, operation: str) -> None:
+        if (moment, operation) == ("after", "save_parts"):
+            time.sleep(0.06)
+
+    wire.tap = sleep
+    world.chat.refused = {Level.ADDRESS}
+    job = await world.ended(engine)
+    await work(engine)
+
+    assert world.chat.levels() == [Level.ADDRESS]
+    assert len(world.recorder.of(Event.LEASE_LOST, job=job.id)) == 1
+    assert (await world.see(job)).delivery is Delivery.SENDING
 
 
 # closed chats

@@ -121,6 +121,23 @@ async def test_a_retry_within_the_grace_time_does_not_submit_again(world: World,
     assert len(world.mill.created) == 1
 
 
+async def test_a_retry_within_the_grace_time_does_not_hurry_even_when_the_deadline_is_over(
+    world: World, engine: Engine
+) -> None:
+    world.mill.faults.add("create", SubmitUnknown())
+    job = await engine.order(world.order(deadline_seconds=60))
+    await idle(engine)
+    grace = (await world.see(job)).grace_until
+
+    world.clock.turn(70)
+    await operate.retry(engine.kit, job.id, "ann")
+    await work(engine)
+
+    row = await world.see(job)
+    assert row.due_at == row.grace_until == grace
+    assert await work(engine) == []
+
+
 async def test_a_retry_is_refused_while_somebody_works_on_the_job(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
     await world.store.claim(1, engine.kit.lease)

@@ -12,7 +12,7 @@ from genlock.domain.money import Purse
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.engine.worker import every
-from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, success, tasks_of, work
+from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, success, work
 
 LEASE = Rules().lease_seconds
 SILENT = Rules().silent_seconds
@@ -87,6 +87,15 @@ async def test_callbacks_that_took_all_the_room_give_it_back(world: World) -> No
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
     await engine.stop()
+
+
+async def test_a_delivery_that_a_callback_began_takes_the_room_of_one_job(world: World) -> None:
+    engine = world.engine(Rules(capacity=2))
+    job = await world.running(engine)
+    world.chat.gate.shut()
+    await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await world.chat.gate.holds()
+    assert (engine.worker.busy, engine.worker.room) == (1, 1)
 
 
 async def test_the_longest_overdue_goes_first(world: World, engine: Engine) -> None:
@@ -292,14 +301,33 @@ async def test_a_newer_lease_for_the_same_job_replaces_the_older_work(world: Wor
     world.clock.turn(LEASE + 1)
     [again] = await world.store.claim(1, engine.kit.lease)
     engine.worker.take(again)
-    await world.chat.gate.holds()
-    assert len(tasks_of(engine.worker)) == 1
+    await world.chat.gate.reached(2)
+    assert world.chat.gate.waiting == 1, "the older one has let go"
     world.chat.gate.open()
     await idle(engine)
 
     assert [call.operation for call in world.chat.calls] == ["put", "put", "notify"]
     assert len(world.chat.shown) == 1
     assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_an_older_lease_that_arrives_late_does_not_replace_the_newer_work(world: World, engine: Engine) -> None:
+    """The answers of two claims crossed."""
+    await world.ended(engine)
+    [older] = await world.store.claim(1, engine.kit.lease)
+    world.clock.turn(LEASE + 1)
+    [newer] = await world.store.claim(1, engine.kit.lease)
+    world.chat.gate.shut()
+    engine.worker.take(newer)
+    await world.chat.gate.holds()
+
+    engine.worker.take(older)
+    world.chat.gate.open()
+    await idle(engine)
+
+    assert [call.operation for call in world.chat.calls] == ["put", "notify"]
+    assert world.recorder.of(Event.LEASE_LOST) == []
+    assert (await world.see(newer)).delivery is Delivery.DELIVERED
 
 
 async def test_a_notice_on_the_wire_is_not_broken_off_for_want_of_a_lease(world: World) -> None:
@@ -462,6 +490,25 @@ async def test_a_stopped_instance_leaves_no_task_behind(world: World) -> None:
     await deliver_slowly(world, engine)
     await engine.stop()
     assert asyncio.all_tasks() == before
+
+
+async def test_a_stop_does_not_wait_for_ever_for_a_callback_either(world: World) -> None:
+    wire = Wire(world.store)
+    engine = world.engine(Rules(stop_seconds=0.01), store=wire)
+    job = await world.running(engine)
+    wire.gate("end").shut()
+    await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await wire.gate("end").holds()
+
+    await engine.stop()
+
+    assert engine.worker.busy == 0
+    assert wire.gate("end").waiting == 0
+    world.clock.turn(4)
+    other = world.engine()
+    await other.sweep.round()
+    await idle(other)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
 async def test_stopping_twice_or_without_a_start_is_harmless(world: World, engine: Engine) -> None:

@@ -98,6 +98,7 @@ class Gate:
         self._open.set()
         self._moved = asyncio.Event()
         self.waiting = 0
+        self.arrived = 0
 
     def shut(self) -> None:
         self._open.clear()
@@ -107,11 +108,19 @@ class Gate:
 
     async def through(self) -> None:
         self.waiting += 1
+        self.arrived += 1
         self._moved.set()
         try:
             await self._open.wait()
         finally:
             self.waiting -= 1
+
+    async def reached(self, calls: int) -> None:
+        """Wait until so many calls have come here in all."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while self.arrived < calls:
+                self._moved.clear()
+                await self._moved.wait()
 
     async def holds(self, calls: int = 1) -> None:
         """Wait until so many calls are in mid-air."""

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 
 from genlock.domain.events import Event
@@ -39,6 +38,10 @@ class Notebook:
         )
 
 
+async def empty(store: PostgresStore) -> None:
+    await store._pool.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608
+
+
 @pytest.fixture
 def clock() -> HandClock:
     return HandClock()
@@ -58,15 +61,6 @@ def shared_postgres_url(postgres_server: Postgres) -> Iterator[str]:
 
 
 @pytest.fixture
-async def empty_postgres_url(shared_postgres_url: str) -> str:
-    connection = await asyncpg.connect(shared_postgres_url)
-    if await connection.fetchval("SELECT to_regclass('people')") is not None:
-        await connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608
-    await connection.close()
-    return shared_postgres_url
-
-
-@pytest.fixture
 async def sqlite(tmp_path: Path, clock: HandClock, notebook: Notebook) -> AsyncIterator[SqliteStore]:
     store = await SqliteStore.open(str(tmp_path / "genlock.db"), clock=clock, observer=notebook)
     yield store
@@ -74,8 +68,9 @@ async def sqlite(tmp_path: Path, clock: HandClock, notebook: Notebook) -> AsyncI
 
 
 @pytest.fixture
-async def postgres(empty_postgres_url: str, clock: HandClock, notebook: Notebook) -> AsyncIterator[PostgresStore]:
-    store = await PostgresStore.open(empty_postgres_url, clock=clock, observer=notebook)
+async def postgres(shared_postgres_url: str, clock: HandClock, notebook: Notebook) -> AsyncIterator[PostgresStore]:
+    store = await PostgresStore.open(shared_postgres_url, clock=clock, observer=notebook)
+    await empty(store)
     yield store
     assert store._pool.get_idle_size() == store._pool.get_size(), "a connection was not given back"
     await store.close()

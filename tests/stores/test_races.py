@@ -115,7 +115,7 @@ def winners(attempts: Iterable[Ended]) -> list[Job]:
     return [attempt.job for attempt in attempts if attempt.job is not None]
 
 
-async def deliver_claims(fleet: Fleet, instance: Instance, wanted: int, done: list[int]) -> None:
+async def deliver_claims(instance: Instance, wanted: int, done: list[int]) -> None:
     """Claim and deliver until `wanted` jobs have been delivered by all together."""
     while len(done) < wanted:
         jobs = await instance.store.claim(50, instance.lease)
@@ -182,7 +182,7 @@ async def test_contradicting_reports_have_one_winner_and_one_settlement(fleet: F
     ways = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED)
 
     attempts = await fleet.at_once(
-        end(instance.store, job, state, instance.lease)
+        end(instance.store, job, state, None if state is State.EXPIRED else instance.lease)
         for job in jobs
         for state, instance in zip(ways, fleet.instances, strict=True)
     )
@@ -201,30 +201,24 @@ async def test_contradicting_reports_have_one_winner_and_one_settlement(fleet: F
 
 
 async def test_two_instances_during_a_deploy_deliver_everything_once(fleet: Fleet) -> None:
-    """The old one hands over and still finishes what it can; the new ones take what they get."""
+    """The old one hands over while it still finishes what it holds; the new ones take what they get."""
     old, *new = fleet.instances
-    jobs = await fleet.sending_jobs(500, old) + await fleet.sending_jobs(300, None)
-    held = [job for job in jobs if job.lease_owner]
+    jobs = await fleet.sending_jobs(600, old) + await fleet.sending_jobs(300, None)
     done: list[int] = []
 
-    async def finish_old(job: Job) -> bool:
-        return await finish(old.store, job, lease=old.lease)
+    async def finish_old(job: Job) -> None:
+        if await finish(old.store, job, lease=old.lease):
+            done.append(job.id)
 
-    async def hand_over() -> bool:
+    async def hand_over() -> None:
         await old.store.rescue(old.lease.owner)
-        return False
 
-    claims = [asyncio.create_task(deliver_claims(fleet, instance, 0, done)) for instance in new]
-    await asyncio.gather(*claims)  # once, before anything is handed over
-    last = held[len(held) // 2 :]
-    by_old = await fleet.at_once([*(finish_old(job) for job in held[: len(held) // 2]), hand_over()])
-    wanted = len(jobs) - sum(by_old)
-    racing = [asyncio.create_task(deliver_claims(fleet, instance, wanted, done)) for instance in new]
-    zombies = await fleet.at_once(finish_old(job) for job in last)
-    done += [job.id for job, ok in zip(last, zombies, strict=True) if ok]
-    await asyncio.gather(*racing)
+    held = [job for job in jobs if job.lease_owner]
+    claims = [asyncio.create_task(deliver_claims(instance, len(jobs), done)) for instance in new]
+    await fleet.at_once([*(finish_old(job) for job in held), hand_over()])
+    await asyncio.gather(*claims)
 
-    assert len(done) == len(set(done)) == wanted
+    assert len(done) == len(set(done)) == len(jobs)
     await fleet.all_delivered_and_paid_once(jobs)
 
 
@@ -237,9 +231,7 @@ async def test_claims_of_all_instances_never_overlap(fleet: Fleet) -> None:
 
     taken = [job for claim in claims for job in claim]
     assert Counter(job.id for job in taken) == Counter(job.id for job in jobs)
-    assert {(job.lease_token, job.delivery) for job in taken} == {(3, Delivery.SENDING)} or all(
-        job.delivery is Delivery.SENDING for job in taken
-    )
+    assert {(job.lease_token, job.delivery) for job in taken} == {(3, Delivery.SENDING)}, "accepted, ended, claimed"
     shown = await fleet.at_once(finish(fleet.any().store, job) for job in taken)
     assert all(shown)
     await fleet.all_delivered_and_paid_once(jobs)
@@ -279,7 +271,7 @@ async def test_a_failed_send_is_retried_by_one_and_its_first_sender_is_fenced(fl
         # A confirmation after all, as from a task that was not stopped: too late if somebody has taken over.
         return await finish(first.store, job, lease=first.lease)
 
-    racing = [asyncio.create_task(deliver_claims(fleet, instance, len(jobs), done)) for instance in others]
+    racing = [asyncio.create_task(deliver_claims(instance, len(jobs), done)) for instance in others]
     confirmed = await fleet.at_once(fail(job) for job in jobs)
     await asyncio.gather(*racing)
 
@@ -298,26 +290,22 @@ async def test_the_work_of_a_holder_that_died_is_done_once_though_it_comes_back(
     jobs = await fleet.sending_jobs(500, dead)
     done: list[int] = []
 
-    async def take_over(peer: Instance) -> int:
-        freed = 0
+    async def take_over(peer: Instance) -> None:
         for silent in await peer.store.heartbeat(peer.lease.owner, 0.0):
             if silent == dead.lease.owner:
-                freed += await peer.store.rescue(silent)
-        await deliver_claims(fleet, peer, len(jobs), done)
-        return freed
+                await peer.store.rescue(silent)
+        await deliver_claims(peer, len(jobs), done)
 
     async def wake_up(job: Job) -> None:
-        kept = await dead.store.renew(job.id, job.lease_token, dead.lease)
-        saved = await dead.store.save_parts(job.id, job.lease_token, SHOWN, dead.lease)
-        assert saved or not kept
+        await dead.store.renew(job.id, job.lease_token, dead.lease)
+        await dead.store.save_parts(job.id, job.lease_token, SHOWN, dead.lease)
         if await finish(dead.store, job, lease=dead.lease):
             done.append(job.id)
 
     rescues = [asyncio.create_task(take_over(peer)) for peer in peers]
     await fleet.at_once(wake_up(job) for job in jobs)
-    freed = await asyncio.gather(*rescues)
+    await asyncio.gather(*rescues)
 
-    assert sum(freed) <= len(jobs)
     assert len(done) == len(set(done)) == len(jobs)
     await fleet.all_delivered_and_paid_once(jobs)
 

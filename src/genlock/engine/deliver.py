@@ -18,7 +18,6 @@ from genlock.domain.retry import backoff
 from genlock.engine.kit import Kit
 from genlock.ports import Channel, Finish, Placed, Wait
 
-
 #: the part of a lease after which its holder no longer acts on it without a renewal
 TRUST = 0.8
 
@@ -59,8 +58,7 @@ class _Showing:
         self._job = job
         self._channel: Channel = kit.channels[job.channel]
         self._clock = asyncio.get_running_loop().time
-        self._trusted_until = 0.0
-        self._trust()
+        self._trusted_until = self._clock() + kit.lease.seconds * TRUST
         self.parts = job.parts
 
     async def all(self) -> None:
@@ -84,6 +82,7 @@ class _Showing:
                 await self._lower(index)
             except PlaceholderGone:
                 self._set(index, replace(self.parts[index], gone=True))
+                await self._save()  # also a renewal: finding it gone may have taken a whole upload
             else:
                 self._set(index, replace(part, step=Step.DONE, message=placed.message, file=placed.file))
 
@@ -126,12 +125,9 @@ class _Showing:
 
     async def _save(self) -> None:
         job, store = self._job, self._kit.store
+        asked = self._clock()  # not when it is answered: we may sleep in between
         self._kit.fenced(await store.save_parts(job.id, job.lease_token, self.parts, self._kit.lease), job)
-        self._trust()
-
-    def _trust(self) -> None:
-        """The lease was given or renewed just now."""
-        self._trusted_until = self._clock() + self._kit.lease.seconds * TRUST
+        self._trusted_until = asked + self._kit.lease.seconds * TRUST
 
     def _still_ours(self) -> None:
         """The channel cannot check our token. A process that slept through its lease must not touch the chat."""

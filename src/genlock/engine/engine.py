@@ -20,7 +20,7 @@ class Engine:
         self.kit = kit
         self.worker = Worker(kit)
         self.leader = Leader(kit)
-        self.sweep = Sweep(kit, self.leader, self.worker.take_callback)
+        self.sweep = Sweep(kit, self.leader, self.worker.take_callback, lambda: self.worker.room)
         self._loops: list[asyncio.Task[None]] = []
 
     @property
@@ -53,7 +53,7 @@ class Engine:
         await kit.store.heartbeat(kit.instance, kit.rules.silent_seconds)
         loops = [
             *self.worker.loops(),
-            every(kit.rules.heartbeat_seconds, self.leader.round, kit),
+            every(kit.rules.heartbeat_seconds / 2, self.leader.round, kit),  # a role given up is taken at once
             every(kit.rules.sweep_seconds, self.sweep.round, kit),
         ]
         self._loops = [asyncio.get_running_loop().create_task(loop) for loop in loops]

@@ -29,7 +29,7 @@ async def retry(kit: Kit, job_id: int, by: str) -> Job:
 async def resend(kit: Kit, job_id: int, by: str) -> Job:
     """Show an ended job's result again, on new messages, free."""
     job = await find(kit, job_id)
-    if not await kit.store.resend(job_id, again(job.parts)):
+    if not await kit.store.resend(job_id, again(job.parts), job.lease_token):
         raise NotPossible(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
     kit.event(Event.OPERATOR, job, action="resend", by=by)
     return await find(kit, job_id)

@@ -90,7 +90,8 @@ async def settle_unknown(kit: Kit, job: Job) -> Job | None:
         return None
     remaining = (job.grace_until - job.read_at).total_seconds()
     if remaining > 0:
-        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=remaining)), job)
+        wait = Wait(job_id=job.id, token=job.lease_token, after=remaining, grace=True)
+        kit.fenced(await kit.store.wait(wait), job)
         return None
     if kit.rules.unknown_submit is UnknownSubmit.PARK:
         kit.event(Event.ATTENTION, job, reason="submit_unknown")

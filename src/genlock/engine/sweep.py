@@ -19,14 +19,19 @@ class Sweep:
     kit: Kit
     leader: Leader
     take_callback: Callable[[Callback], None]
+    #: how many callbacks may be taken now
+    room: Callable[[], int]
 
     async def round(self) -> None:
         await self.callbacks()
         await self.orphans()
 
     async def callbacks(self) -> None:
-        for callback in await self.kit.store.claim_callbacks(PAGE, CALLBACK_HOLD_SECONDS):
-            self.take_callback(callback)
+        # No more than find room here: whatever is claimed is kept from the others for a while.
+        limit = min(PAGE, self.room())
+        if limit:
+            for callback in await self.kit.store.claim_callbacks(limit, CALLBACK_HOLD_SECONDS):
+                self.take_callback(callback)
 
     async def orphans(self) -> None:
         kit = self.kit

@@ -58,12 +58,22 @@ class Worker:
 
     def take(self, job: Job) -> None:
         """Work on a job that is leased to us."""
+        if not self._replace(job):
+            return
         loop = asyncio.get_running_loop()
-        if older := self._jobs.pop(job.id, None):
-            older[2].cancel()  # its lease is gone: we have just been given a newer one
         task = loop.create_task(self._work(job))
         self._jobs[job.id] = (job, loop.time(), task)
         task.add_done_callback(lambda done: self._done(job, done))
+
+    def _replace(self, job: Job) -> bool:
+        """Make way for a job's newer lease. False if this one was overtaken: its answer came after a newer one's."""
+        entry = self._jobs.get(job.id)
+        if entry is None:
+            return True
+        if entry[0].lease_token > job.lease_token:
+            return False
+        entry[2].cancel()  # its lease is gone: we have just been given a newer one
+        return True
 
     def _done(self, job: Job, task: asyncio.Task[None]) -> None:
         entry = self._jobs.get(job.id)
@@ -109,8 +119,8 @@ class Worker:
         """Go on, in the task that ended the job, with its delivery."""
         task = asyncio.current_task()
         assert task is not None
-        if older := self._jobs.get(job.id):
-            older[2].cancel()  # as in `take`
+        if not self._replace(job):
+            return
         self._callbacks.discard(task)
         self._jobs[job.id] = (job, asyncio.get_running_loop().time(), task)
         try:
@@ -227,7 +237,7 @@ class Worker:
             tasks = [*self._callbacks, *(task for _, _, task in self._jobs.values())]
             if tasks:
                 await asyncio.wait(tasks, timeout=self._kit.rules.stop_seconds)
-            left = [task for _, _, task in self._jobs.values()]
+            left = [*self._callbacks, *(task for _, _, task in self._jobs.values())]
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)

@@ -76,6 +76,7 @@ class BadChannel:
         if kind == f"{call}: busy":
             raise ChannelBusy(self._chance.uniform(0.5, 6.0))
         if kind:
+            self._truth.hiccups[job.id] += 1
             raise ChannelUnknown
         if job.address in self._truth.closed:
             raise ChatClosed("blocked by the person")
@@ -83,6 +84,8 @@ class BadChannel:
     async def _answer(self, call: str, job: Job) -> None:
         await self._world.delay(job.id)
         kind = self._world.pick((f"{call}: answer lost", f"{call}: unforeseen error"), job=job.id)
+        if kind:
+            self._truth.hiccups[job.id] += 1
         if kind == f"{call}: answer lost":
             raise ChannelUnknown
         if kind:

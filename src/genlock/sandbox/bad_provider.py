@@ -172,18 +172,26 @@ class BadProvider:
             await asyncio.sleep(self._chance.uniform(0.5, 4.0))
 
     def _acknowledged(self, task: Task, callback: Callback) -> None:
-        believed = callback.job_id is not None
         try:
             report = self.read_callback(callback.body)
         except ValueError:
-            self._truth.acknowledged[callback.id] = believed, None
+            self._truth.acknowledged[callback.id] = callback.job_id, None
             return
-        self._truth.acknowledged[callback.id] = believed, report.task_id
-        if believed and report.outcome is Outcome.SUCCESS and any(piece.value.strip() for piece in report.pieces):
+        self._truth.acknowledged[callback.id] = callback.job_id, report.task_id
+        if (
+            callback.job_id is not None
+            and report.outcome is Outcome.SUCCESS
+            and any(piece.value.strip() for piece in report.pieces)
+        ):
             self._truth.told.add(task.job_id)
 
 
 def _body(task_id: str, state: str, pieces: tuple[Piece, ...] = ()) -> bytes:
-    error = "generation_failed" if state == Outcome.FAILURE else ""
-    said = {"task": task_id, "state": state, "pieces": [[piece.kind, piece.value] for piece in pieces], "error": error}
+    failed = state == Outcome.FAILURE
+    said = {
+        "task": task_id,
+        "state": "fail" if failed else state,
+        "pieces": [[piece.kind, piece.value] for piece in pieces],
+        "error": "generation_failed" if failed else "",
+    }
     return json.dumps(said).encode()

@@ -46,9 +46,11 @@ class Life:
         self._doom = doom
         self.died: asyncio.Future[None] = world.loop.create_future()
         self._wake: asyncio.Future[None] | None = None
-        #: the peers know it, so they will notice when it falls silent
-        self.listed = False
+        #: it died while its peers knew it, so that they notice its silence
+        self.missed = False
         self.stopping = False
+        #: until when it does not reach the database, though it reaches everybody else
+        self.cut_off_until = 0.0
 
     @property
     def dead(self) -> bool:
@@ -61,6 +63,7 @@ class Life:
     def kill(self, why: str) -> None:
         if not self.dead:
             self._world.note(self.name, "KILLED", why=why)
+            self.missed = self.name in self._world.truth.listed
             self.died.set_result(None)
 
     def pause(self, seconds: float) -> None:
@@ -124,13 +127,11 @@ class StoreProxy:
         if kind == "store: slow":
             await self._world.lag()
             await self._life.point(f"before store.{name}")
-        elif kind == "store: unavailable":
+        if kind == "store: unavailable" or self._cut_off:
             raise StoreUnavailable
         stale = self._witness.stale(name, args)
         answer = await method(*args, **options)
         self._witness.look(name, args, answer, stale=stale)
-        if name == "heartbeat":
-            self._life.listed = True
         if kind == "store: made twice":
             # The connection broke before the answer, and the store made the statement again.
             self.unsure += 1
@@ -144,6 +145,10 @@ class StoreProxy:
             self.unsure += 1
             raise StoreUnavailable
         return answer
+
+    @property
+    def _cut_off(self) -> bool:
+        return self._world.loop.time() < max(self._life.cut_off_until, self._world.store_down_until)
 
 
 class Witness:
@@ -165,6 +170,10 @@ class Witness:
             self._truth.breaks("A zombie's write changes nothing.", job_id, f"{name} was accepted with a stale token")
         for job in _leased(answer):
             self._truth.tokens[job.id] = max(self._truth.tokens[job.id], job.lease_token)
+        if name == "heartbeat":
+            self._truth.listed.add(args[0])
+        if name == "rescue" and len(args) == 1:
+            self._truth.listed.discard(args[0])
         if name == "begin_submit" and answer:
             self._truth.submits[job_id] = self._world.loop.time()
         if name == "end" and isinstance(answer, Ended) and answer.verdict is Verdict.WON and answer.job:
@@ -228,7 +237,7 @@ class OutsideProxy:
             error, answer = await asyncio.shield(wire)
         except asyncio.CancelledError:
             # The request may be on its way all the same.
-            if self._world.rates["call: slow"] == 0:
+            if self._world.flip():
                 wire.cancel()
             self._abandoned(call, next(arg for arg in args if isinstance(arg, Job)))
             raise

@@ -1,12 +1,13 @@
 """One seed, one run: orders, people, operators and instances in trouble; then calm, until nothing is left to do."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
 from genlock.domain.errors import GenlockError, KeyReused, NotEnoughMoney, Refusal, StoreError
+from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Job, NewJob
 from genlock.domain.money import Kind
@@ -19,10 +20,11 @@ from genlock.sandbox.bad_channel import BadChannel
 from genlock.sandbox.bad_provider import BadProvider
 from genlock.sandbox.crashes import POINTS, CutOff, Life, proxies
 from genlock.sandbox.verdict import check
-from genlock.sandbox.world import Entry, Recorder, World
+from genlock.sandbox.world import RATES, Entry, Recorder, World
 
 TROUBLE_SECONDS = 40.0
-SETTLE_SECONDS = 1500.0
+#: longer than any pause between two tries, and much longer than a queue in the inbox
+SETTLE_SECONDS = 200.0
 DOOMS = 4
 INSTANCES_MAX = 12
 HEARTBEAT_SECONDS = 1.0
@@ -63,12 +65,16 @@ class Scenario:
         self._channel = BadChannel(world)
         self._provider = BadProvider(world, self._door)
         self._fleet: list[Instance] = []
+        self._stops: list[asyncio.Task[None]] = []
         self._people: list[int] = []
         self._jobs: list[int] = []
         self._rules = self._make_rules()
+        #: sometimes everybody orders at once
+        self._rush_seconds = self._chance.choice((0.1, 20.0, 20.0, 20.0))
         self._public_url = "https://sim" if self._chance.random() < 0.9 else None
         self._doom = {
-            POINTS[(world.seed * DOOMS + place) % len(POINTS)]: self._chance.randint(1, 3) for place in range(DOOMS)
+            POINTS[(world.seed * DOOMS + place) % len(POINTS)]: self._chance.choice((1, 1, 2, 4))
+            for place in range(DOOMS)
         }
 
     def _make_rules(self) -> Rules:
@@ -79,11 +85,13 @@ class Scenario:
             heartbeat_seconds=HEARTBEAT_SECONDS,
             silent_seconds=SILENT_SECONDS,
             role_seconds=SILENT_SECONDS,
-            claim_seconds=0.5,
+            claim_seconds=1.0,
             sweep_seconds=2.0,
             orphan_expire_seconds=30.0,
             grace_seconds=chance.choice((5.0, 20.0)),
             unknown_submit=UnknownSubmit.PARK if chance.random() < 0.2 else UnknownSubmit.RELEASE,
+            delivery_attempts=chance.choice((3, 40)),
+            stage_attempts=chance.choice((2, 10)),
             capacity=chance.choice((2, 1000, 1000)),
             stop_seconds=5.0,
             limits={"create:kie": Limit(interval=0.5, burst=2), "status:kie": Limit(interval=0.2)} if limited else {},
@@ -95,7 +103,7 @@ class Scenario:
         await self._invite_people()
         for _ in range(self._chance.randint(2, 3)):
             await self._start_instance()
-        for number in range(self._chance.randint(5, 9)):
+        for number in range(self._chance.randint(5, 10)):
             self.world.spawn(self._order_later(number))
         self.world.spawn(self._trouble())
         self.world.spawn(self._operator())
@@ -108,7 +116,23 @@ class Scenario:
                 for subject in subjects or ["-"]
             ]
         await asyncio.gather(*(instance.engine.stop() for instance in self._fleet if instance.up))
-        return [*self._truth.broken, *await check(self._truth, self.store, self._people)]
+        return [
+            *self._truth.broken,
+            *await check(self._truth, self.store, self._people, self._rules),
+            *self._check_epochs(),
+        ]
+
+    def _check_epochs(self) -> list[Violation]:
+        """A role's epoch has one holder."""
+        holders = defaultdict(set)
+        for _, who, what, facts in self.world.history:
+            if what == Event.LOCK_ACTIVE:
+                holders[facts["epoch"]].add(who)
+        return [
+            Violation(rule="An epoch has one holder.", subject="-", detail=f"epoch {epoch}: {sorted(names)}")
+            for epoch, names in holders.items()
+            if len(names) > 1
+        ]
 
     async def _invite_people(self) -> None:
         for number in range(4):
@@ -124,11 +148,14 @@ class Scenario:
             if self._chance.random() < 0.3:
                 instance.life.kill("deploy")
         self.world.calm = True
+        self.world.store_down_until = 0.0
+        for instance in self._fleet:
+            instance.life.cut_off_until = 0.0
         self.world.note("world", "CALM")
         for _ in range(2):
             await self._start_instance()
         await asyncio.sleep(TAKEOVER_SECONDS)
-        dead = {instance.life.name for instance in self._fleet if instance.life.dead and instance.life.listed}
+        dead = {instance.life.name for instance in self._fleet if instance.life.missed}
         for job in await self.store.jobs(limit=1000):
             if job.lease_owner in dead:
                 rule = "A dead instance's work is taken over within seconds."
@@ -181,8 +208,8 @@ class Scenario:
         return self._chance.choice(up) if up else None
 
     async def _trouble(self) -> None:
-        """Kill, pause, stop and start instances, and keep at least one running."""
-        kinds = ("instance: killed", "instance: paused", "instance: stopped", "instance: started")
+        """Kill, pause, stop, start and cut off instances, and keep at least one running."""
+        kinds = [kind for kind in RATES if kind.startswith("instance: ")] + ["store: down"]
         while not self.world.calm:
             await asyncio.sleep(self._chance.uniform(0.3, 3.0))
             instance = self._someone()
@@ -190,15 +217,27 @@ class Scenario:
                 await self._start_instance()
                 continue
             kind = self.world.pick(kinds, instance.life.name)
-            if kind == "instance: killed":
-                instance.life.kill("from outside")
-            elif kind == "instance: paused":
-                instance.life.pause(self._chance.choice((1.0, 6.0, 30.0)) * self._chance.uniform(0.3, 1.5))
-            elif kind == "instance: stopped":
-                instance.life.stopping = True
-                self.world.loop.create_task(self._stop(instance))
-            elif kind and len(self._fleet) < INSTANCES_MAX:
+            if kind == "instance: started" and len(self._fleet) < INSTANCES_MAX:
                 await self._start_instance()
+            elif kind:
+                self._hurt(instance, kind)
+
+    def _hurt(self, instance: Instance, kind: str) -> None:
+        world, life = self.world, instance.life
+        if kind == "instance: killed":
+            life.kill("from outside")
+        elif kind == "instance: all killed":
+            for each in self._fleet:
+                each.life.kill("power cut")
+        elif kind == "instance: paused":
+            life.pause(self._chance.choice((1.0, 6.0, 30.0)) * self._chance.uniform(0.3, 1.5))
+        elif kind == "instance: stopped":
+            life.stopping = True
+            self._stops.append(world.loop.create_task(self._stop(instance)))
+        elif kind == "instance: cut off from the store":
+            life.cut_off_until = world.loop.time() + self._chance.uniform(1.0, 15.0)
+        elif kind == "store: down":
+            world.store_down_until = world.loop.time() + self._chance.uniform(0.5, 8.0)
 
     async def _stop(self, instance: Instance) -> None:
         """A clean stop, as long as patience lasts."""
@@ -207,14 +246,13 @@ class Scenario:
         except (CutOff, StoreError):
             instance.life.kill("did not stop")
         else:
-            instance.life.listed = False
             self.world.note(instance.life.name, "STOPPED")
             instance.life.kill("stopped")
 
     # people
 
     async def _order_later(self, number: int) -> None:
-        await asyncio.sleep(self._chance.uniform(0.0, 20.0))
+        await asyncio.sleep(self._chance.uniform(0.0, self._rush_seconds))
         order = self._make_order(number)
         copies = self._chance.choice((1, 1, 1, 2))
         answers = await asyncio.gather(*(self._insist(order) for _ in range(copies)))
@@ -308,7 +346,7 @@ class Scenario:
             lambda store: store.violations(settled=False),
             lambda store: store.person("chat", "bot", "u1"),
         ]
-        for _ in range(14):
+        for turn in range(16):
             await asyncio.sleep(self._chance.uniform(0.5, 4.0))
             if self._chance.random() < 0.1:
                 await self._top_up()
@@ -319,7 +357,7 @@ class Scenario:
                 if self._jobs and self._chance.random() < 0.4:
                     await instance.life.serve(self._interfere(instance))
                 else:
-                    await instance.life.serve(self._look(instance, self._chance.choice(looks)))
+                    await instance.life.serve(self._look(instance, looks[(self.world.seed + turn) % len(looks)]))
             except (CutOff, GenlockError):
                 continue
 
@@ -342,9 +380,13 @@ class Scenario:
     async def _interfere(self, instance: Instance) -> None:
         kit = instance.engine.kit
         job_id = self._chance.choice(self._jobs)
-        if self._chance.random() < 0.5:
+        roll = self._chance.random()
+        if roll < 0.45:
             self._truth.resends[job_id] += 1
             await operate.resend(kit, job_id, "operator")
+        elif roll < 0.55:
+            await operate.cancel(kit, job_id, "operator")
+            self._truth.cancelled.add(job_id)
         else:
             if kit.rules.unknown_submit is UnknownSubmit.PARK:
                 self._truth.resubmits[job_id] += 1

@@ -8,22 +8,27 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import Purse
 from genlock.domain.result import PartKind
 from genlock.engine.invariants import End, ends
+from genlock.engine.kit import Rules
 from genlock.ports import Store, Violation
 from genlock.sandbox.bad_channel import words_of
 from genlock.sandbox.world import Truth
 
 #: rules that do not hold for a job, with what was found instead
 Broken = list[tuple[str, str]]
-_GOOD_ENDS = {True: {InboxState.DONE}, False: {InboxState.MATCHED, InboxState.EXPIRED}}
 
 
-async def check(truth: Truth, store: Store, people: list[int]) -> list[Violation]:
+async def check(truth: Truth, store: Store, people: list[int], rules: Rules) -> list[Violation]:
     """Everything that is wrong when no work is left."""
     found = await store.violations(settled=True)
     jobs = await store.jobs(limit=1000)
     for job in jobs:
-        for rule, detail in [*_check_end(job, truth), *_check_chat(job, truth), *_check_once(job, truth)]:
-            found.append(Violation(rule=rule, subject=str(job.id), detail=detail))
+        broken = [
+            *_check_end(job, truth),
+            *_check_giving_up(job, truth, rules),
+            *_check_chat(job, truth),
+            *_check_once(job, truth),
+        ]
+        found += [Violation(rule=rule, subject=str(job.id), detail=detail) for rule, detail in broken]
     found += _check_orders(jobs, truth)
     found += await _check_wallets(store, jobs, people, truth)
     found += await _check_inbox(store, truth)
@@ -45,13 +50,21 @@ def _check_end(job: Job, truth: Truth) -> Broken:
     if job.state is State.SUCCEEDED and End.DELIVERED in reached and not truth.resends[job.id]:
         if job.purse is Purse.RELEASED:
             broken.append(("A delivered result is paid for.", row))
-    return broken + _check_giving_up(job, truth)
+    if job.state is State.CANCELLED and job.id in truth.told and job.cost is None:
+        broken.append(("What the provider bills is recorded.", row))
+    return broken
 
 
-def _check_giving_up(job: Job, truth: Truth) -> Broken:
-    """A delivery is given up only for a reason that the world knows."""
+def _check_giving_up(job: Job, truth: Truth, rules: Rules) -> Broken:
+    """A job is left to the operator only for a reason that the world knows."""
+    said, tries = job.attention or "", 2 * truth.hiccups[job.id]  # a lost answer may count one twice
+    if said.startswith("stage error") and tries < rules.stage_attempts:
+        return [("Nobody gives up without a reason.", f"{said}, after {tries} tries")]
+    if job.delivery is Delivery.UNDELIVERABLE and said.startswith("gave up") and tries < rules.delivery_attempts:
+        return [("Nobody gives up without a reason.", f"{said}, after {tries} tries")]
     refused = any(truth.refusals.get(part.value, 0) == 4 for part in job.parts)
-    if job.delivery is Delivery.UNDELIVERABLE and job.address not in truth.closed and not refused:
+    lasting = job.address in truth.closed or refused or said.startswith("gave up")
+    if job.delivery is Delivery.UNDELIVERABLE and not lasting:
         return [("Nobody gives up without a reason.", f"undeliverable: {job.attention}")]
     deleted = any(message.deleted for message in truth.messages.values() if message.address == job.address)
     if job.delivery is Delivery.UNKNOWN and not deleted:
@@ -124,10 +137,15 @@ async def _check_inbox(store: Store, truth: Truth) -> list[Violation]:
     """Every acknowledged callback is there, and has come to the end that its kind may come to."""
     states = {callback.id: state for state in InboxState for callback in await store.callbacks(state, 1000)}
     found = []
-    for number, (believed, task_id) in truth.acknowledged.items():
-        good = {InboxState.UNREADABLE} if task_id is None else _GOOD_ENDS[believed]
-        if states.get(number) not in good:
-            job = truth.tasks[task_id].job_id if task_id in truth.tasks else "-"
+    for number, (job_id, task_id) in truth.acknowledged.items():
+        if states.get(number) not in _good_ends(job_id, task_id):
             detail = f"callback {number} about {task_id} is {states.get(number)}"
-            found.append(Violation(rule="No acknowledged callback is lost.", subject=str(job), detail=detail))
+            rule = "No acknowledged callback is lost."
+            found.append(Violation(rule=rule, subject=str(job_id or "-"), detail=detail))
     return found
+
+
+def _good_ends(job_id: int | None, task_id: str | None) -> set[InboxState]:
+    if task_id is None:
+        return {InboxState.UNREADABLE}
+    return {InboxState.MATCHED, InboxState.EXPIRED} if job_id is None else {InboxState.DONE}

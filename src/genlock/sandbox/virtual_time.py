@@ -9,8 +9,12 @@ from typing import Any
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-class NothingToWaitFor(Exception):
-    """Everybody waits and no timer is set: without help from outside nothing will ever happen again."""
+#: so many rounds of the loop without the clock moving are a circle
+ROUNDS_MAX = 20_000
+
+
+class TimeStandsStill(BaseException):
+    """Everybody waits and no timer is set, or somebody works in a circle. No handler may take it for a failed step."""
 
 
 class VirtualLoop(BaseEventLoop):
@@ -19,6 +23,7 @@ class VirtualLoop(BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self._time = 0.0
+        self._rounds = 0
         self._selector = self
         #: asked before the clock moves; True if it has given somebody something to do
         self.on_idle: Callable[[], bool] | None = None
@@ -28,9 +33,14 @@ class VirtualLoop(BaseEventLoop):
 
     def select(self, timeout: float | None) -> list[Any]:
         if timeout == 0 or (self.on_idle and self.on_idle()):
+            self._rounds += 1
+            if self._rounds > ROUNDS_MAX:
+                self._rounds = 0
+                raise TimeStandsStill
             return []
         if timeout is None:
-            raise NothingToWaitFor
+            raise TimeStandsStill
+        self._rounds = 0
         self._time += timeout
         return []
 

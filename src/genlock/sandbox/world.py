@@ -57,7 +57,7 @@ RATES: dict[str, float] = {
     "part: refused as it is": 0.15,
     "part: refused in every way": 0.02,
     "message: deleted": 0.20,
-    "chat: closed": 0.10,
+    "chat: closed": 0.03,
     "call: slow": 0.06,
     "store: slow": 0.05,
     "store: answer slow": 0.05,
@@ -68,7 +68,13 @@ RATES: dict[str, float] = {
     "instance: paused": 0.25,
     "instance: stopped": 0.08,
     "instance: started": 0.08,
+    "instance: all killed": 0.02,
+    "instance: cut off from the store": 0.06,
+    "store: down": 0.04,
 }
+RATE_MAX = 0.6
+#: How much of each kind of trouble a seed brings.
+LEVELS = (0, 0, 1, 1, 1, 4, 12)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -105,16 +111,20 @@ class Truth:
     failures: set[int] = field(default_factory=set)
     #: jobs whose success a believable callback told, and we acknowledged
     told: set[int] = field(default_factory=set)
-    #: acknowledged callbacks: whether each was believed, and the task it named
-    acknowledged: dict[int, tuple[bool, str | None]] = field(default_factory=dict)
+    #: acknowledged callbacks: the job each was believed for, and the task it named
+    acknowledged: dict[int, tuple[int | None, str | None]] = field(default_factory=dict)
     orders: dict[tuple[int, str], int] = field(default_factory=dict)
     granted: Counter[int] = field(default_factory=Counter)
     cancelled: set[int] = field(default_factory=set)
     resends: Counter[int] = field(default_factory=Counter)
     resubmits: Counter[int] = field(default_factory=Counter)
+    #: calls for a job that failed in a way that counts as a try
+    hiccups: Counter[int] = field(default_factory=Counter)
     #: the highest token any instance was given, and when the last intent to submit was committed
     tokens: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     submits: dict[int, float] = field(default_factory=dict)
+    #: the instances whose heartbeat row exists
+    listed: set[str] = field(default_factory=set)
     broken: list[Violation] = field(default_factory=list)
 
     def tasks_of(self, job_id: int) -> list[Task]:
@@ -136,11 +146,13 @@ class World:
         #: no more trouble: what is broken stays broken, nothing else breaks
         self.calm = False
         self.over = False
+        #: until when the database answers nobody
+        self.store_down_until = 0.0
         #: what a dead instance waits for
         self.nothing: asyncio.Future[None] = self.loop.create_future()
         self._chance = self.stream("faults")
         levels = self.stream("levels")
-        self.rates = {kind: rate * levels.choice((0, 1, 1, 3)) for kind, rate in RATES.items()}
+        self.rates = {kind: min(RATE_MAX, rate * levels.choice(LEVELS)) for kind, rate in RATES.items()}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._errors: list[BaseException] = []
 
@@ -165,6 +177,9 @@ class World:
 
     def happens(self, kind: str, who: str = "world", /, **facts: Any) -> bool:
         return self.pick((kind,), who, **facts) is not None
+
+    def flip(self) -> bool:
+        return self._chance.random() < 0.5  # noqa: PLR2004 - a coin
 
     async def delay(self, job_id: int) -> None:
         """A way over the network: short, sometimes long."""

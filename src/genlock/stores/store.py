@@ -351,8 +351,8 @@ class SqlStore(ABC):
     async def retry(self, job_id: int) -> bool:
         return bool(await self.one("retry", job_id=job_id))
 
-    async def resend(self, job_id: int, parts: tuple[Part, ...]) -> bool:
-        return bool(await self.one("resend", job_id=job_id, parts=dump_parts(parts)))
+    async def resend(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
+        return bool(await self.one("resend", job_id=job_id, parts=dump_parts(parts), token=token))
 
     async def counts(self) -> dict[str, int]:
         return {row["name"]: row["count"] for row in await self.one("counts")}

@@ -209,25 +209,34 @@ async def test_what_was_given_back_stays_given_back_when_it_is_shown_again(store
     assert await settlements(store, person_id) == [Kind.RELEASE]
 
 
-@pytest.mark.parametrize("delivery", [Delivery.DELIVERED, *UNDELIVERED])
-async def test_a_notice_that_was_due_when_the_result_was_shown_again_is_still_due(
-    store: Store, delivery: Delivery
-) -> None:
+async def test_a_notice_that_was_due_follows_what_is_shown_again(store: Store) -> None:
     job = await delivered(store)
     assert job.notice is Notice.DUE
     assert await store.resend(job.id, again(job.parts))
+    assert (await see(store, job)).notice is Notice.WANTED
     job = await claimed(store, job)
 
-    assert await finish(store, job, delivery)
+    assert await finish(store, job)
 
     now = await see(store, job)
     assert (now.notice, now.lease_owner) == (Notice.DUE, ME.owner)
-    assert await store.violations(settled=False) == []
     assert await store.begin_notice(now.id, now.lease_token)
 
 
+@pytest.mark.parametrize("delivery", UNDELIVERED)
+async def test_no_notice_follows_what_could_not_be_shown_again(store: Store, delivery: Delivery) -> None:
+    job = await delivered(store)
+    assert await store.resend(job.id, again(job.parts))
+
+    assert await finish(store, await claimed(store, job), delivery)
+
+    now = await see(store, job)
+    assert (now.notice, now.lease_owner, now.due_at) == (Notice.WANTED, None, None)
+    assert await store.violations(settled=True) == []
+
+
 async def test_a_late_result_that_cannot_be_delivered_moves_no_money(store: Store) -> None:
-    job = await ended(store, State.EXPIRED)
+    job = await ended(store, State.EXPIRED, lease=None)
     late = (await end(store, job, State.SUCCEEDED)).job
     assert late is not None
     wallet = await store.wallet(job.person_id)

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -147,19 +148,33 @@ async def test_the_bill_for_a_cancelled_job_is_recorded_as_a_loss(store: Store) 
     assert (await see(store, job)).cost == 70
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["not told yet", "told"])
-async def test_a_late_result_is_delivered_free(store: Store, clock: HandClock, *, told: bool) -> None:
-    expired = await (delivered if told else ended)(store, State.EXPIRED)
+async def told(store: Store) -> Job:
+    """An expired job whose person knows it."""
+    job = await delivered(store, State.EXPIRED)
+    assert await store.begin_notice(job.id, job.lease_token)
+    return await see(store, job)
+
+
+async def untold(store: Store, **changes: Any) -> Job:
+    """An expired job that waits for somebody to tell its person."""
+    return await ended(store, State.EXPIRED, lease=None, **changes)
+
+
+@pytest.mark.parametrize("expire", [told, untold])
+async def test_a_late_result_is_delivered_free(
+    store: Store, clock: HandClock, expire: Callable[[Store], Awaitable[Job]]
+) -> None:
+    expired = await expire(store)
     wallet = await store.wallet(expired.person_id)
     clock.advance(1)
 
     attempt = await end(store, expired, State.SUCCEEDED, OTHER, cost=5)
 
-    assert attempt.verdict is Verdict.LATE
-    assert attempt.job == replace(
+    late = replace(
         expired,
         late=True,
         parts=RESULT,
+        placeholder=None,
         cost=5,
         delivery=Delivery.SENDING,
         delivered_at=None,
@@ -170,16 +185,36 @@ async def test_a_late_result_is_delivered_free(store: Store, clock: HandClock, *
         lease_token=expired.lease_token + 1,
         read_at=clock.now(),
     )
-    assert await finish(store, attempt.job)
+    assert (attempt.verdict, attempt.job) == (Verdict.LATE, late)
+    assert await unchanged(store, late)
+    assert await finish(store, late)
     assert (await see(store, expired)).purse is Purse.RELEASED
     assert await store.wallet(expired.person_id) == wallet
     assert await kinds(store, expired) == [Kind.HOLD, Kind.RELEASE]
 
 
-async def test_a_late_result_comes_once(store: Store) -> None:
+async def test_a_late_result_waits_while_the_person_is_being_told(store: Store, clock: HandClock) -> None:
+    """Words and result must not race to the same message: the callback comes due again."""
     job = await ended(store, State.EXPIRED)
-    assert (await end(store, job, State.SUCCEEDED)).verdict is Verdict.LATE
-    late = await see(store, job)
+    callback = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
+
+    attempt = await end(store, job, State.SUCCEEDED, OTHER, callback_id=callback.id)
+
+    assert (attempt.verdict, attempt.job) == (Verdict.BUSY, None)
+    assert await unchanged(store, job)
+    assert await finish(store, job)
+    assert (await end(store, job, State.SUCCEEDED, OTHER, callback_id=callback.id)).verdict is Verdict.BUSY
+    assert await store.begin_notice(job.id, job.lease_token)
+    clock.advance(60)
+    assert await store.claim_callbacks(10, 5.0) == [callback]
+    assert (await end(store, job, State.SUCCEEDED, OTHER, callback_id=callback.id)).verdict is Verdict.LATE
+    assert [settled.note for settled in await store.callbacks(InboxState.DONE, 10)] == ["late"]
+
+
+async def test_a_late_result_comes_once(store: Store) -> None:
+    job = await untold(store)
+    late = (await end(store, job, State.SUCCEEDED, lease=None)).job
+    assert late is not None
 
     assert (await end(store, job, State.SUCCEEDED, OTHER)).verdict is Verdict.DUPLICATE
 
@@ -187,11 +222,29 @@ async def test_a_late_result_comes_once(store: Store) -> None:
 
 
 async def test_a_late_result_wants_a_notice_only_if_the_order_did(store: Store) -> None:
-    job = await ended(store, State.EXPIRED, notice=False)
+    job = await untold(store, notice=False)
 
     assert (await end(store, job, State.SUCCEEDED)).verdict is Verdict.LATE
 
     assert (await see(store, job)).notice is Notice.NONE
+
+
+async def test_a_callback_that_names_another_jobs_task_ends_its_job_all_the_same(store: Store) -> None:
+    await running(store, "task")
+    job = await submitting(store)
+
+    assert (await end(store, job, State.SUCCEEDED, task_id="task")).verdict is Verdict.WON
+
+    assert (await see(store, job)).task_id is None
+
+
+async def test_two_callbacks_that_name_the_same_task_both_end_their_jobs(store: Store) -> None:
+    jobs = [await submitting(store) for _ in range(2)]
+
+    attempts = await asyncio.gather(*(end(store, job, State.SUCCEEDED, task_id="task") for job in jobs))
+
+    assert [attempt.verdict for attempt in attempts] == [Verdict.WON] * 2
+    assert sorted([(await see(store, job)).task_id or "" for job in jobs]) == ["", "task"]
 
 
 async def test_the_lease_holder_ends_its_job(store: Store) -> None:
@@ -261,8 +314,7 @@ async def test_of_many_ends_at_once_one_wins(store: Store) -> None:
 
     [winner] = [attempt for attempt in attempts if attempt.verdict is Verdict.WON]
     assert winner.job is not None
-    late = [attempt for attempt in attempts if attempt.verdict is Verdict.LATE]
-    assert len(late) == (winner.job.state is State.EXPIRED)
+    assert await unchanged(store, winner.job)
 
 
 async def test_ends_merged_into_one_batch_each_get_their_own_answer(store: Store) -> None:

@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from genlock.domain.inbox import Callback, InboxState
-from genlock.domain.job import State, hash_secret
-from genlock.ports import Role, Store
+from genlock.domain.job import Delivery, State, hash_secret
+from genlock.ports import Role, Store, Wait
 from genlock.stores.store import CALLBACK_HOLD_SECONDS
 from tests.stores.lives import (
     ME,
@@ -176,12 +176,16 @@ async def test_a_hint_makes_a_running_job_due(store: Store, clock: HandClock) ->
 
 async def test_a_hint_has_no_other_effect(store: Store, clock: HandClock) -> None:
     """Whoever forges a callback may cause a status query, and nothing else."""
-    polled = await running(store, "polled", poll_after=0.0)
-    jobs = [await claimed(store, polled), await ended(store, task_id="ended"), await delivered(store, task_id="done")]
+    polled = await claimed(store, await running(store, poll_after=0.0))
+    told = await delivered(store)
+    assert await store.begin_notice(told.id, told.lease_token)
+    later = await ended(store)
+    assert await store.wait(Wait(job_id=later.id, token=later.lease_token, after=60.0, delivery=Delivery.PENDING))
+    jobs = [polled, await ended(store), await delivered(store), await see(store, told), await see(store, later)]
     clock.advance(1)
 
-    for job, task_id in zip(jobs, ("polled", "ended", "done"), strict=True):
-        _, job_id = await hinted(store, task_id)
+    for job in jobs:
+        _, job_id = await hinted(store, f"task-{job.id}")
         assert job_id == job.id
         assert await unchanged(store, job)
 

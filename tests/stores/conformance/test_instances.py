@@ -23,6 +23,13 @@ async def test_a_silent_peer_is_seen_by_the_others(store: Store, clock: HandCloc
     assert await store.heartbeat("third", 3.0) == ["other"]
 
 
+async def test_whoever_was_silent_and_speaks_is_not_told_of_itself(store: Store, clock: HandClock) -> None:
+    await store.heartbeat("me", 3.0)
+    clock.advance(60)
+
+    assert await store.heartbeat("me", 3.0) == []
+
+
 async def test_whoever_speaks_lives(store: Store, clock: HandClock) -> None:
     await store.heartbeat("other", 3.0)
     for _ in range(5):

@@ -149,6 +149,7 @@ async def test_an_ended_delivery_is_made_anew(store: Store, clock: HandClock, de
             due_at=clock.now(),
             lease_owner=None,
             lease_token=shown.lease_token + 1,
+            notice=Notice.WANTED,
             attention=None,
         ),
     )
@@ -160,6 +161,17 @@ async def test_only_an_ended_delivery_is_made_anew(store: Store) -> None:
         assert not await store.resend(job.id, ())
         assert await unchanged(store, job)
     assert not await store.resend(10**9, ())
+
+
+async def test_only_the_row_that_was_seen_is_made_anew(store: Store) -> None:
+    """A late result may have taken the place of the parts that the operator looked at."""
+    job = await delivered(store)
+
+    for drift in (-1, 1):
+        assert not await store.resend(job.id, again(job.parts), job.lease_token + drift)
+    assert await unchanged(store, job)
+
+    assert await store.resend(job.id, again(job.parts), job.lease_token)
 
 
 async def test_a_result_cannot_be_made_anew_twice_at_a_time(store: Store) -> None:

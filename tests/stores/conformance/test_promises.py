@@ -5,7 +5,7 @@ import sqlite3
 import asyncpg
 import pytest
 
-from genlock.domain.job import Delivery, State, hash_secret
+from genlock.domain.job import Delivery, State, Verdict, hash_secret
 from genlock.ports import Store, Wait
 from genlock.stores.store import SqlStore
 from tests.stores.conftest import Raw
@@ -69,8 +69,8 @@ async def a_life_of_everything(store: Store) -> dict[str, int]:
     await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
     for state in (State.FAILED, State.CANCELLED, State.EXPIRED):
         await delivered(store, state)
-    late = await ended(store, State.EXPIRED)
-    await end(store, late, State.SUCCEEDED)
+    late = await ended(store, State.EXPIRED, lease=None)
+    assert (await end(store, late, State.SUCCEEDED)).verdict is Verdict.LATE
     for delivery in (Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
         assert await finish(store, await ended(store), delivery)
     resent = await delivered(store)

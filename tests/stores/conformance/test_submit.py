@@ -37,6 +37,17 @@ async def test_a_placeholder_that_is_known_is_kept(store: Store) -> None:
     assert (await see(store, job)).placeholder == "pressed"
 
 
+async def test_a_new_intent_forgets_the_grace_time_of_the_last(store: Store) -> None:
+    job = await submitting(store)
+    assert await store.wait(Wait(job_id=job.id, token=job.lease_token, after=0.0, state=State.QUEUED, grace=True))
+    job = await claimed(store, job)
+    assert job.grace_until is not None
+
+    assert await store.begin_submit(job.id, job.lease_token, HASH, None)
+
+    assert (await see(store, job)).grace_until is None
+
+
 async def test_the_intent_may_be_repeated_by_its_holder(store: Store) -> None:
     job = await submitting(store)
 

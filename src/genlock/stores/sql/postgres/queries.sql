@@ -139,7 +139,12 @@ WITH item AS (
     UPDATE jobs j
     SET state = CASE WHEN f.verdict = 'late' THEN j.state ELSE f.state END,
         late = f.verdict = 'late',
-        parts = f.parts, task_id = coalesce(j.task_id, f.task_id), error_code = f.error_code,
+        -- Words about a job that expired may still be on their way to its message: a late result gets its own.
+        placeholder = CASE WHEN f.verdict = 'late' THEN NULL ELSE j.placeholder END,
+        -- A callback may name a task that is another job's: its address decides whose it is.
+        task_id = coalesce(j.task_id, (SELECT f.task_id WHERE NOT EXISTS (
+            SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = f.task_id))),
+        parts = f.parts, error_code = f.error_code,
         error_text = f.error_text, cost = coalesce(f.cost, j.cost),
         purse = CASE WHEN j.purse = 'held' AND f.state <> 'succeeded' THEN 'released' ELSE j.purse END,
         delivery = CASE WHEN :owner::text IS NULL THEN 'pending' ELSE 'sending' END,
@@ -445,7 +450,8 @@ UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
-WHERE id = :job_id AND delivery IN ('delivered', 'undeliverable', 'unknown')
+WHERE id = :job_id AND lease_token = coalesce(:token::bigint, lease_token)
+    AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 
 -- name: counts

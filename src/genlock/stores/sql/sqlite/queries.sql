@@ -123,7 +123,12 @@ SELECT job_id AS ended_id, verdict FROM end_item;
 UPDATE jobs
 SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     late = i.verdict = 'late',
-    parts = i.parts, task_id = coalesce(jobs.task_id, i.task_id), error_code = i.error_code,
+    -- Words about a job that expired may still be on their way to its message: a late result gets its own.
+    placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,
+    -- A callback may name a task that is another job's: its address decides whose it is.
+    task_id = coalesce(jobs.task_id, (SELECT i.task_id WHERE NOT EXISTS (
+        SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = i.task_id))),
+    parts = i.parts, error_code = i.error_code,
     error_text = i.error_text, cost = coalesce(i.cost, jobs.cost),
     purse = CASE WHEN i.held AND i.state <> 'succeeded' THEN 'released' ELSE purse END,
     delivery = CASE WHEN :owner IS NULL THEN 'pending' ELSE 'sending' END,
@@ -362,7 +367,8 @@ UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
-WHERE id = :job_id AND delivery IN ('delivered', 'undeliverable', 'unknown')
+WHERE id = :job_id AND lease_token = coalesce(:token, lease_token)
+    AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 
 -- name: counts

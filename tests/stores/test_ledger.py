@@ -1,0 +1,290 @@
+"""Money under every order of events, against a model that is a few numbers."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
+
+from genlock.domain.delivery import again
+from genlock.domain.errors import NotEnoughMoney
+from genlock.domain.job import OPEN, Delivery, NewJob, Notice, State, Verdict
+from genlock.domain.money import Kind, Purse, Wallet
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.sqlite import SqliteStore
+from genlock.stores.store import SqlStore
+from tests.stores.conftest import Notebook, empty
+from tests.stores.lives import ME, RESULT, SHOWN, HandClock, end, finish, order, see
+
+T = TypeVar("T")
+AMOUNTS = st.integers(1, 50)
+PRICES = st.integers(0, 40)
+LEASES = st.sampled_from([ME, None])
+ENDS = st.sampled_from([State.SUCCEEDED, State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED])
+DELIVERIES = st.sampled_from([Delivery.DELIVERED, Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN])
+
+
+@dataclass
+class Purses:
+    """What a person has, as it should be."""
+
+    available: int = 0
+    held: int = 0
+
+
+@dataclass
+class Order:
+    """A job, as far as money and the right to move it go."""
+
+    id: int
+    person_id: int
+    price: int
+    purse: Purse
+    token: int
+    state: State = State.QUEUED
+    delivery: Delivery = Delivery.NONE
+    late: bool = False
+    leased: bool = True
+    notice: Notice = Notice.WANTED
+
+    def verdict(self, state: State) -> Verdict:
+        """What an attempt to end it in this state must come to."""
+        if self.state in OPEN:
+            return Verdict.WON
+        if self.state is State.EXPIRED and state is State.SUCCEEDED and not self.late:
+            return Verdict.BUSY if self.leased else Verdict.LATE
+        if self.state is State.CANCELLED:
+            return Verdict.CANCELLED
+        if {self.state, state} == {State.SUCCEEDED, State.FAILED}:
+            return Verdict.CONTRADICTION
+        return Verdict.DUPLICATE
+
+
+class Ledger(RuleBasedStateMachine):
+    """People pay, order, get, do not get, cancel and see again; after every step all money is where it should be."""
+
+    people = Bundle("people")
+    jobs = Bundle("jobs")
+    transfers = Bundle("transfers")
+    orders = Bundle("orders")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runner = asyncio.Runner()
+        self._store = self._run(self._open())
+        self._purses: dict[int, Purses] = {}
+        self._orders: dict[int, Order] = {}
+        self._accepted: dict[str, int] = {}
+        self._paid_in = 0
+        self._keys = 0
+
+    async def _open(self) -> SqlStore:
+        """An empty store."""
+        return await SqliteStore.open(":memory:", clock=HandClock(), observer=Notebook())
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(coroutine)
+
+    def teardown(self) -> None:
+        self._run(self._store.close())
+        self._runner.close()
+
+    # people and the house
+
+    @rule(target=people, amount=AMOUNTS)
+    def meet(self, amount: int) -> int:
+        person_id = self._run(self._store.person("chat", "bot", str(len(self._purses))))
+        self._purses[person_id] = Purses()
+        self.pay_in(person_id, Kind.GRANT, amount)
+        return person_id
+
+    @rule(target=transfers, person_id=people, kind=st.sampled_from([Kind.TOPUP, Kind.REFUND]), amount=AMOUNTS)
+    def pay_in(self, person_id: int, kind: Kind, amount: int) -> tuple[int, Kind, int, str]:
+        self._keys += 1
+        transfer = (person_id, kind, amount, f"transfer:{self._keys}")
+        assert self._run(self._store.transfer(*transfer))
+        self._purses[person_id].available += amount
+        self._paid_in += amount
+        return transfer
+
+    @rule(target=transfers, person_id=people, amount=AMOUNTS)
+    def take_out(self, person_id: int, amount: int) -> Any:
+        self._keys += 1
+        transfer = (person_id, Kind.DEBIT, amount, f"transfer:{self._keys}")
+        if amount > self._purses[person_id].available:
+            with pytest.raises(NotEnoughMoney):
+                self._run(self._store.transfer(*transfer))
+            return multiple()
+        assert self._run(self._store.transfer(*transfer))
+        self._purses[person_id].available -= amount
+        self._paid_in -= amount
+        return transfer
+
+    @rule(transfer=transfers)
+    def transfer_again(self, transfer: tuple[int, Kind, int, str]) -> None:
+        assert not self._run(self._store.transfer(*transfer))
+
+    # jobs
+
+    @rule(target=orders, person_id=people, price=PRICES)
+    def want(self, person_id: int, price: int) -> NewJob:
+        return order(person_id, price=price)
+
+    @rule(target=jobs, wanted=orders, lease=LEASES)
+    def accept(self, wanted: NewJob, lease: Any) -> Any:
+        purses = self._purses[wanted.person_id]
+        known = self._accepted.get(wanted.request_key)
+        if known is None and wanted.price > purses.available:
+            with pytest.raises(NotEnoughMoney):
+                self._run(self._store.accept(wanted, lease))
+            return multiple()
+        accepted = self._run(self._store.accept(wanted, lease))
+        job = accepted.job
+        assert accepted.fresh == (known is None)
+        if known is not None:
+            assert job.id == known
+            return multiple()
+        self._accepted[wanted.request_key] = job.id
+        purses.available -= wanted.price
+        purses.held += wanted.price
+        self._orders[job.id] = Order(
+            id=job.id,
+            person_id=job.person_id,
+            price=job.price,
+            purse=Purse.HELD if job.price else Purse.FREE,
+            token=job.lease_token,
+            leased=lease is not None,
+        )
+        return job.id
+
+    @rule(job_id=jobs, state=ENDS, lease=LEASES)
+    def end(self, job_id: int, state: State, lease: Any) -> None:
+        """By a report, a deadline or a cancel; a success after the deadline is late, and free."""
+        job = self._orders[job_id]
+        expected = job.verdict(state)
+
+        attempt = self._run(end(self._store, job_id, state, lease))
+
+        assert attempt.verdict is expected
+        if expected in (Verdict.WON, Verdict.LATE):
+            job.late = expected is Verdict.LATE
+            job.state = job.state if job.late else state
+            job.token += 1
+            job.delivery = Delivery.SENDING if lease else Delivery.PENDING
+            job.leased = lease is not None
+            job.notice = Notice.WANTED
+            if expected is Verdict.WON and state is not State.SUCCEEDED:
+                self._settle(job, Purse.RELEASED)
+
+    @rule(job_id=jobs, state=ENDS, drift=st.sampled_from([-1, 1]))
+    def end_as_a_zombie(self, job_id: int, state: State, drift: int) -> None:
+        token = self._orders[job_id].token + drift
+        assert self._run(end(self._store, job_id, state, token=token)).verdict is Verdict.STALE
+
+    @rule(job_id=jobs, delivery=DELIVERIES)
+    def finish(self, job_id: int, delivery: Delivery) -> None:
+        job = self._orders[job_id]
+        sending = job.delivery is Delivery.SENDING
+
+        assert self._finished(job, delivery, job.token) == sending
+
+        if sending:
+            job.delivery = delivery
+            if delivery is Delivery.DELIVERED and job.notice is Notice.WANTED:
+                job.notice = Notice.DUE
+            job.leased = job.notice is Notice.DUE
+            arrived = delivery is Delivery.DELIVERED and job.state is State.SUCCEEDED
+            self._settle(job, Purse.CAPTURED if arrived else Purse.RELEASED)
+
+    @rule(job_id=jobs, delivery=DELIVERIES, drift=st.sampled_from([-1, 1]))
+    def finish_as_a_zombie(self, job_id: int, delivery: Delivery, drift: int) -> None:
+        job = self._orders[job_id]
+        assert not self._finished(job, delivery, job.token + drift)
+
+    def _finished(self, job: Order, delivery: Delivery, token: int) -> bool:
+        row = self._run(see(self._store, job.id))
+        return self._run(finish(self._store, row, delivery, token=token, parts=SHOWN))
+
+    @rule(job_id=jobs)
+    def notify(self, job_id: int) -> None:
+        job = self._orders[job_id]
+        assert self._run(self._store.begin_notice(job_id, job.token)) == (job.notice is Notice.DUE)
+        if job.notice is Notice.DUE:
+            job.notice = Notice.SENT
+            job.leased = False
+
+    @rule(job_id=jobs)
+    def resend(self, job_id: int) -> None:
+        job = self._orders[job_id]
+        possible = job.delivery in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN)
+
+        assert self._run(self._store.resend(job_id, again(RESULT))) == possible
+
+        if possible:
+            job.token += 1
+            job.delivery = Delivery.PENDING
+            job.leased = False
+            if job.notice is Notice.DUE:
+                job.notice = Notice.WANTED
+
+    @rule(limit=st.integers(1, 3))
+    def claim(self, limit: int) -> None:
+        for taken in self._run(self._store.claim(limit, ME)):
+            job = self._orders[taken.id]
+            job.token += 1
+            job.leased = True
+            if job.delivery is Delivery.PENDING:
+                job.delivery = Delivery.SENDING
+            assert (taken.lease_token, taken.delivery) == (job.token, job.delivery)
+
+    def _settle(self, job: Order, purse: Purse) -> None:
+        """A job's money leaves what is held once."""
+        if job.purse is not Purse.HELD:
+            return
+        job.purse = purse
+        purses = self._purses[job.person_id]
+        purses.held -= job.price
+        if purse is Purse.RELEASED:
+            purses.available += job.price
+        else:
+            self._paid_in -= job.price
+
+    # always
+
+    @invariant()
+    def everybody_has_what_they_should(self) -> None:
+        for person_id, purses in self._purses.items():
+            expected = Wallet(person_id=person_id, available=purses.available, held=purses.held)
+            assert self._run(self._store.wallet(person_id)) == expected
+            assert min(purses.available, purses.held) >= 0
+        assert sum(purses.available + purses.held for purses in self._purses.values()) == self._paid_in
+
+    @invariant()
+    def every_job_knows_where_its_money_is(self) -> None:
+        rows = {row.id: row for row in self._run(self._store.jobs(limit=1000))}
+        assert {job_id: (row.state, row.delivery, row.purse, row.notice) for job_id, row in rows.items()} == {
+            job.id: (job.state, job.delivery, job.purse, job.notice) for job in self._orders.values()
+        }
+
+    @invariant()
+    def no_promise_is_broken(self) -> None:
+        assert self._run(self._store.violations(settled=False)) == []
+
+
+def test_money_is_where_it_should_be_on_sqlite() -> None:
+    run_state_machine_as_test(Ledger, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))
+
+
+def test_money_is_where_it_should_be_on_postgresql(postgres_url: str) -> None:
+    class OnPostgres(Ledger):
+        async def _open(self) -> SqlStore:
+            store = await PostgresStore.open(postgres_url, clock=HandClock(), observer=Notebook(), connections=1)
+            await empty(store)
+            return store
+
+    few = settings(max_examples=10, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+    run_state_machine_as_test(OnPostgres, settings=few)

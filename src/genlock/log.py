@@ -14,6 +14,7 @@ _LOUD = {
     Event.STORE_RETRY: logging.WARNING,
     Event.UNKNOWN_STATE: logging.WARNING,
     Event.CALLBACK_UNREADABLE: logging.WARNING,
+    Event.CALLBACK_REFUSED: logging.WARNING,
 }
 _encode = json.JSONEncoder(default=str, ensure_ascii=False).encode
 

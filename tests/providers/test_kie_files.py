@@ -14,7 +14,7 @@ from genlock.sandbox.kie_faults import Fault
 from tests.providers.models import job
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64)"}
-CONTENT = bytes(range(256)) * 1000
+CONTENT = bytes(range(256)) * 10_000
 
 
 @pytest.fixture

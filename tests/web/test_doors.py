@@ -1,14 +1,20 @@
 """The callback doors: what is kept, what is refused, and that nothing is ever lost on the doorstep."""
 
 import json
+from contextlib import suppress
+from io import BytesIO
 from time import time
 
+import aiohttp
 import pytest
+import yarl
 
 from genlock.domain.errors import StoreUnavailable
+from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
 from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
 from genlock.web.doors import BODY_BYTES_MAX
+from genlock.web.server import serving
 from tests.engine.world import idle
 from tests.web.asgi import request
 from tests.web.conftest import KEY, TASK, House
@@ -134,8 +140,28 @@ async def test_with_a_key_everything_else_is_refused(house: House, headers: dict
     path = "/callbacks/kie" if open_door else house.path
     assert (await request(house.signed, path, DONE, headers))[0] == 401
     assert house.inbox() == []
+    assert len(house.recorder.of(Event.CALLBACK_REFUSED, status=401)) == 1, "the operator can see it"
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"[]", b'{"data":{}}', b"[" * 50_000])
 async def test_with_a_key_a_body_that_names_no_task_is_refused(house: House, body: bytes) -> None:
     assert (await request(house.signed, house.path, body, signature()))[0] == 401
+
+
+# over a real socket
+
+
+async def test_the_door_stands_in_a_real_server(house: House) -> None:
+    async with serving(house.web, "127.0.0.1", 0) as url, aiohttp.ClientSession() as session:
+
+        async def post(path: str, body: bytes) -> int:
+            async with session.post(yarl.URL(url + path, encoded=True), data=BytesIO(body)) as response:
+                return response.status
+
+        assert await post(house.path, DONE) == 200
+        assert [await post(f"/callbacks/kie{path}", b"x") for path in ("", "/", "/%00", "/%ff%fe", "/%2e%2e/x")] == [
+            200
+        ] * 5
+        with suppress(aiohttp.ClientError):  # the rest of it is not waited for
+            assert await post(house.path, b"a" * 5_000_000) == 413
+    assert len(house.inbox()) == 6

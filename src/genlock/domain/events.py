@@ -14,6 +14,7 @@ class Event(StrEnum):
     SUBMIT_REFUSED = "SUBMIT_REFUSED"  #: refused for good
     SUBMIT_UNKNOWN = "SUBMIT_UNKNOWN"  #: may have been accepted; waits for its callback
     CALLBACK_RECEIVED = "CALLBACK_RECEIVED"  #: stored raw, acknowledged
+    CALLBACK_REFUSED = "CALLBACK_REFUSED"  #: too large, or not signed; not kept
     CALLBACK_PARSED = "CALLBACK_PARSED"  #: understood
     POLL_TICK = "POLL_TICK"  #: a status query goes out
     POLL_STATE = "POLL_STATE"  #: and its answer

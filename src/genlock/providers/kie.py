@@ -1,6 +1,7 @@
 """The Kie.ai adapter: orders, questions, files and credits over HTTP."""
 
 import base64
+import io
 import json
 from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass
@@ -103,7 +104,7 @@ class Kie:
     async def upload(self, content: bytes | AsyncIterable[bytes], name: str, folder: str) -> str:
         """Keep a file at Kie's for three days; returns its address."""
         form = aiohttp.FormData()
-        form.add_field("file", content, filename=name)
+        form.add_field("file", io.BytesIO(content) if isinstance(content, bytes) else content, filename=name)
         form.add_field("uploadPath", folder)
         form.add_field("fileName", name)
         return await self._uploaded("/api/file-stream-upload", data=form)
@@ -111,7 +112,8 @@ class Kie:
     async def upload_base64(self, content: bytes, name: str, folder: str) -> str:
         """The same for a small file, in one JSON."""
         body = {"base64Data": base64.b64encode(content).decode(), "uploadPath": folder, "fileName": name}
-        return await self._uploaded("/api/file-base64-upload", json=body)
+        file = io.BytesIO(json.dumps(body).encode())
+        return await self._uploaded("/api/file-base64-upload", data=file, headers={"Content-Type": "application/json"})
 
     async def upload_from(self, url: str, name: str, folder: str) -> str:
         """The same for a file that Kie fetches itself."""

@@ -39,12 +39,17 @@ class CallbackDoor:
         try:
             body = await read_body(request, BODY_BYTES_MAX)
         except _TooLarge:
-            return answer(413, "the body is too large")
+            return self._refuse(413, "the body is too large")
         except ClientDisconnect:
             return answer(400, "the body broke off")
         if self.check is not None and not self.check(request.headers, body):
-            return answer(401, "the signature is missing, wrong or too old")
+            return self._refuse(401, "the signature is missing, wrong or too old")
         return await self._keep(request.path_params.get("token"), body)
+
+    def _refuse(self, status: int, reason: str) -> Response:
+        """The operator should know: a wrong key refuses every callback there is."""
+        self.engine.kit.observer.event(Event.CALLBACK_REFUSED, provider=self.provider, status=status, reason=reason)
+        return answer(status, reason)
 
     async def _keep(self, token: str | None, body: bytes) -> Response:
         """Only what is kept is acknowledged: anything else makes the provider call again."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import typer.main
+
 from genlock import cli
 from genlock.domain import delivery, events, inbox, job, money
 from genlock.metrics import COUNTS
@@ -25,7 +26,9 @@ def glosses(kind: type[StrEnum], module: object) -> Iterator[tuple[str, str]]:
     """Each member of an enum with the `#:` comment that stands beside it."""
     source = Path(str(module.__file__)).read_text(encoding="utf-8")  # type: ignore[attr-defined]
     lines = source.splitlines()
-    tree = next(node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
+    tree = next(
+        node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    )
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             said = [lines[statement.lineno - 1].partition("#: ")[2]]
@@ -71,7 +74,8 @@ def _helps(command: click.Command, path: str, parent: click.Context | None) -> I
 
 def counts() -> str:
     rows = "".join(
-        f"| `genlock_{name}_total` | {', '.join(labels) or '–'} | {text} |\n" for name, (text, labels) in COUNTS.items()
+        f"| `genlock_{name}_total` | {', '.join(labels) or 'none'} | {text} |\n"
+        for name, (text, labels) in COUNTS.items()
     )
     return f"| metric | labels | meaning |\n|---|---|---|\n{rows}"
 

@@ -31,6 +31,8 @@ class Rules:
     sweep_seconds: float = 1.0
     orphan_expire_seconds: float = 3600.0
     grace_seconds: float = 120.0
+    #: how long past its deadline a job waits for one last answer of the provider
+    last_answer_seconds: float = 600.0
     unknown_submit: UnknownSubmit = UnknownSubmit.RELEASE
     delivery_attempts: int = 40
     stage_attempts: int = 10

@@ -174,6 +174,10 @@ class Witness:
             self._truth.listed.add(args[0])
         if name == "rescue" and len(args) == 1:
             self._truth.listed.discard(args[0])
+        if name == "resend" and answer:
+            self._truth.resends[args[0]] += 1
+        if name == "retry" and answer:
+            self._truth.retries[args[0]] += 1
         if name == "begin_submit" and answer:
             self._truth.submits[job_id] = self._world.loop.time()
         if name == "end" and isinstance(answer, Ended) and answer.verdict is Verdict.WON and answer.job:

@@ -1,5 +1,7 @@
 """Submit: hand a queued job to its provider. The intent is committed before the call, the call is made once."""
 
+import asyncio
+
 from genlock.domain.delivery import WORDS
 from genlock.domain.errors import ChannelError, ProviderBusy, StoreUnavailable, SubmitRefused
 from genlock.domain.events import Event
@@ -70,6 +72,7 @@ async def _keep(kit: Kit, job: Job, secret: str, task_id: str) -> None:
                 kit.event(Event.LEASE_LOST, job, task_id=task_id, adopted=adopted)
         except StoreUnavailable as error:
             kit.event(Event.STAGE_ERROR, job, error=str(error), task_id=task_id)
+            await asyncio.sleep(kit.rules.claim_seconds)
         else:
             return
 

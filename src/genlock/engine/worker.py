@@ -15,7 +15,6 @@ from genlock.engine.kit import Kit, LeaseLost
 from genlock.engine.submit import settle_unknown, submit
 from genlock.ports import Wait
 
-
 #: how long a job whose provider or channel we do not have is left to others
 STRANGE_SECONDS = 5.0
 

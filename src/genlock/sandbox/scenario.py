@@ -18,7 +18,7 @@ from genlock.engine.limits import Limit, Limits
 from genlock.ports import Store, Violation
 from genlock.sandbox.bad_channel import BadChannel
 from genlock.sandbox.bad_provider import BadProvider
-from genlock.sandbox.crashes import POINTS, CutOff, Life, proxies
+from genlock.sandbox.crashes import POINTS, CutOff, Fate, Life, proxies
 from genlock.sandbox.verdict import check
 from genlock.sandbox.world import RATES, Entry, Recorder, World
 
@@ -27,7 +27,8 @@ T = TypeVar("T")
 TROUBLE_SECONDS = 45.0
 #: longer than any pause between two tries, and much longer than a queue in the inbox
 SETTLE_SECONDS = 200.0
-DOOMS = 4
+#: points of each kind per seed
+FATES = 4
 INSTANCES_MAX = 12
 HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 4.0
@@ -74,10 +75,7 @@ class Scenario:
         #: sometimes everybody orders at once
         self._rush_seconds = self._chance.choice((0.1, 20.0, 20.0, 20.0))
         self._public_url = "https://sim" if self._chance.random() < 0.9 else None
-        self._doom = {
-            POINTS[(world.seed * DOOMS + place) % len(POINTS)]: self._chance.choice((1, 1, 1, 3))
-            for place in range(DOOMS)
-        }
+        self._fates = {**self._make_fates("slept", 11), **self._make_fates("killed", 0)}
 
     def _make_rules(self) -> Rules:
         chance = self._chance
@@ -98,6 +96,15 @@ class Scenario:
             stop_seconds=5.0,
             limits={"create:kie": Limit(interval=0.5, burst=2), "status:kie": Limit(interval=0.2)} if limited else {},
         )
+
+    def _make_fates(self, kind: str, offset: int) -> dict[str, Fate]:
+        """Seeds take turns, so that every point is met by somebody, soon or late."""
+        fates = {}
+        for place in range(FATES):
+            point = POINTS[((self.world.seed + offset) * FATES + place) % len(POINTS)]
+            passings, seconds = self._chance.choice((1, 1, 1, 3)), self._chance.uniform(3.0, 25.0)
+            fates[point] = Fate(kind=kind, passings=passings, seconds=seconds)
+        return fates
 
     # the run
 
@@ -180,7 +187,7 @@ class Scenario:
     async def _start_instance(self) -> None:
         world = self.world
         name = f"i{len(self._fleet) + 1}"
-        life = Life(world, name, self._doom)
+        life = Life(world, name, self._fates)
         store, provider, channel = proxies(
             world, life, self.store, self._provider, self._channel, grace_seconds=self._rules.grace_seconds
         )

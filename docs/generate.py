@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import typer.main
+
 from genlock import cli
 from genlock.domain import delivery, events, inbox, job, money
 from genlock.metrics import COUNTS
@@ -76,7 +77,8 @@ def _helps(command: click.Command, path: str, parent: click.Context | None) -> I
 
 def counts() -> str:
     rows = "".join(
-        f"| `genlock_{name}_total` | {', '.join(labels) or '–'} | {text} |\n" for name, (text, labels) in COUNTS.items()
+        f"| `genlock_{name}_total` | {', '.join(labels) or 'none'} | {text} |\n"
+        for name, (text, labels) in COUNTS.items()
     )
     return f"| metric | labels | meaning |\n|---|---|---|\n{rows}"
 

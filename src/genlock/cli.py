@@ -320,8 +320,10 @@ def wallet_credit(
         return await store.transfer(person, kind, amount, name, reason), await store.wallet(person)
 
     done, purse = with_store(work)
-    said = "Done" if done else "This key was used before; nothing moved"
-    typer.echo(f"{said}: person {person} has {_credits(purse.available)} credits available.")
+    said = "Done" if done else "This was done before"
+    typer.echo(
+        f"{said} (key {name.removeprefix('operator:')}): person {person} has {_credits(purse.available)} credits available."
+    )
 
 
 # models

@@ -188,10 +188,13 @@ class Store(Protocol):
         """Write job and hold together. Raises NotEnoughMoney, KeyReused, NoSuchPerson."""
 
     async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
-        """Commit the intent: from here on the create call may be on the wire."""
+        """Commit the intent: from here on the create call may be on the wire. False if a rescue has begun."""
 
     async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
         """The task is known. Orphans of this task make the job due at once."""
+
+    async def adopt_task(self, job_id: int, secret_hash: str, task_id: str) -> bool:
+        """Keep the task of a submit that lost its lease while it was on the wire."""
 
     async def end(self, ending: Ending, lease: Lease | None) -> Ended:
         """End a job: the one door for callbacks, polls, deadlines and cancels. Moves the money back if need be."""

@@ -275,10 +275,11 @@ async def test_a_callback_that_cannot_be_read_is_kept_and_changes_nothing(
     assert await world.store.claim_callbacks(10, 1) == []
 
 
-async def test_a_callback_for_a_provider_we_do_not_have_is_kept(world: World, engine: Engine) -> None:
+async def test_a_callback_for_a_provider_we_do_not_have_is_left_to_others(world: World, engine: Engine) -> None:
+    """In a deploy the new instances may know a provider that the old ones do not."""
     await engine.callback("other", None, b"{}")
     await idle(engine)
-    assert len(await world.store.callbacks(InboxState.UNREADABLE, 10)) == 1
+    assert len(await world.store.callbacks(InboxState.NEW, 10)) == 1
 
 
 async def test_a_callback_that_breaks_its_stage_is_set_aside_and_the_others_go_on(world: World, engine: Engine) -> None:
@@ -329,6 +330,11 @@ async def test_past_the_deadline_the_job_fails_and_the_money_is_back(
         world.mill.faults.add("status", answer)
     world.clock.turn(60)
     await work(engine)
+    if answer:  # nobody could say that it is still running: one more answer is waited for, but not for ever
+        assert (await world.see(job)).state is State.RUNNING
+        world.mill.faults.add("status", answer)
+        world.clock.turn(Rules().last_answer_seconds)
+        await work(engine)
 
     job = await world.see(job)
     assert (job.state, job.error_code, job.purse) == (State.EXPIRED, "deadline", Purse.RELEASED)
@@ -462,3 +468,37 @@ async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: Worl
     with pytest.raises(NotPossible, match=f"job {job.id} has already ended \\(succeeded\\)"):
         await engine.cancel(job.id, "the person")
     assert await world.spent() == PRICE
+
+
+async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World) -> None:
+    """Nobody gives up on a task without having asked: the provider may have finished and billed it."""
+    engine = world.engine()
+    job = await world.running(engine, deadline_seconds=60)
+    world.clock.turn(61)
+    [taken] = await world.store.claim(1, engine.kit.lease)
+
+    async def full(_: str) -> None:
+        raise ProviderBusy(2.0, "rate limit")
+
+    engine.kit.limits.turn = full  # type: ignore[method-assign]
+    engine.worker.take(taken)
+    await idle(engine)
+    job = await world.see(job)
+    assert job.state is State.RUNNING
+    assert job.due_at is not None
+    assert job.due_at > world.clock.now()
+
+    world.clock.turn(engine.kit.rules.last_answer_seconds)
+    await work(engine)
+    assert (await world.see(job)).state is State.EXPIRED
+
+
+async def test_what_is_kept_of_a_callback_does_not_tell_its_secret(world: World) -> None:
+    engine = world.engine()
+    job = await world.running(engine)
+    token = world.mill.token(job)
+    body = b'{"taskId":"task-1","param":"http://host/callbacks/mill/' + token.encode() + b'"}'
+    callback = await engine.callback("mill", token, body)
+    await idle(engine)
+    assert token.partition(".")[2].encode() not in callback.body
+    assert callback.job_id == job.id

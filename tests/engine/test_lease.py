@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -158,7 +159,7 @@ async def test_a_paused_instance_that_wakes_after_its_lease_was_taken_changes_no
     assert await world.spent() == PRICE
 
 
-async def test_a_paused_submitter_that_wakes_after_its_job_expired_changes_nothing(
+async def test_a_paused_submitter_that_wakes_after_its_job_expired_only_notes_the_task(
     world: World, engine: Engine
 ) -> None:
     paused = world.engine()
@@ -174,5 +175,5 @@ async def test_a_paused_submitter_that_wakes_after_its_job_expired_changes_nothi
     world.mill.create_gate.open()
     await idle(paused)
 
-    assert await world.see(job) == expired
+    assert await world.see(job) == replace(expired, task_id="task-1")
     assert len(world.mill.created) == 1

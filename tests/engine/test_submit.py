@@ -194,21 +194,33 @@ async def test_a_submit_whose_instance_died_waits_for_its_callback_and_is_not_re
     assert await world.spent() == 0
 
 
-async def test_a_database_failure_after_the_create_call_makes_the_submit_unknown(world: World) -> None:
+async def test_a_database_failure_after_the_create_call_does_not_lose_the_task(world: World) -> None:
+    """The task's id is all we have of something that is being billed."""
     wire = Wire(world.store)
-    wire.faults.add("submitted", StoreUnavailable())
+    for _ in range(3):
+        wire.faults.add("submitted", StoreUnavailable())
     engine = world.engine(store=wire)
     job = await engine.order(world.order())
     await idle(engine)
-    assert (await world.see(job)).state is State.SUBMITTING
-
-    world.clock.turn(Rules().lease_seconds + 1)
-    await work(engine)
-    world.clock.turn(GRACE + 1)
-    await work(engine)
-
-    assert (await world.see(job)).state is State.EXPIRED
+    job = await world.see(job)
+    assert (job.state, job.task_id) == (State.RUNNING, "task-1")
     assert len(world.mill.created) == 1
+
+
+async def test_a_submitter_that_lost_its_lease_on_the_wire_leaves_its_task_behind(world: World) -> None:
+    sleeper, other = world.engine(), world.engine()
+    world.mill.create_gate.shut()
+    job = await sleeper.order(world.order())
+    await world.mill.create_gate.holds()
+    await world.store.rescue(sleeper.kit.instance)
+    await work(other)
+    assert (await world.see(job)).grace_until is not None
+
+    world.mill.create_gate.open()
+    await idle(sleeper)
+
+    job = await world.see(job)
+    assert (job.state, job.task_id) == (State.RUNNING, "task-1")
 
 
 async def test_an_unknown_submit_can_be_parked_for_the_operator_instead(world: World) -> None:

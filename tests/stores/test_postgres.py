@@ -215,6 +215,41 @@ async def test_a_database_that_does_not_answer_is_given_up_on_in_time(
         assert all(answer.fresh for answer in await asyncio.gather(*(store.accept(one, ME) for one in orders)))
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionResetError(),
+        TimeoutError(),
+        asyncpg.InterfaceError("connection is closed"),
+        asyncpg.InternalClientError("cannot switch to state 11; another operation (2) is in progress"),
+        asyncpg.ConnectionDoesNotExistError("connection was closed"),
+        asyncpg.AdminShutdownError("terminating connection"),
+        asyncpg.CannotConnectNowError("the database system is starting up"),
+        asyncpg.TooManyConnectionsError("sorry, too many clients already"),
+        asyncpg.DiskFullError("no space left on device"),
+        asyncpg.DeadlockDetectedError("deadlock detected"),
+        asyncpg.SerializationError("could not serialize access"),
+        asyncpg.QueryCanceledError("canceling statement"),
+        asyncpg.LockNotAvailableError("could not obtain lock"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_what_says_nothing_about_the_statement_is_tried_again(
+    postgres: PostgresStore, notebook: Notebook, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    attempt = postgres._try
+
+    async def fail_once(_text: str, _values: list[Any]) -> list[Row]:
+        monkeypatch.setattr(postgres, "_try", attempt)
+        raise error
+
+    monkeypatch.setattr(postgres, "_try", fail_once)
+
+    assert await postgres.person("chat", "bot", "7")
+
+    assert notebook.total("store_retries", operation="person", reason=type(error).__name__) == 1
+
+
 async def test_a_mistake_of_ours_is_not_repeated(postgres: PostgresStore, notebook: Notebook) -> None:
     person_id = await person_with(postgres)
 

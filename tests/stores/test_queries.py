@@ -123,6 +123,7 @@ async def a_little_of_everything(store: Store, clock: HandClock) -> None:
     assert await store.renew(long.id, long.lease_token, ME)
     assert await store.wait(Wait(job_id=long.id, token=long.lease_token, after=60.0))
     assert await store.retry(long.id)
+    assert not await store.adopt_task(long.id, "", "task")
 
     shown = await ended(store)
     assert await store.save_parts(shown.id, shown.lease_token, RESULT, ME)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secret
 from genlock.domain.money import Kind, Purse
@@ -19,6 +20,8 @@ from genlock.ports import Ended, Lease, Wait
 from genlock.stores.postgres import PostgresStore
 from tests.stores.conftest import Notebook
 from tests.stores.lives import PRICE, SECRET, SHOWN, end, finish, order, person_with
+
+pytestmark = pytest.mark.timeout(60)  # whoever waits for work that nobody can finish waits for ever
 
 T = TypeVar("T")
 INSTANCES = 4
@@ -148,7 +151,9 @@ async def test_the_last_money_is_spent_once(fleet: Fleet) -> None:
         return_exceptions=True,
     )
 
-    assert len([answer for answer in answers if not isinstance(answer, Exception)]) == 5 * len(poor)
+    refusals = [answer for answer in answers if isinstance(answer, Exception)]
+    assert len(refusals) == len(answers) - 5 * len(poor)
+    assert {type(refusal) for refusal in refusals} == {NotEnoughMoney}, "found by looking, not by a broken constraint"
     assert {(await store.wallet(person_id)).available for person_id in poor} == {0}
     assert await store.violations(settled=False) == []
 
@@ -308,6 +313,20 @@ async def test_the_work_of_a_holder_that_died_is_done_once_though_it_comes_back(
 
     assert len(done) == len(set(done)) == len(jobs)
     await fleet.all_delivered_and_paid_once(jobs)
+
+
+async def test_a_free_delivery_is_finished_once_though_no_money_guards_it(fleet: Fleet) -> None:
+    """A ledger line can be written once; here only the row's own lock decides."""
+    store, lease = fleet.instances[0].store, fleet.instances[0].lease
+    accepted = await fleet.at_once(
+        store.accept(order(fleet.people[number % PEOPLE], price=0), lease) for number in range(300)
+    )
+    jobs = winners(await fleet.at_once(end(store, one.job, State.SUCCEEDED, lease) for one in accepted))
+
+    done = await fleet.at_once(finish(instance.store, job) for job in jobs for instance in fleet.instances)
+
+    assert sum(done) == len(jobs) == 300
+    assert await store.violations(settled=False) == []
 
 
 async def test_a_notice_is_begun_once_by_whoever_gets_there(fleet: Fleet) -> None:

@@ -27,7 +27,6 @@ _WORDS: dict[Outcome, frozenset[str]] = {
             "generate_audio_failed",
             "generate_wav_failed",
             "generate_mp4_failed",
-            "callback_exception",
             "sensitive_word_error",
         }
     ),
@@ -45,6 +44,7 @@ _WORDS: dict[Outcome, frozenset[str]] = {
             "generating",
             "text_success",
             "first_success",
+            "callback_exception",
         }
     ),
 }

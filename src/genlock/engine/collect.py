@@ -24,7 +24,9 @@ _VERDICT_EVENTS = {
 async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Callback:
     """The door: keep the callback, as it is, before anybody tries to understand it."""
     job_id, secret = read_token(token)
-    callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), body)
+    # Providers repeat the address they called. What is kept must not tell how to call us.
+    kept = body.replace(secret.encode(), b"*" * len(secret)) if secret else body
+    callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), kept)
     kit.observer.event(Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id)
     return callback
 
@@ -39,8 +41,11 @@ def read_token(token: str | None) -> tuple[int | None, str]:
 
 async def digest(kit: Kit, callback: Callback) -> Job | None:
     """Understand a stored callback. Returns the job if this ended it and it is ours to deliver."""
+    provider = kit.providers.get(callback.provider)
+    if provider is None:
+        return None  # another instance knows it: the callback comes due again
     try:
-        report = kit.providers[callback.provider].read_callback(callback.body)
+        report = provider.read_callback(callback.body)
     except Exception as error:  # noqa: BLE001 - a stranger's bytes: whatever they break, they are kept and shown
         kit.observer.event(Event.CALLBACK_UNREADABLE, callback.correlation, callback=callback.id, error=str(error))
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note=str(error)[:500])
@@ -72,6 +77,7 @@ async def poll(kit: Kit, job: Job) -> Job | None:
     """Ask the provider about a running task; at the deadline, for the last time."""
     assert job.task_id is not None, "a running job has a task"
     age = (job.read_at - (job.submitted_at or job.created_at)).total_seconds()
+    asked = False
     try:
         await kit.limits.turn(f"status:{job.provider}")
         kit.event(Event.POLL_TICK, job, task_id=job.task_id)
@@ -88,7 +94,9 @@ async def poll(kit: Kit, job: Job) -> Job | None:
             return await conclude(kit, job.id, report, job.correlation)
         _say_unknown(kit, report, job.correlation)
         again = Wait(job_id=job.id, token=job.lease_token, after=kit.pace.delay(age, kit.chance.random()))
-    if job.deadline_at <= job.read_at:
+        asked = True
+    overdue = (job.read_at - job.deadline_at).total_seconds()
+    if overdue >= (0.0 if asked else kit.rules.last_answer_seconds):
         return await give_up(kit, job, "deadline", "the provider took too long")
     kit.fenced(await kit.store.wait(again), job)
     return None

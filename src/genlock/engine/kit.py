@@ -35,6 +35,8 @@ class Rules:
     #: between the first status queries of a task, where there are no callbacks
     poll_seconds: float = POLL_SECONDS
     grace_seconds: float = 120.0
+    #: how long past its deadline a job waits for one last answer of the provider
+    last_answer_seconds: float = 600.0
     unknown_submit: UnknownSubmit = UnknownSubmit.RELEASE
     delivery_attempts: int = 40
     stage_attempts: int = 10

@@ -1,7 +1,9 @@
 """Submit: hand a queued job to its provider. The intent is committed before the call, the call is made once."""
 
+import asyncio
+
 from genlock.domain.delivery import WORDS
-from genlock.domain.errors import ChannelError, ProviderBusy, SubmitRefused
+from genlock.domain.errors import ChannelError, ProviderBusy, StoreUnavailable, SubmitRefused
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State, hash_secret
 from genlock.engine.kit import Kit, UnknownSubmit
@@ -27,7 +29,7 @@ async def submit(kit: Kit, job: Job) -> Job | None:
         kit.fenced(await kit.store.wait(again), job)
         return None
     kit.event(Event.SUBMIT_START, job, provider=job.provider)
-    return await _call(kit, job, _callback_url(kit, job, secret))
+    return await _call(kit, job, secret)
 
 
 async def _place(kit: Kit, job: Job) -> str | None:
@@ -43,9 +45,9 @@ def _callback_url(kit: Kit, job: Job, secret: str) -> str | None:
     return f"{kit.public_url}/callbacks/{job.provider}/{job.id}.{secret}" if kit.public_url else None
 
 
-async def _call(kit: Kit, job: Job, callback_url: str | None) -> Job | None:
+async def _call(kit: Kit, job: Job, secret: str) -> Job | None:
     try:
-        task_id = await kit.providers[job.provider].create(job, callback_url)
+        task_id = await kit.providers[job.provider].create(job, _callback_url(kit, job, secret))
     except SubmitRefused as refused:
         kit.event(Event.SUBMIT_REFUSED, job, code=refused.code)
         return await _refused(kit, job, refused)
@@ -61,11 +63,25 @@ async def _call(kit: Kit, job: Job, callback_url: str | None) -> Job | None:
         kit.fenced(await kit.store.wait(grace), job)
         return None
     kit.event(Event.SUBMIT_OK, job, task_id=task_id)
-    after = kit.pace.delay(0.0, kit.chance.random())
-    if not await kit.store.submitted(job.id, job.lease_token, task_id, after):
-        # The callback was faster than this answer, or the person cancelled: the row has moved on without us.
-        kit.event(Event.LEASE_LOST, job, task_id=task_id)
+    await _keep(kit, job, secret, task_id)
     return None
+
+
+async def _keep(kit: Kit, job: Job, secret: str, task_id: str) -> None:
+    """Write the task down. Its id is all we have of something that is being billed, so we try as long as we live."""
+    while True:
+        try:
+            if not await kit.store.submitted(
+                job.id, job.lease_token, task_id, kit.pace.delay(0.0, kit.chance.random())
+            ):
+                # The callback was faster, the person cancelled, or we slept: the row has moved on without us.
+                adopted = await kit.store.adopt_task(job.id, hash_secret(secret), task_id)
+                kit.event(Event.LEASE_LOST, job, task_id=task_id, adopted=adopted)
+        except StoreUnavailable as error:
+            kit.event(Event.STAGE_ERROR, job, error=str(error), task_id=task_id)
+            await asyncio.sleep(kit.rules.claim_seconds)
+        else:
+            return
 
 
 async def _refused(kit: Kit, job: Job, refused: SubmitRefused) -> Job | None:

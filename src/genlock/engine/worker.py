@@ -15,10 +15,17 @@ from genlock.engine.kit import Kit, LeaseLost
 from genlock.engine.submit import settle_unknown, submit
 from genlock.ports import Wait
 
+#: how long a job whose provider or channel we do not have is left to others
+STRANGE_SECONDS = 5.0
+
 
 async def advance(kit: Kit, job: Job, hold: Callable[[Job], None] = lambda _: None) -> None:
     """Bring a leased job as far as it goes now. `hold` is told of the newer lease that the end of a job brings."""
     current: Job | None = job
+    if job.provider not in kit.providers or job.channel not in kit.channels:
+        # A newer instance took this order: leave it to those who know how.
+        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=STRANGE_SECONDS)), job)
+        return
     if job.state is State.QUEUED:
         current = await submit(kit, job)
     elif job.state is State.SUBMITTING:

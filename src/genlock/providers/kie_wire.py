@@ -117,11 +117,18 @@ def _read_outcome(said: Said, record: Said, pieces: tuple[Piece, ...], task_id: 
         failed = outcome is Outcome.SUCCESS and code not in (None, OK)
         return (Outcome.FAILURE if failed else outcome), stage
     outcome, word = _read_words(record or said)
-    if word.lower() == "callback_exception" and pieces:
+    if word.lower() == "callback_exception" and pieces and _all_final(said, record):
         return Outcome.SUCCESS, word  # only their call to us failed: what they made is there
     if word:
         return outcome, word
     return _read_code(code, record, pieces, task_id)
+
+
+def _all_final(said: Said, record: Said) -> bool:
+    """Whether every song has its file: a call to us may also fail at a stage before the end."""
+    lists = [holder.get(key) for holder in _holders(said, record) for key in ("sunoData", "suno_data", "data")]
+    tracks = [track for found in lists if isinstance(found, list) for track in found if isinstance(track, dict)]
+    return all(_url(track.get("audio_url")) or _url(track.get("audioUrl")) for track in tracks)
 
 
 def _read_words(holder: Said) -> tuple[Outcome, str]:

@@ -7,10 +7,11 @@ instance stays at its next point for ever, as a killed process would: no handler
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from genlock.domain.errors import StoreUnavailable
+from genlock.domain.errors import GenlockError, StoreUnavailable
 from genlock.domain.job import Job, State, Verdict
 from genlock.ports import Acceptance, Channel, Ended, Ending, Provider, Store
 from genlock.sandbox.world import World
@@ -36,14 +37,23 @@ class CutOff(Exception):
     """An instance did not answer: it died, or sleeps."""
 
 
+@dataclass(kw_only=True, slots=True)
+class Fate:
+    """What waits at a point for whoever passes it as the n-th."""
+
+    kind: str
+    passings: int
+    seconds: float = 0.0
+
+
 class Life:
     """Whether an instance runs, sleeps or is dead."""
 
-    def __init__(self, world: World, name: str, doom: dict[str, int]) -> None:
+    def __init__(self, world: World, name: str, fates: dict[str, Fate]) -> None:
         self._world = world
         self.name = name
-        #: the points at which somebody will die, and at which passing of them
-        self._doom = doom
+        #: common to all: whoever comes by meets them
+        self._fates = fates
         self.died: asyncio.Future[None] = world.loop.create_future()
         self._wake: asyncio.Future[None] | None = None
         #: it died while its peers knew it, so that they notice its silence
@@ -79,18 +89,27 @@ class Life:
             self._world.note(self.name, "AWAKE")
 
     async def point(self, point: str) -> None:
-        """Go on, unless this is where the instance dies, or it sleeps, or is dead already."""
+        """Go on, unless this is where the instance dies or falls asleep, or it is dead already."""
         if self._wake:
             await asyncio.shield(self._wake)
-        if point in self._doom and not self.dead and not self._world.calm:
-            self._doom[point] -= 1
-            if self._doom[point] == 0:
-                self._world.faults[f"killed {point}"] += 1
-                self.kill(point)
+        if point in self._fates and not self.dead and not self._world.calm:
+            self._meet(self._fates[point], point)
+        if self._wake:
+            await asyncio.shield(self._wake)
         if self._world.over:
             raise asyncio.CancelledError
         if self.dead:
             await asyncio.shield(self._world.nothing)
+
+    def _meet(self, fate: Fate, point: str) -> None:
+        fate.passings -= 1
+        if fate.passings:
+            return
+        self._world.faults[f"{fate.kind} {point}"] += 1
+        if fate.kind == "killed":
+            self.kill(point)
+        else:
+            self.pause(fate.seconds)
 
     async def serve(self, work: Coroutine[Any, Any, T], seconds: float = 8.0) -> T:
         """A request from outside. The one who asks learns nothing if the instance dies or takes too long."""
@@ -98,9 +117,12 @@ class Life:
         task.add_done_callback(_heard)
         if not self.dead:
             await asyncio.wait((task, self.died), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise CutOff
+        if not task.done():
+            raise CutOff
+        if (error := task.exception()) and not isinstance(error, GenlockError):
+            self._world.truth.breaks("A request is done, refused or not answered.", 0, repr(error))
+            raise CutOff from error
+        return task.result()
 
 
 def _heard(task: asyncio.Task[Any]) -> None:
@@ -174,6 +196,10 @@ class Witness:
             self._truth.listed.add(args[0])
         if name == "rescue" and len(args) == 1:
             self._truth.listed.discard(args[0])
+        if name == "resend" and answer:
+            self._truth.resends[args[0]] += 1
+        if name == "retry" and answer:
+            self._truth.retries[args[0]] += 1
         if name == "begin_submit" and answer:
             self._truth.submits[job_id] = self._world.loop.time()
         if name == "end" and isinstance(answer, Ended) and answer.verdict is Verdict.WON and answer.job:

@@ -61,7 +61,7 @@ class Postgres:
     async def open(self, loop: VirtualLoop) -> Store:
         self._close_store()
         clock = VirtualClock(loop)
-        chance = random.Random(0)  # noqa: S311 - spreads retries
+        chance = random.Random(0)
         work = PostgresStore.open(self._url, clock=clock, observer=Silent(), connections=1, chance=chance)
         self._store = self._do(work)
         self._do(self._empty())

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from genlock.domain.errors import GenlockError, KeyReused, NotEnoughMoney, Refusal, StoreError
 from genlock.domain.events import Event
@@ -18,14 +18,17 @@ from genlock.engine.limits import Limit, Limits
 from genlock.ports import Store, Violation
 from genlock.sandbox.bad_channel import BadChannel
 from genlock.sandbox.bad_provider import BadProvider
-from genlock.sandbox.crashes import POINTS, CutOff, Life, proxies
+from genlock.sandbox.crashes import POINTS, CutOff, Fate, Life, proxies
 from genlock.sandbox.verdict import check
 from genlock.sandbox.world import RATES, Entry, Recorder, World
 
-TROUBLE_SECONDS = 40.0
+T = TypeVar("T")
+
+TROUBLE_SECONDS = 45.0
 #: longer than any pause between two tries, and much longer than a queue in the inbox
 SETTLE_SECONDS = 200.0
-DOOMS = 4
+#: points of each kind per seed
+FATES = 4
 INSTANCES_MAX = 12
 HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 4.0
@@ -72,10 +75,7 @@ class Scenario:
         #: sometimes everybody orders at once
         self._rush_seconds = self._chance.choice((0.1, 20.0, 20.0, 20.0))
         self._public_url = "https://sim" if self._chance.random() < 0.9 else None
-        self._doom = {
-            POINTS[(world.seed * DOOMS + place) % len(POINTS)]: self._chance.choice((1, 1, 2, 4))
-            for place in range(DOOMS)
-        }
+        self._fates = {**self._make_fates("slept", 11), **self._make_fates("killed", 0)}
 
     def _make_rules(self) -> Rules:
         chance = self._chance
@@ -85,7 +85,7 @@ class Scenario:
             heartbeat_seconds=HEARTBEAT_SECONDS,
             silent_seconds=SILENT_SECONDS,
             role_seconds=SILENT_SECONDS,
-            claim_seconds=1.0,
+            claim_seconds=0.5,
             sweep_seconds=2.0,
             orphan_expire_seconds=30.0,
             grace_seconds=chance.choice((5.0, 20.0)),
@@ -97,13 +97,22 @@ class Scenario:
             limits={"create:kie": Limit(interval=0.5, burst=2), "status:kie": Limit(interval=0.2)} if limited else {},
         )
 
+    def _make_fates(self, kind: str, offset: int) -> dict[str, Fate]:
+        """Seeds take turns, so that every point is met by somebody, soon or late."""
+        fates = {}
+        for place in range(FATES):
+            point = POINTS[((self.world.seed + offset) * FATES + place) % len(POINTS)]
+            passings, seconds = self._chance.choice((1, 1, 1, 3)), self._chance.uniform(3.0, 25.0)
+            fates[point] = Fate(kind=kind, passings=passings, seconds=seconds)
+        return fates
+
     # the run
 
     async def run(self) -> list[Violation]:
         await self._invite_people()
         for _ in range(self._chance.randint(2, 3)):
             await self._start_instance()
-        for number in range(self._chance.randint(5, 10)):
+        for number in range(self._chance.randint(6, 12)):
             self.world.spawn(self._order_later(number))
         self.world.spawn(self._trouble())
         self.world.spawn(self._operator())
@@ -178,7 +187,7 @@ class Scenario:
     async def _start_instance(self) -> None:
         world = self.world
         name = f"i{len(self._fleet) + 1}"
-        life = Life(world, name, self._doom)
+        life = Life(world, name, self._fates)
         store, provider, channel = proxies(
             world, life, self.store, self._provider, self._channel, grace_seconds=self._rules.grace_seconds
         )
@@ -297,7 +306,7 @@ class Scenario:
         if not isinstance(refusal, NotEnoughMoney) or refusal.available >= order.price:
             self._truth.breaks("Only the poor are refused.", 0, f"{order.request_key}: {refusal!r}")
 
-    async def _ask(self, request: Callable[[Instance], Coroutine[Any, Any, Any]]) -> Any:
+    async def _ask(self, request: Callable[[Instance], Coroutine[Any, Any, T]]) -> T:
         instance = self._someone()
         if instance is None:
             raise CutOff
@@ -346,15 +355,15 @@ class Scenario:
             lambda store: store.violations(settled=False),
             lambda store: store.person("chat", "bot", "u1"),
         ]
-        for turn in range(16):
-            await asyncio.sleep(self._chance.uniform(0.5, 4.0))
-            if self._chance.random() < 0.1:
+        for turn in range(30):
+            await asyncio.sleep(self._chance.uniform(0.2, 2.5))
+            if self._chance.random() < 0.05:
                 await self._top_up()
             instance = self._someone()
             if instance is None:
                 continue
             try:
-                if self._jobs and self._chance.random() < 0.4:
+                if self._jobs and self._chance.random() < 0.5:
                     await instance.life.serve(self._interfere(instance))
                 else:
                     await instance.life.serve(self._look(instance, looks[(self.world.seed + turn) % len(looks)]))
@@ -373,33 +382,31 @@ class Scenario:
         key = f"topup:{self._truth.granted[person]}"
         while True:
             try:
-                return await self._ask(lambda instance: _store(instance).transfer(person, Kind.TOPUP, 500, key))
+                await self._ask(lambda instance: _store(instance).transfer(person, Kind.TOPUP, 500, key))
             except (CutOff, StoreError):
                 await asyncio.sleep(1.0)
+            else:
+                return
 
     async def _interfere(self, instance: Instance) -> None:
         kit = instance.engine.kit
         job_id = self._chance.choice(self._jobs)
         roll = self._chance.random()
-        if roll < 0.45:
-            self._truth.resends[job_id] += 1
+        if roll < 0.6:
             await operate.resend(kit, job_id, "operator")
-        elif roll < 0.55:
+        elif roll < 0.65:
             await operate.cancel(kit, job_id, "operator")
             self._truth.cancelled.add(job_id)
         else:
-            if kit.rules.unknown_submit is UnknownSubmit.PARK:
-                self._truth.resubmits[job_id] += 1
             await operate.retry(kit, job_id, "operator")
 
     # callbacks
 
     async def _door(self, token: str | None, body: bytes) -> Callback | None:
         try:
-            callback: Callback = await self._ask(lambda instance: instance.engine.callback("kie", token, body))
+            return await self._ask(lambda instance: instance.engine.callback("kie", token, body))
         except (CutOff, StoreError):
             return None
-        return callback
 
 
 def _store(instance: Instance) -> Store:

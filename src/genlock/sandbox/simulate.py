@@ -14,6 +14,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich.console import Console
+from rich.progress import Progress
+
 from genlock.domain.errors import Refusal
 from genlock.ports import Store, Violation
 from genlock.sandbox.databases import Database, Postgres, Sqlite, create_database, drop_database
@@ -24,7 +27,6 @@ from genlock.sandbox.world import Entry, World
 
 CHUNK = 10
 REPORTS_MAX = 3
-#: patience with the end of a run's last tasks
 Tamper = Callable[[Store], None]
 
 
@@ -187,7 +189,7 @@ def _databases(store: str, url: str | None, count: int) -> Iterator[list[str]]:
 # the command
 
 
-def run(seeds: int, first_seed: int, store: str, database_url: str | None, as_json: bool) -> int:
+def run(seeds: int, first_seed: int, store: str, database_url: str | None, as_json: bool) -> int:  # noqa: FBT001 - a flag of the command
     """Run seeds, print what became of them, and return the exit code."""
     started = time.monotonic()
     with _bar(seeds) as progress:
@@ -230,9 +232,6 @@ def _bar(seeds: int) -> Iterator[Callable[[Summary], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("seeds", total=seeds)
         yield lambda total: progress.update(task, completed=total.seeds)

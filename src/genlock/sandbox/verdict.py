@@ -8,7 +8,7 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import Purse
 from genlock.domain.result import PartKind
 from genlock.engine.invariants import End, ends
-from genlock.engine.kit import Rules
+from genlock.engine.kit import Rules, UnknownSubmit
 from genlock.ports import Store, Violation
 from genlock.sandbox.bad_channel import words_of
 from genlock.sandbox.world import Truth
@@ -26,7 +26,7 @@ async def check(truth: Truth, store: Store, people: list[int], rules: Rules) -> 
             *_check_end(job, truth),
             *_check_giving_up(job, truth, rules),
             *_check_chat(job, truth),
-            *_check_once(job, truth),
+            *_check_once(job, truth, rules),
         ]
         found += [Violation(rule=rule, subject=str(job.id), detail=detail) for rule, detail in broken]
     found += _check_orders(jobs, truth)
@@ -47,12 +47,16 @@ def _check_end(job: Job, truth: Truth) -> Broken:
         broken.append(("Only the provider can fail a job.", row))
     if job.id in truth.cancelled and job.state is not State.CANCELLED:
         broken.append(("What was cancelled stays cancelled.", row))
-    if job.state is State.SUCCEEDED and End.DELIVERED in reached and not truth.resends[job.id]:
-        if job.purse is Purse.RELEASED:
-            broken.append(("A delivered result is paid for.", row))
+    if End.DELIVERED in reached and _free(job) and not truth.resends[job.id]:
+        broken.append(("A delivered result is paid for.", row))
     if job.state is State.CANCELLED and job.id in truth.told and job.cost is None:
         broken.append(("What the provider bills is recorded.", row))
     return broken
+
+
+def _free(job: Job) -> bool:
+    """A result in time whose money went back."""
+    return job.state is State.SUCCEEDED and job.purse is Purse.RELEASED
 
 
 def _check_giving_up(job: Job, truth: Truth, rules: Rules) -> Broken:
@@ -89,7 +93,7 @@ def _check_chat(job: Job, truth: Truth) -> Broken:
     return broken
 
 
-def _check_once(job: Job, truth: Truth) -> Broken:
+def _check_once(job: Job, truth: Truth, rules: Rules) -> Broken:
     broken: Broken = []
     shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
     own = {words_of(job), *(piece.value for task in truth.tasks_of(job.id) for piece in task.pieces)}
@@ -102,7 +106,9 @@ def _check_once(job: Job, truth: Truth) -> Broken:
     if any(message.address != job.address for message in shown):
         broken.append(("Nobody sees what is not theirs.", "shown at another address"))
     tasks = truth.tasks_of(job.id)
-    if len(tasks) > 1 + truth.resubmits[job.id]:
+    # Only an operator may submit again what was parked, knowing that the provider may have taken it.
+    again = truth.retries[job.id] if rules.unknown_submit is UnknownSubmit.PARK else 0
+    if len(tasks) > 1 + again:
         broken.append(("At most one task per job.", f"tasks {[task.id for task in tasks]}"))
     if truth.notices[job.id] > 1 + job.late:
         broken.append(("One notice for one end.", f"{truth.notices[job.id]} notices"))

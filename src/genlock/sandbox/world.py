@@ -75,6 +75,15 @@ RATES: dict[str, float] = {
 RATE_MAX = 0.6
 #: How much of each kind of trouble a seed brings.
 LEVELS = (0, 0, 1, 1, 1, 4, 12)
+#: Troubles that are worst together. Seeds take turns with them.
+THEMES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("callback: after the deadline", "call: slow", "instance: paused"),
+    ("message: deleted", "send: answer lost", "send: busy", "instance: killed"),
+    ("store: slow", "store: answer slow", "instance: paused", "instance: cut off from the store"),
+    ("create: answer lost", "callback: early", "callback: without token", "call: slow"),
+)
+THEME_RATE = 0.3
 
 
 @dataclass(kw_only=True, slots=True)
@@ -117,7 +126,7 @@ class Truth:
     granted: Counter[int] = field(default_factory=Counter)
     cancelled: set[int] = field(default_factory=set)
     resends: Counter[int] = field(default_factory=Counter)
-    resubmits: Counter[int] = field(default_factory=Counter)
+    retries: Counter[int] = field(default_factory=Counter)
     #: calls for a job that failed in a way that counts as a try
     hiccups: Counter[int] = field(default_factory=Counter)
     #: the highest token any instance was given, and when the last intent to submit was committed
@@ -153,11 +162,12 @@ class World:
         self._chance = self.stream("faults")
         levels = self.stream("levels")
         self.rates = {kind: min(RATE_MAX, rate * levels.choice(LEVELS)) for kind, rate in RATES.items()}
+        self.rates.update(dict.fromkeys(THEMES[seed % len(THEMES)], THEME_RATE))
         self._tasks: set[asyncio.Task[Any]] = set()
         self._errors: list[BaseException] = []
 
     def stream(self, concern: str) -> random.Random:
-        return random.Random(f"{self.seed}:{concern}")  # noqa: S311 - the same seed, the same run
+        return random.Random(f"{self.seed}:{concern}")
 
     def note(self, who: str, what: str, /, **facts: Any) -> None:
         self.history.append((self.loop.time(), who, what, facts))
@@ -179,7 +189,7 @@ class World:
         return self.pick((kind,), who, **facts) is not None
 
     def flip(self) -> bool:
-        return self._chance.random() < 0.5  # noqa: PLR2004 - a coin
+        return self._chance.random() < 0.5
 
     async def delay(self, job_id: int) -> None:
         """A way over the network: short, sometimes long."""

@@ -172,16 +172,26 @@ def _lock_order(item: Params) -> Any:
     return item.get("job_id") or item.get("person_id") or item.get("callback_id") or 0
 
 
+def _place(url: str, error: Exception) -> str:
+    """Where it was and what it said, without the password, which a broken address may have anywhere."""
+    try:
+        parts = urlsplit(url)
+        return (
+            "" if isinstance(error, ValueError) else f" at {parts.hostname}:{parts.port or 5432}{parts.path}: {error}"
+        )
+    except ValueError:
+        return ""
+
+
 async def _behind_pooler(url: str) -> bool:
     """A pooler hands out its own process ids, not the server's."""
     try:
         connection = await asyncpg.connect(url, statement_cache_size=0)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
-        place = urlsplit(url)  # without the password
         raise StoreUnavailable(
-            f"cannot connect to PostgreSQL at {place.hostname}:{place.port or 5432}{place.path}: {error}. "
+            f"cannot connect to PostgreSQL{_place(url, error)}. "
             "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
-        ) from error
+        ) from None
     try:
         async with connection.transaction():
             return bool(await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid())

@@ -166,10 +166,15 @@ class SqlStore(ABC):
             key=key,
             reason=reason,
         )
-        if not rows and not await self.one("movement", key=key):
+        if rows:
+            return True
+        before = await self.one("movement", key=key)
+        if not before:
             wallet = await self.wallet(person_id)
             raise NotEnoughMoney(price=amount, available=wallet.available)
-        return bool(rows)
+        if (before[0]["person_id"], before[0]["kind"], before[0]["amount"]) != (person_id, kind.value, amount):
+            raise KeyReused(f"the key {key!r} already stands for another movement")
+        return False
 
     async def movements(self, person_id: int, limit: int) -> list[Movement]:
         return [read_movement(row, self.time) for row in await self.one("movements", person_id=person_id, limit=limit)]
@@ -201,6 +206,9 @@ class SqlStore(ABC):
 
     async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
         return await self._fence("submitted", job_id=job_id, token=token, task_id=task_id, poll_after=poll_after)
+
+    async def adopt_task(self, job_id: int, secret_hash: str, task_id: str) -> bool:
+        return bool(await self.one("adopt_task", job_id=job_id, secret_hash=secret_hash, task_id=task_id))
 
     async def end(self, ending: Ending, lease: Lease | None) -> Ended:
         item = {

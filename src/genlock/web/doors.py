@@ -1,5 +1,6 @@
 """The doors for callbacks: check the size and the signature, keep the bytes, say 200. Nothing is understood here."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from genlock.domain.events import Event
 from genlock.engine.engine import Engine
 
 BODY_BYTES_MAX = 1_000_000
+BODY_SECONDS_MAX = 15
 #: whether a callback comes from the provider, by its headers and body
 Check = Callable[[Mapping[str, str], bytes], bool]
 
@@ -37,11 +39,14 @@ class CallbackDoor:
 
     async def receive(self, request: Request) -> Response:
         try:
-            body = await read_body(request, BODY_BYTES_MAX)
+            async with asyncio.timeout(BODY_SECONDS_MAX):
+                body = await read_body(request, BODY_BYTES_MAX)
         except _TooLarge:
             return self._refuse(413, "the body is too large")
         except ClientDisconnect:
             return answer(400, "the body broke off")
+        except TimeoutError:
+            return answer(408, "the body took too long")
         if self.check is not None and not self.check(request.headers, body):
             return self._refuse(401, "the signature is missing, wrong or too old")
         return await self._keep(request.path_params.get("token"), body)

@@ -18,6 +18,11 @@ def make_web(doors: Iterable[CallbackDoor]) -> Starlette:
     return web
 
 
+CONNECTIONS_MAX = 2000
+#: how long a stop waits for those who are still talking
+STOP_SECONDS = 5
+
+
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -30,7 +35,16 @@ async def serving(web: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
     """Serve until the block ends; says where. Port 0 takes a free one."""
     listener = socket.create_server((host, port), backlog=2048)  # from here on callers wait, they are not refused
     server = _Server(
-        uvicorn.Config(web, lifespan="off", ws="none", log_config=None, access_log=False, server_header=False)
+        uvicorn.Config(
+            web,
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS_MAX,
+            timeout_graceful_shutdown=STOP_SECONDS,
+        )
     )
     task = asyncio.get_running_loop().create_task(server.serve([listener]))
     try:

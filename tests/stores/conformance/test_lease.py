@@ -91,7 +91,7 @@ async def test_a_wait_counts_failures_starts_anew_or_leaves_the_count(
 
 
 @pytest.mark.parametrize(
-    ("passed", "after", "due"), [(0.0, 600.0, 600.0), (0.0, 601.0, 600.0), (590.0, 11.0, 10.0), (700.0, 5.0, 0.0)]
+    ("passed", "after", "due"), [(0.0, 600.0, 600.0), (0.0, 601.0, 600.0), (590.0, 11.0, 10.0), (700.0, 5.0, 5.0)]
 )
 async def test_an_open_job_is_looked_at_by_its_deadline(
     store: Store, clock: HandClock, passed: float, after: float, due: float

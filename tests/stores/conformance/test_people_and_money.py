@@ -4,7 +4,7 @@ import sqlite3
 import asyncpg
 import pytest
 
-from genlock.domain.errors import NoSuchPerson, NotEnoughMoney
+from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney
 from genlock.domain.money import Account, Kind, Movement, Wallet
 from genlock.ports import Store
 from tests.stores.lives import HandClock, person_with, queued
@@ -55,7 +55,8 @@ async def test_a_transfer_happens_once_per_key(store: Store, kind: Kind) -> None
     once = await store.wallet(person_id)
 
     assert not await store.transfer(person_id, kind, 300, "key")
-    assert not await store.transfer(person_id, kind, 5, "key")
+    with pytest.raises(KeyReused):
+        await store.transfer(person_id, kind, 5, "key")
 
     assert await store.wallet(person_id) == once
 
@@ -64,7 +65,8 @@ async def test_a_key_used_for_one_person_moves_nothing_for_another(store: Store)
     one, other = await person_with(store, 0), await person_with(store, 0)
     assert await store.transfer(one, Kind.TOPUP, 300, "key")
 
-    assert not await store.transfer(other, Kind.TOPUP, 300, "key")
+    with pytest.raises(KeyReused):
+        await store.transfer(other, Kind.TOPUP, 300, "key")
 
     assert (await store.wallet(other)).available == 0
 

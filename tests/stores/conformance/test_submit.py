@@ -5,7 +5,7 @@ import pytest
 
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
-from genlock.ports import Store, Wait
+from genlock.ports import Lease, Store, Wait
 from tests.stores.lives import ME, SECRET, HandClock, claimed, ended, queued, running, see, submitting, unchanged
 
 HASH = hash_secret(SECRET)
@@ -161,3 +161,33 @@ async def test_a_task_belongs_to_one_job(store: Store) -> None:
 async def test_two_providers_may_give_the_same_task_id(store: Store) -> None:
     assert (await running(store, "task")).task_id == "task"
     assert (await running(store, "task", provider="other")).task_id == "task"
+
+
+async def test_a_submit_does_not_begin_once_a_rescue_has(store: Store) -> None:
+    job = await queued(store)
+    assert job.lease_owner is not None
+    await store.rescue(job.lease_owner)
+    assert not await store.begin_submit(job.id, job.lease_token, HASH, None)
+
+
+async def test_a_task_whose_submitter_lost_the_lease_is_kept(store: Store) -> None:
+    job = await queued(store)
+    assert await store.begin_submit(job.id, job.lease_token, HASH, None)
+    await store.rescue(job.lease_owner or "")
+    [taken] = await store.claim(1, Lease(owner="other", seconds=30))
+    assert not await store.submitted(job.id, job.lease_token, "task", 5.0)
+    assert not await store.adopt_task(job.id, "another secret", "task")
+    assert await store.adopt_task(job.id, HASH, "task")
+    found = await store.job(job.id)
+    assert found is not None
+    assert (found.state, found.task_id, found.lease_owner) == (State.RUNNING, "task", None)
+    assert found.lease_token > taken.lease_token
+    assert not await store.adopt_task(job.id, HASH, "another task")
+
+
+async def test_an_adopted_task_is_nobody_elses(store: Store) -> None:
+    first, second = await queued(store), await queued(store)
+    for job in (first, second):
+        assert await store.begin_submit(job.id, job.lease_token, HASH, None)
+    assert await store.submitted(first.id, first.lease_token, "task", 5.0)
+    assert not await store.adopt_task(second.id, HASH, "task")

@@ -86,13 +86,14 @@ FROM people p LEFT JOIN jobs j ON j.person_id = p.id AND j.request_key = :reques
 WHERE p.id = :person_id;
 
 -- name: begin_submit
--- Commit the intent to call the provider. A repeat under the same token is the same intent.
+-- Commit the intent to call the provider, under a lease that nobody has begun to take over. A repeat under the same
+-- token is the same intent.
 UPDATE jobs j
 SET state = 'submitting', secret_hash = i.secret_hash, placeholder = coalesce(i.placeholder, j.placeholder),
     submitted_at = :now, grace_until = NULL
 FROM unnest(:job_id::bigint[], :token::bigint[], :secret_hash::text[], :placeholder::text[])
     AS i (id, token, secret_hash, placeholder)
-WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('queued', 'submitting')
+WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner IS NOT NULL AND j.state IN ('queued', 'submitting')
 RETURNING j.id;
 
 -- name: submitted
@@ -114,6 +115,18 @@ WITH moved AS (
     FROM moved m WHERE b.state = 'orphan' AND b.provider = m.provider AND b.task_id = m.task_id
 )
 SELECT id FROM moved;
+
+-- name: adopt_task
+-- A task whose submitter lost the lease meanwhile: the secret proves that this call made it.
+UPDATE jobs j
+SET task_id = :task_id,
+    state = CASE WHEN j.state = 'submitting' THEN 'running' ELSE j.state END,
+    due_at = CASE WHEN j.state = 'submitting' THEN :now ELSE j.due_at END,
+    lease_owner = CASE WHEN j.state = 'submitting' THEN NULL ELSE j.lease_owner END,
+    lease_token = CASE WHEN j.state = 'submitting' THEN j.lease_token + 1 ELSE j.lease_token END
+WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = :secret_hash
+    AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id)
+RETURNING j.id;
 
 -- name: end
 -- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are settled in it.
@@ -251,10 +264,9 @@ SET lease_owner = NULL,
         THEN :now + make_interval(secs => i.after) ELSE j.grace_until END,
     due_at = CASE
         WHEN i.after IS NULL THEN NULL
-        WHEN i.grace OR j.delivery <> 'none'
+        WHEN i.grace OR j.delivery <> 'none' OR j.deadline_at <= :now
         THEN :now + make_interval(secs => i.after)
-        ELSE least(greatest(j.deadline_at, :now),
-                   :now + make_interval(secs => i.after)) END
+        ELSE least(j.deadline_at, :now + make_interval(secs => i.after)) END
 FROM unnest(
     :job_id::bigint[], :token::bigint[], :after::float8[], :state::text[], :delivery::text[], :notice::text[],
     :parts::text[], :grace::boolean[], :failed::boolean[], :attention::text[]

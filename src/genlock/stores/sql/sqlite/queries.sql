@@ -77,12 +77,14 @@ FROM people p LEFT JOIN jobs j ON j.person_id = p.id AND j.request_key = :reques
 WHERE p.id = :person_id;
 
 -- name: begin_submit
--- Commit the intent to call the provider. A repeat under the same token is the same intent.
+-- Commit the intent to call the provider, under a lease that nobody has begun to take over. A repeat under the same
+-- token is the same intent.
 UPDATE jobs
 SET state = 'submitting', secret_hash = i.value ->> 'secret_hash',
     placeholder = coalesce(i.value ->> 'placeholder', placeholder), submitted_at = :now, grace_until = NULL
 FROM json_each(:items) i
-WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND state IN ('queued', 'submitting')
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND lease_owner IS NOT NULL
+    AND state IN ('queued', 'submitting')
 RETURNING id;
 
 -- name: submitted
@@ -100,6 +102,18 @@ RETURNING id;
 UPDATE inbox SET state = 'matched', job_id = j.id
 FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id' AND j.task_id = i.value ->> 'task_id'
 WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id = j.task_id;
+
+-- name: adopt_task
+-- A task whose submitter lost the lease meanwhile: the secret proves that this call made it.
+UPDATE jobs
+SET task_id = :task_id,
+    state = CASE WHEN state = 'submitting' THEN 'running' ELSE state END,
+    due_at = CASE WHEN state = 'submitting' THEN :now ELSE due_at END,
+    lease_owner = CASE WHEN state = 'submitting' THEN NULL ELSE lease_owner END,
+    lease_token = CASE WHEN state = 'submitting' THEN lease_token + 1 ELSE lease_token END
+WHERE id = :job_id AND task_id IS NULL AND secret_hash = :secret_hash
+    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = :task_id)
+RETURNING id;
 
 -- name: end
 -- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are settled in it.
@@ -208,8 +222,9 @@ SET lease_owner = NULL,
     grace_until = CASE WHEN i.grace THEN :now + CAST(i.after * 1000000 AS INTEGER) ELSE grace_until END,
     due_at = CASE
         WHEN i.after IS NULL THEN NULL
-        WHEN i.grace OR jobs.delivery <> 'none' THEN :now + CAST(i.after * 1000000 AS INTEGER)
-        ELSE min(max(deadline_at, :now), :now + CAST(i.after * 1000000 AS INTEGER)) END
+        WHEN i.grace OR jobs.delivery <> 'none' OR deadline_at <= :now
+        THEN :now + CAST(i.after * 1000000 AS INTEGER)
+        ELSE min(deadline_at, :now + CAST(i.after * 1000000 AS INTEGER)) END
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'after' AS after,
           value ->> 'state' AS state, value ->> 'delivery' AS delivery, value ->> 'notice' AS notice,
           value ->> 'parts' AS parts, value ->> 'grace' AS grace, value ->> 'failed' AS failed,

@@ -321,9 +321,8 @@ def wallet_credit(
 
     done, purse = with_store(work)
     said = "Done" if done else "This was done before"
-    typer.echo(
-        f"{said} (key {name.removeprefix('operator:')}): person {person} has {_credits(purse.available)} credits available."
-    )
+    left = _credits(purse.available)
+    typer.echo(f"{said} (key {name.removeprefix('operator:')}): person {person} has {left} credits available.")
 
 
 # models

@@ -13,13 +13,13 @@ FAILURE = (
     *("fail", "failed", "error", "canceled", "cancelled", "timeout"),
     # Suno's
     *("CREATE_TASK_FAILED", "GENERATE_FAILED", "GENERATE_AUDIO_FAILED", "GENERATE_WAV_FAILED", "GENERATE_MP4_FAILED"),
-    *("CALLBACK_EXCEPTION", "SENSITIVE_WORD_ERROR"),
+    "SENSITIVE_WORD_ERROR",
 )
 RUNNING = (
     *("waiting", "queuing", "queueing", "queued", "pending", "wait", "processing", "running", "in_progress"),
     "generating",
     # Suno's
-    *("TEXT_SUCCESS", "FIRST_SUCCESS"),
+    *("TEXT_SUCCESS", "FIRST_SUCCESS", "CALLBACK_EXCEPTION"),
 )
 TABLE = [
     *((word, Outcome.SUCCESS) for word in SUCCESS),

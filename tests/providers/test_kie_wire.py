@@ -113,7 +113,13 @@ def test_a_song_whose_callback_failed_is_there_all_the_same() -> None:
     tracks = {"sunoData": [{"audioUrl": URL}]}
     answer = said({"taskId": TASK, "status": "CALLBACK_EXCEPTION", "response": tracks})
     assert read_answer(answer).outcome is Outcome.SUCCESS
-    assert read_answer(said({"taskId": TASK, "status": "CALLBACK_EXCEPTION"})).outcome is Outcome.FAILURE
+
+
+def test_a_callback_that_failed_before_the_songs_were_ready_ends_nothing() -> None:
+    tracks = {"sunoData": [{"audioUrl": URL}, {"streamAudioUrl": URL}]}
+    answer = said({"taskId": TASK, "status": "CALLBACK_EXCEPTION", "response": tracks})
+    assert read_answer(answer).outcome is Outcome.RUNNING
+    assert read_answer(said({"taskId": TASK, "status": "CALLBACK_EXCEPTION"})).outcome is Outcome.RUNNING
 
 
 # the results

@@ -1,5 +1,6 @@
 """The callback doors: what is kept, what is refused, and that nothing is ever lost on the doorstep."""
 
+import asyncio
 import json
 from contextlib import suppress
 from io import BytesIO
@@ -165,3 +166,29 @@ async def test_the_door_stands_in_a_real_server(house: House) -> None:
         with suppress(aiohttp.ClientError):  # the rest of it is not waited for
             assert await post(house.path, b"a" * 5_000_000) == 413
     assert len(house.inbox()) == 6
+
+
+async def test_somebody_who_never_finishes_a_sentence_does_not_hold_up_a_stop(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.web.server.STOP_SECONDS", 1)
+    async with asyncio.timeout(10):
+        async with serving(house.web, "127.0.0.1", 0) as url:
+            address = yarl.URL(url)
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            writer.write(b"POST /callbacks/kie HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+            await writer.drain()
+            async with aiohttp.ClientSession() as session, session.get(url) as answer:
+                assert answer.status == 404  # it has been served meanwhile
+        writer.close()
+        await reader.read()
+
+
+async def test_a_body_that_takes_too_long_is_refused(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("genlock.web.doors.BODY_SECONDS_MAX", 0.1)
+    async with serving(house.web, "127.0.0.1", 0) as url:
+        address = yarl.URL(url)
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        writer.write(b"POST /callbacks/kie HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 408")
+        writer.close()

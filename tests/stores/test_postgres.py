@@ -36,6 +36,7 @@ from tests.stores.lives import (
     see,
     until,
 )
+from tests.stores.strangers import other_connection, waiting_for_locks
 
 
 @asynccontextmanager
@@ -46,19 +47,6 @@ async def opened(url: str, notebook: Notebook, **options: Any) -> AsyncIterator[
         yield store
     finally:
         await store.close()
-
-
-@asynccontextmanager
-async def other_connection(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    """Somebody else at the same database, in a transaction that is never committed."""
-    connection = await asyncpg.connect(url)
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        yield connection
-    finally:
-        await transaction.rollback()
-        await connection.close()
 
 
 async def live(store: Store, person_id: int, **changes: Any) -> Job:
@@ -186,14 +174,6 @@ async def test_a_deadlock_is_tried_again_and_counted(postgres_url: str, notebook
             assert [answer.fresh for answer in await answers] == [True, True]
             assert len(await store.jobs()) == 2
             assert await store.violations(settled=False) == []
-
-
-async def waiting_for_locks(store: PostgresStore, count: int) -> None:
-    """Until so many statements wait for a row that another has locked."""
-    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    async with asyncio.timeout(10):
-        while await store._pool.fetchval(query) < count:
-            pass
 
 
 async def test_a_database_that_does_not_answer_is_given_up_on_in_time(

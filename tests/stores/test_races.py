@@ -6,7 +6,7 @@ Whatever the order of events, each job has one winner and its money moves once.
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,7 +19,8 @@ from genlock.domain.money import Kind, Purse
 from genlock.ports import Ended, Lease, Wait
 from genlock.stores.postgres import PostgresStore
 from tests.stores.conftest import Notebook
-from tests.stores.lives import PRICE, SECRET, SHOWN, end, finish, order, person_with
+from tests.stores.lives import PRICE, SECRET, SHOWN, delivered, end, ended, finish, order, person_with, running
+from tests.stores.strangers import other_connection, waiting_for_locks
 
 pytestmark = pytest.mark.timeout(60)  # whoever waits for work that nobody can finish waits for ever
 
@@ -315,18 +316,36 @@ async def test_the_work_of_a_holder_that_died_is_done_once_though_it_comes_back(
     await fleet.all_delivered_and_paid_once(jobs)
 
 
-async def test_a_free_delivery_is_finished_once_though_no_money_guards_it(fleet: Fleet) -> None:
-    """A ledger line can be written once; here only the row's own lock decides."""
-    store, lease = fleet.instances[0].store, fleet.instances[0].lease
-    accepted = await fleet.at_once(
-        store.accept(order(fleet.people[number % PEOPLE], price=0), lease) for number in range(300)
-    )
-    jobs = winners(await fleet.at_once(end(store, one.job, State.SUCCEEDED, lease) for one in accepted))
+async def ends(store: PostgresStore, job: Job) -> bool:
+    return (await end(store, job, State.FAILED)).job is not None
 
-    done = await fleet.at_once(finish(instance.store, job) for job in jobs for instance in fleet.instances)
 
-    assert sum(done) == len(jobs) == 300
-    assert await store.violations(settled=False) == []
+async def begins_its_notice(store: PostgresStore, job: Job) -> bool:
+    return await store.begin_notice(job.id, job.lease_token)
+
+
+async def shows_it_again(store: PostgresStore, job: Job) -> bool:
+    return await store.resend(job.id, SHOWN)
+
+
+@pytest.mark.parametrize(
+    ("step", "stage"),
+    [(ends, running), (finish, ended), (begins_its_notice, delivered), (shows_it_again, delivered)],
+    ids=lambda one: str(one.__name__),
+)
+async def test_of_two_that_wait_for_the_same_row_one_wins(
+    fleet: Fleet, postgres_url: str, step: Callable[..., Coroutine[Any, Any, bool]], stage: Any
+) -> None:
+    """Both have looked before either writes. The job is free: no line of the ledger helps to tell them apart."""
+    one, other = (instance.store for instance in fleet.instances[:2])
+    job = await stage(one, price=0)
+    async with other_connection(postgres_url) as stranger:
+        await stranger.execute("SELECT * FROM jobs FOR UPDATE")
+        steps = [asyncio.create_task(step(store, job)) for store in (one, other)]
+        await waiting_for_locks(fleet.instances[2].store, 2)
+
+    assert sorted(await asyncio.gather(*steps)) == [False, True]
+    assert await one.violations(settled=False) == []
 
 
 async def test_a_notice_is_begun_once_by_whoever_gets_there(fleet: Fleet) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -470,17 +471,14 @@ async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: Worl
     assert await world.spent() == PRICE
 
 
-async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World) -> None:
+async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody gives up on a task without having asked: the provider may have finished and billed it."""
     engine = world.engine()
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(61)
     [taken] = await world.store.claim(1, engine.kit.lease)
 
-    async def full(_: str) -> None:
-        raise ProviderBusy(2.0, "rate limit")
-
-    engine.kit.limits.turn = full  # type: ignore[method-assign]
+    monkeypatch.setattr(engine.kit.limits, "turn", AsyncMock(side_effect=ProviderBusy(2.0, "rate limit")))
     engine.worker.take(taken)
     await idle(engine)
     job = await world.see(job)

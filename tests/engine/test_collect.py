@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from unittest.mock import AsyncMock
 
 import pytest
 
@@ -14,6 +13,7 @@ from genlock.domain.money import Kind, Purse
 from genlock.domain.result import Outcome, Piece, Report
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
+from genlock.engine.limits import Limit
 from genlock.stores.store import CALLBACK_HOLD_SECONDS
 from tests.engine.world import PRICE, URL, World, callback_body, failure, idle, success, work
 
@@ -473,12 +473,12 @@ async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: Worl
 
 async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody gives up on a task without having asked: the provider may have finished and billed it."""
-    engine = world.engine()
+    engine = world.engine(Rules(limits={"status:mill": Limit(interval=10_000.0)}))
+    await engine.kit.limits.turn("status:mill")
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(61)
     [taken] = await world.store.claim(1, engine.kit.lease)
 
-    monkeypatch.setattr(engine.kit.limits, "turn", AsyncMock(side_effect=ProviderBusy(2.0, "rate limit")))
     engine.worker.take(taken)
     await idle(engine)
     job = await world.see(job)

@@ -471,7 +471,7 @@ async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: Worl
     assert await world.spent() == PRICE
 
 
-async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World) -> None:
     """Nobody gives up on a task without having asked: the provider may have finished and billed it."""
     engine = world.engine(Rules(limits={"status:mill": Limit(interval=10_000.0)}))
     await engine.kit.limits.turn("status:mill")

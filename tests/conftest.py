@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from genlock.sandbox.postgres import Postgres, PostgresServer
 from tests.pgbouncer import PgBouncerMissing, pgbouncer
-from tests.postgres import Postgres, PostgresServer
 
 TEST_POSTGRES_URL = "GENLOCK_TEST_POSTGRES_URL"
 PREFIXES = ("GENLOCK_", "PG")

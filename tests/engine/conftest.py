@@ -8,11 +8,11 @@ import pytest
 
 from genlock.domain.money import Kind
 from genlock.engine.engine import Engine
+from genlock.sandbox.postgres import Postgres
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
 from genlock.stores.store import SqlStore
 from tests.engine.world import FUNDS, HandClock, Recorder, World, die
-from tests.postgres import Postgres
 
 TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits")
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from genlock.domain.events import Event
+from genlock.sandbox.postgres import Postgres
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
 from genlock.stores.store import SqlStore
-from tests.postgres import Postgres
 from tests.stores.lives import HandClock
 
 TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits")

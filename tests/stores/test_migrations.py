@@ -10,13 +10,13 @@ import asyncpg
 import pytest
 
 from genlock.domain.errors import SchemaMismatch, StoreError
+from genlock.sandbox.postgres import Postgres
 from genlock.stores import postgres as postgres_module
 from genlock.stores import sqlite as sqlite_module
 from genlock.stores.migrate import Migration, pending, shipped
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
 from genlock.stores.store import SqlStore
-from tests.postgres import Postgres
 from tests.stores.conftest import Notebook, Raw
 from tests.stores.lives import HandClock, person_with
 

@@ -16,10 +16,10 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State, Verdict, hash_secret
 from genlock.domain.money import Kind, Purse, Wallet
 from genlock.ports import Store
+from genlock.sandbox.postgres import PostgresServer
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.rows import Row
 from tests.pgbouncer import POOL_SIZE
-from tests.postgres import PostgresServer
 from tests.stores.conftest import Notebook
 from tests.stores.lives import (
     ME,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import asyncpg
 import pytest
 
+from genlock.sandbox.postgres import Postgres, PostgresServer
 from tests.pgbouncer import POOL_SIZE
-from tests.postgres import Postgres, PostgresServer
 
 
 async def fetch_value(url: str, query: str) -> object:

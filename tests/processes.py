@@ -1,3 +1,0 @@
-"""Until every test imports it from its place."""
-
-from genlock.sandbox.processes import *  # noqa: F403

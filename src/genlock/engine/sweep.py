@@ -30,7 +30,9 @@ class Sweep:
         # No more than find room here: whatever is claimed is kept from the others for a while.
         limit = min(PAGE, self.room())
         if limit:
-            for callback in await self.kit.store.claim_callbacks(limit, CALLBACK_HOLD_SECONDS):
+            # Not for whole rounds of ours: those we cannot read must find others, too.
+            hold = CALLBACK_HOLD_SECONDS * (0.5 + 0.5 * self.kit.chance.random())
+            for callback in await self.kit.store.claim_callbacks(limit, hold):
                 self.take_callback(callback)
 
     async def orphans(self) -> None:

@@ -15,7 +15,7 @@ from genlock.engine.kit import Kit, LeaseLost
 from genlock.engine.submit import settle_unknown, submit
 from genlock.ports import Wait
 
-#: how long a job whose provider or channel we do not have is left to others
+#: how long, at the most, a job whose provider or channel we do not have is left to others
 STRANGE_SECONDS = 5.0
 
 
@@ -23,8 +23,10 @@ async def advance(kit: Kit, job: Job, hold: Callable[[Job], None] = lambda _: No
     """Bring a leased job as far as it goes now. `hold` is told of the newer lease that the end of a job brings."""
     current: Job | None = job
     if job.provider not in kit.providers or job.channel not in kit.channels:
-        # A newer instance took this order: leave it to those who know how.
-        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=STRANGE_SECONDS)), job)
+        # A newer instance took this order: leave it to those who know how. Not for whole rounds of our own claims:
+        # we would come back first, again and again.
+        after = STRANGE_SECONDS * (0.5 + 0.5 * kit.chance.random())
+        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after)), job)
         return
     if job.state is State.QUEUED:
         current = await submit(kit, job)

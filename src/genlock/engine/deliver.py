@@ -1,6 +1,5 @@
 """Deliver: put each part on its message. Puts may be repeated; what may not be is journaled first."""
 
-import asyncio
 from dataclasses import replace
 
 from genlock.domain.delivery import Part, Step
@@ -57,7 +56,7 @@ class _Showing:
         self._kit = kit
         self._job = job
         self._channel: Channel = kit.channels[job.channel]
-        self._clock = asyncio.get_running_loop().time
+        self._clock = kit.loop.time
         self._trusted_until = self._clock() + kit.lease.seconds * TRUST
         self.parts = job.parts
 

@@ -1,5 +1,6 @@
 """What every stage works with, and the rules it keeps."""
 
+import asyncio
 import random
 import secrets
 from collections.abc import Callable, Mapping
@@ -65,6 +66,11 @@ class Kit:
     make_secret: Callable[[], str] = secrets.token_urlsafe
     #: where callbacks reach us; without it there is only polling
     public_url: str | None = None
+
+    @cached_property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop this instance lives in. Asking for it anew is a system call each time."""
+        return asyncio.get_running_loop()
 
     @cached_property
     def lease(self) -> Lease:

@@ -35,7 +35,10 @@ class Turn:
 
     @property
     def missed(self) -> bool:
-        return self.until < asyncio.get_running_loop().time()
+        return self.until != inf and self.until < asyncio.get_running_loop().time()
+
+
+_ANY_TIME = Turn()
 
 
 class Limits:
@@ -51,8 +54,8 @@ class Limits:
         """Wait for a turn. Raises ProviderBusy with the time to wait if it is far away."""
         limit = self._limits.get(key)
         if limit is None:
-            return Turn()
-        turn = Turn()
+            return _ANY_TIME
+        turn = _ANY_TIME
         for _ in range(TURNS_MISSED_MAX):
             turn = await self._queue(key, limit)
             if not turn.missed:

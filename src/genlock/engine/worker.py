@@ -69,7 +69,7 @@ class Worker:
         """Work on a job that is leased to us."""
         if not self._replace(job):
             return
-        loop = asyncio.get_running_loop()
+        loop = self._kit.loop
         task = loop.create_task(self._work(job))
         self._jobs[job.id] = (job, loop.time(), task)
         task.add_done_callback(lambda done: self._done(job, done))
@@ -93,7 +93,7 @@ class Worker:
     def take_callback(self, callback: Callback) -> None:
         """Understand a stored callback. What finds no room waits in the inbox for the sweep."""
         if self.room:
-            task = asyncio.get_running_loop().create_task(self._digest(callback))
+            task = self._kit.loop.create_task(self._digest(callback))
             self._callbacks.add(task)
             task.add_done_callback(self._digested)
 
@@ -126,12 +126,12 @@ class Worker:
 
     async def _adopt(self, job: Job) -> None:
         """Go on, in the task that ended the job, with its delivery."""
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._kit.loop)
         assert task is not None
         if not self._replace(job):
             return
         self._callbacks.discard(task)
-        self._jobs[job.id] = (job, asyncio.get_running_loop().time(), task)
+        self._jobs[job.id] = (job, self._kit.loop.time(), task)
         try:
             await self._work(job)
         finally:
@@ -224,7 +224,7 @@ class Worker:
     async def _renew(self) -> None:
         """Keep the leases of work that takes long."""
         kit = self._kit
-        old = asyncio.get_running_loop().time() - kit.rules.lease_seconds / 3
+        old = kit.loop.time() - kit.rules.lease_seconds / 3
         long = [(job, task) for job, since, task in self._jobs.values() if since < old]
         kept = await asyncio.gather(*(kit.store.renew(job.id, job.lease_token, kit.lease) for job, _ in long))
         for (job, task), still_ours in zip(long, kept, strict=True):

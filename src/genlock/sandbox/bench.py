@@ -108,7 +108,7 @@ class InstantProvider:
             token = callback_url.rpartition("/")[2]
             self.arrived[task_id] = time.perf_counter()
             body = f'{{"taskId":"{task_id}","state":"success","url":"{_PUBLIC}/{task_id}.png"}}'.encode()
-            task = asyncio.get_running_loop().create_task(self.engine.callback(self.name, token, body))
+            task = self.engine.kit.loop.create_task(self.engine.callback(self.name, token, body))
             self._callbacks.add(task)
             task.add_done_callback(self._callbacks.discard)
         return task_id

@@ -10,8 +10,8 @@ from genlock.domain.job import Job
 from genlock.domain.result import Outcome, PartKind, Piece, Report, read_state
 from genlock.sandbox.world import Task, World
 
-#: takes a callback's token and body to some instance; None if it was not acknowledged
-Door = Callable[[str | None, bytes], Awaitable[Callback | None]]
+#: takes a provider's name, a callback's token and body to some instance; None if it was not acknowledged
+Door = Callable[[str, str | None, bytes], Awaitable[Callback | None]]
 
 TRIES = 4
 
@@ -79,7 +79,7 @@ class BadProvider:
     def _start(self, job: Job, callback_url: str | None) -> Task:
         number = len(self._truth.tasks) + 1
         outcome, pieces = self._fate(f"t{number}")
-        task = Task(id=f"t{number}", job_id=job.id, outcome=outcome, pieces=pieces)
+        task = Task(id=f"t{number}", provider=job.provider, job_id=job.id, outcome=outcome, pieces=pieces)
         self._truth.tasks[task.id] = task
         if outcome is Outcome.FAILURE or not any(piece.value.strip() for piece in pieces):
             self._truth.failures.add(job.id)
@@ -129,7 +129,7 @@ class BadProvider:
         if kind == "callback: late":
             delay += self._chance.uniform(5.0, 40.0)
         elif kind == "callback: after the deadline":
-            delay += until_deadline + self._chance.uniform(0.0, 8.0)
+            delay += until_deadline + self._chance.uniform(0.0, 15.0)
         if kind != "callback: never":
             self._call(task, token, body, delay)
         if self._world.happens("callback: twice", job=task.job_id):
@@ -166,7 +166,7 @@ class BadProvider:
     async def _call_back(self, task: Task, token: str | None, body: bytes, delay: float) -> None:
         await asyncio.sleep(delay)
         for _ in range(TRIES):
-            if callback := await self._door(token, body):
+            if callback := await self._door(task.provider, token, body):
                 self._acknowledged(task, callback)
                 return
             await asyncio.sleep(self._chance.uniform(0.5, 4.0))

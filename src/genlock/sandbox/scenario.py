@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from genlock.domain.errors import GenlockError, KeyReused, NotEnoughMoney, Refusal, StoreError
+from genlock.domain.errors import GenlockError, NotEnoughMoney, Refusal, StoreError
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Job, NewJob
@@ -74,8 +74,16 @@ class Scenario:
         self._rules = self._make_rules()
         #: sometimes everybody orders at once
         self._rush_seconds = self._chance.choice((0.1, 20.0, 20.0, 20.0))
+        #: in seconds, what people order with; sometimes nobody has any
+        self._patience = self._chance.choice(((6.0,), (6.0, 20.0, 60.0), (6.0, 20.0, 60.0)))
         self._public_url = "https://sim" if self._chance.random() < 0.9 else None
+        #: in a deploy, only the newer instances know a new provider
+        self._providers = ("kie", "new") if self._chance.random() < 0.2 else ("kie",)
         self._fates = {**self._make_fates("slept", 11), **self._make_fates("killed", 0)}
+        if world.seed % 2:
+            # What only somebody does who slept through the answer of the provider.
+            nap = Fate(kind="slept", passings=self._chance.randint(1, 3), seconds=self._chance.uniform(6.0, 20.0))
+            self._fates.setdefault("after provider.create", nap)
 
     def _make_rules(self) -> Rules:
         chance = self._chance
@@ -89,6 +97,7 @@ class Scenario:
             sweep_seconds=2.0,
             orphan_expire_seconds=30.0,
             grace_seconds=chance.choice((5.0, 20.0)),
+            last_answer_seconds=chance.choice((0.0, 20.0)),
             unknown_submit=UnknownSubmit.PARK if chance.random() < 0.2 else UnknownSubmit.RELEASE,
             delivery_attempts=chance.choice((3, 40)),
             stage_attempts=chance.choice((2, 10)),
@@ -115,7 +124,8 @@ class Scenario:
         for number in range(self._chance.randint(6, 12)):
             self.world.spawn(self._order_later(number))
         self.world.spawn(self._trouble())
-        self.world.spawn(self._operator())
+        for _ in range(2):
+            self.world.spawn(self._operator())
         await asyncio.sleep(TROUBLE_SECONDS)
         await self._calm_down()
         if not await self._settle():
@@ -194,7 +204,7 @@ class Scenario:
         chance = world.stream(name)
         kit = Kit(
             store=store,
-            providers={"kie": provider},
+            providers=dict.fromkeys(self._providers if self._fleet else ("kie",), provider),
             channels={"chat": channel},
             observer=Recorder(world, name),
             instance=name,
@@ -279,31 +289,31 @@ class Scenario:
         return NewJob(
             person_id=self._people[int(address[1])],
             request_key=f"k{number}",
-            provider="kie",
+            provider=chance.choice(self._providers),
             channel="chat",
             address=address,
             model="model",
             input="{}",
             price=chance.choice((0, 1000, 3000)),
-            deadline_seconds=chance.choice((6.0, 20.0, 60.0)) * chance.uniform(0.5, 1.5),
+            deadline_seconds=chance.choice(self._patience) * chance.uniform(0.5, 1.5),
             placeholder=self._channel.post(address) if chance.random() < 0.6 else None,
             notice=chance.random() < 0.8,
             correlation=f"o{number}",
         )
 
     async def _insist(self, order: NewJob) -> Job | None:
-        """Order until somebody answers; the key makes it one order."""
+        """Order until somebody answers who knows the provider; the key makes it one order."""
         while True:
             try:
                 return await self._ask(lambda instance: instance.engine.order(order))
-            except Refusal as refusal:
+            except NotEnoughMoney as refusal:
                 self._check_refusal(refusal, order)
                 return None
-            except (CutOff, StoreError):
+            except (CutOff, StoreError, Refusal):
                 await asyncio.sleep(self._chance.uniform(0.2, 3.0))
 
-    def _check_refusal(self, refusal: Refusal, order: NewJob) -> None:
-        if not isinstance(refusal, NotEnoughMoney) or refusal.available >= order.price:
+    def _check_refusal(self, refusal: NotEnoughMoney, order: NewJob) -> None:
+        if refusal.available >= order.price:
             self._truth.breaks("Only the poor are refused.", 0, f"{order.request_key}: {refusal!r}")
 
     async def _ask(self, request: Callable[[Instance], Coroutine[Any, Any, T]]) -> T:
@@ -337,7 +347,7 @@ class Scenario:
     async def _reuse_key(self, order: NewJob) -> None:
         try:
             await self._ask(lambda instance: instance.engine.order(replace(order, input='{"other": 1}')))
-        except (CutOff, StoreError, KeyReused):
+        except (CutOff, StoreError, Refusal):
             return
         self._truth.breaks("A key stands for one order.", 0, f"{order.request_key} was taken for another order")
 
@@ -355,7 +365,7 @@ class Scenario:
             lambda store: store.violations(settled=False),
             lambda store: store.person("chat", "bot", "u1"),
         ]
-        for turn in range(30):
+        for turn in range(24):
             await asyncio.sleep(self._chance.uniform(0.2, 2.5))
             if self._chance.random() < 0.05:
                 await self._top_up()
@@ -390,7 +400,7 @@ class Scenario:
 
     async def _interfere(self, instance: Instance) -> None:
         kit = instance.engine.kit
-        job_id = self._chance.choice(self._jobs)
+        job_id = self._chance.choice(self._jobs[-5:])
         roll = self._chance.random()
         if roll < 0.6:
             await operate.resend(kit, job_id, "operator")
@@ -402,9 +412,9 @@ class Scenario:
 
     # callbacks
 
-    async def _door(self, token: str | None, body: bytes) -> Callback | None:
+    async def _door(self, provider: str, token: str | None, body: bytes) -> Callback | None:
         try:
-            return await self._ask(lambda instance: instance.engine.callback("kie", token, body))
+            return await self._ask(lambda instance: instance.engine.callback(provider, token, body))
         except (CutOff, StoreError):
             return None
 

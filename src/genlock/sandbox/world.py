@@ -78,12 +78,12 @@ LEVELS = (0, 0, 1, 1, 1, 4, 12)
 #: Troubles that are worst together. Seeds take turns with them.
 THEMES: tuple[tuple[str, ...], ...] = (
     (),
-    ("callback: after the deadline", "call: slow", "instance: paused"),
+    ("callback: after the deadline", "call: slow", "instance: paused", "instance: killed"),
     ("message: deleted", "send: answer lost", "send: busy", "instance: killed"),
-    ("store: slow", "store: answer slow", "instance: paused", "instance: cut off from the store"),
+    ("store: slow", "store: answer slow", "call: slow", "instance: paused", "callback: without token"),
     ("create: answer lost", "callback: early", "callback: without token", "call: slow"),
 )
-THEME_RATE = 0.3
+THEME_RATE = 0.35
 
 
 @dataclass(kw_only=True, slots=True)
@@ -91,6 +91,7 @@ class Task:
     """What the provider runs, and how it will really end."""
 
     id: str
+    provider: str
     job_id: int
     outcome: Outcome
     pieces: tuple[Piece, ...]
@@ -195,12 +196,12 @@ class World:
         """A way over the network: short, sometimes long."""
         seconds = self._chance.random() * 0.4
         if self.happens("call: slow", job=job_id):
-            seconds += self._chance.uniform(2.0, 20.0)
+            seconds += self._chance.uniform(2.0, 30.0)
         await asyncio.sleep(seconds)
 
     async def lag(self) -> None:
         """A database that takes its time, sometimes longer than a heartbeat."""
-        await asyncio.sleep(self._chance.choice((0.05, 0.5, 3.0)) * self._chance.random())
+        await asyncio.sleep(self._chance.choice((0.05, 0.5, 3.0, 8.0)) * self._chance.random())
 
     # the world's own doings
 

@@ -1,0 +1,206 @@
+"""The checker can fail: an engine broken in any of these ways is found out by the simulation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from genlock.domain.delivery import Step
+from genlock.domain.errors import ChannelUnknown
+from genlock.domain.inbox import Callback, InboxState
+from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.result import Report
+from genlock.engine import collect, deliver, submit, worker
+from genlock.engine.kit import Kit
+from genlock.ports import Finish, Placed, Store, Wait
+from genlock.sandbox.simulate import run_seed
+
+SEEDS_MAX = 300
+
+Tamper = Callable[[Store], None]
+
+
+# in the statements of the store
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A statement with one piece replaced by another."""
+
+    name: str
+    old: str
+    new: str
+
+    def __call__(self, store: Store) -> None:
+        statements: dict[str, list[str]] = store._statements  # type: ignore[attr-defined]
+        assert any(self.old in text for text in statements[self.name]), "the statement has changed: so must the mutant"
+        statements[self.name] = [text.replace(self.old, self.new) for text in statements[self.name]]
+
+
+TOKEN = "lease_token = i.value ->> 'token'"
+OPEN = "j.state IN ('queued', 'submitting', 'running')"
+CAPTURE_EARLY = """
+INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
+SELECT 'early:' || job_id, person_id, job_id, 'capture', 'held', 'house', price, :now
+FROM end_item WHERE verdict = 'won' AND held AND price > 0 AND state = 'succeeded'
+"""
+
+
+def capture_early(store: Store) -> None:
+    statements: dict[str, list[str]] = store._statements  # type: ignore[attr-defined]
+    statements["end"].insert(-1, CAPTURE_EARLY)
+
+
+#: what each mutant breaks, and how
+STORE_MUTANTS: dict[str, list[Tamper]] = {
+    "no fence before the submit": [Sql("begin_submit", TOKEN, "1 = 1")],
+    "no fence around a part": [Sql("save_parts", TOKEN, "1 = 1")],
+    "no fence at the end of a delivery": [Sql("finish", "j.lease_token = i.token", "1 = 1")],
+    "no fence when a job is given back": [Sql("wait", "lease_token = i.token", "1 = 1")],
+    "no intent before the submit": [
+        Sql("begin_submit", "state = 'submitting', secret_hash", "secret_hash"),
+        Sql("submitted", "state IN ('submitting', 'running')", "state IN ('queued', 'submitting', 'running')"),
+    ],
+    "captured on success and on delivery": [capture_early],
+    "a failure's money stays held": [
+        Sql("end", "WHEN i.held AND i.state <> 'succeeded' THEN 'released'", "WHEN 1 = 0 THEN 'released'"),
+        Sql("end", "verdict = 'won' AND held", "1 = 0 AND held"),
+    ],
+    "a failure's money is given back without a line in the ledger": [
+        Sql(
+            "end", "FROM end_item WHERE verdict = 'won' AND held AND state <> 'succeeded'", "FROM end_item WHERE 1 = 0"
+        ),
+    ],
+    "a lease never expires": [Sql("claim", "WHERE due_at <= :now", "WHERE due_at <= :now AND lease_owner IS NULL")],
+    "the first end does not win": [Sql("end", f"WHEN {OPEN} THEN 'won'", "WHEN 1 = 1 THEN 'won'")],
+    "a late result is dropped": [
+        Sql("end", "THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END", "THEN 'duplicate'")
+    ],
+    "a late result on the message of the words": [
+        Sql("end", "placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,", ""),
+    ],
+    "a rescue forgets the jobs": [Sql("rescue", "due_at IS NOT NULL AND lease_owner = :instance", "1 = 0")],
+    "a resend of parts that are over": [Sql("resend", "coalesce(:token, lease_token)", "lease_token")],
+    "a submit's orphan is not looked at": [Sql("submitted", "SET state = 'matched'", "SET state = 'done'")],
+}
+
+
+# in the stages of the engine
+
+ADVANCE, CONCLUDE = worker.advance, collect.conclude
+
+
+async def delivered_before_sent(kit: Kit, job: Job) -> None:
+    parts = tuple(replace(part, step=Step.DONE, message=part.message or job.placeholder) for part in job.parts)
+    finish = Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=parts)
+    done = await kit.store.finish(finish, kit.lease)
+    kit.fenced(done, job)
+    await deliver._Showing(kit, job).all()
+    if done and done.notice is Notice.DUE:
+        await deliver.notify(kit, job)
+
+
+async def blindly_again(kit: Kit, job: Job) -> None:
+    wait = Wait(job_id=job.id, token=job.lease_token, after=1.0, state=State.QUEUED)
+    kit.fenced(await kit.store.wait(wait), job)
+
+
+async def drop_orphan(kit: Kit, callback: Callback, report: Report) -> None:
+    await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id)
+
+
+async def notice_before_journal(kit: Kit, job: Job) -> None:
+    await kit.channels[job.channel].notify(job)
+    kit.fenced(await kit.store.begin_notice(job.id, job.lease_token), job)
+
+
+async def send_without_journal(showing: Any, index: int) -> Placed:
+    placed: Placed = await showing._channel.send(showing._job, index, showing.parts[index])
+    return placed
+
+
+async def send_until_answered(showing: Any, index: int) -> Placed:
+    while True:
+        try:
+            return await send_without_journal(showing, index)
+        except ChannelUnknown:
+            continue
+
+
+async def forget_parts(_: Any) -> None:
+    """Nothing is journaled between the calls."""
+
+
+async def settle_first(
+    kit: Kit, job_id: int, report: Report, correlation: str, *, callback_id: int | None = None
+) -> Job | None:
+    if callback_id is not None:
+        await kit.store.settle_callback(callback_id, InboxState.DONE)
+    return await CONCLUDE(kit, job_id, report, correlation)
+
+
+def take_any(self: worker.Worker, job: Job) -> bool:
+    if entry := self._jobs.get(job.id):
+        entry[2].cancel()
+    return True
+
+
+async def never_hold(kit: Kit, job: Job, hold: Any = None) -> None:
+    """The lease that the end of a job brings is nobody's to renew."""
+    del hold
+    await ADVANCE(kit, job)
+
+
+async def hurry(kit: Kit, job: Job) -> Job | None:
+    return await submit.give_up(kit, job, "submit_unknown", "")
+
+
+async def give_up_in_silence(kit: Kit, job: Job, code: str, text: str) -> None:
+    del code, text
+    wait = Wait(job_id=job.id, token=job.lease_token, after=None)
+    kit.fenced(await kit.store.wait(wait), job)
+
+
+STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
+    "delivered before sent": (worker, "deliver", delivered_before_sent),
+    "an unknown submit is made again": (worker, "settle_unknown", blindly_again),
+    "an unknown submit is given up at once": (worker, "settle_unknown", hurry),
+    "an orphan is dropped": (collect, "_hint", drop_orphan),
+    "the notice before its journal": (deliver, "notify", notice_before_journal),
+    "a send without a journal": (deliver._Showing, "_send", send_without_journal),
+    "a send repeated until it is answered": (deliver._Showing, "_send", send_until_answered),
+    "parts that are not journaled": (deliver._Showing, "_save", forget_parts),
+    "a callback settled before its effect": (collect, "conclude", settle_first),
+    "an overtaken answer replaces newer work": (worker.Worker, "_replace", take_any),
+    "the lease of an end is not held": (worker, "advance", never_hold),
+    "given up in silence": (submit, "give_up", give_up_in_silence),
+}
+
+
+def find(tamper: Tamper = lambda _: None) -> str:
+    """The first rule found broken, and the seed that showed it."""
+    for seed in range(1, SEEDS_MAX + 1):
+        run = run_seed(seed, tamper=tamper)
+        if run.violations:
+            return f"seed {seed}: {run.violations[0].rule}"
+    return pytest.fail(f"{SEEDS_MAX} seeds have not found it")
+
+
+@pytest.mark.parametrize("name", STORE_MUTANTS)
+def test_a_broken_statement_is_found_out(name: str, record_property: Callable[[str, object], None]) -> None:
+    def tamper(store: Store) -> None:
+        for change in STORE_MUTANTS[name]:
+            change(store)
+
+    record_property("found by", find(tamper))
+
+
+@pytest.mark.parametrize("name", STAGE_MUTANTS)
+def test_a_broken_stage_is_found_out(
+    name: str, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+) -> None:
+    where, what, broken = STAGE_MUTANTS[name]
+    monkeypatch.setattr(where, what, broken)
+
+    record_property("found by", find())

@@ -1,0 +1,124 @@
+"""The engine keeps its promises, whatever breaks and whenever; and one seed is one run."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from genlock.ports import Store
+from genlock.sandbox import simulate as command
+from genlock.sandbox.crashes import POINTS
+from genlock.sandbox.databases import Database, Postgres
+from genlock.sandbox.scenario import Run
+from genlock.sandbox.simulate import Failure, Summary, report, run, run_seed, simulate
+from genlock.sandbox.world import RATES
+from tests.postgres import Postgres as Server
+
+SEEDS = 240
+
+DIGEST = """
+import hashlib, sys
+from genlock.sandbox.simulate import run_seed
+print(hashlib.sha256(repr([run_seed(seed).history for seed in (1, 2, 3)]).encode()).hexdigest())
+"""
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_server: Server) -> Iterator[Database]:
+    url = postgres_server.create_database()
+    database = Postgres(url)
+    yield database
+    database.close()
+    postgres_server.drop_database(url)
+
+
+def test_the_promises_hold_on_sqlite_whatever_breaks_and_everything_does_break() -> None:
+    total = simulate(SEEDS)
+
+    assert [failure.report for failure in total.failures] == []
+    assert (total.seeds, total.violations) == (SEEDS, 0)
+    assert [kind for kind in RATES if not total.faults[kind]] == []
+    assert [point for point in POINTS if not total.faults[f"killed {point}"]] == []
+    assert [point for point in POINTS if not total.faults[f"slept {point}"]] == []
+
+
+@pytest.mark.parametrize("first", [1, 6, 11])
+def test_the_promises_hold_on_postgresql(postgres: Database, first: int) -> None:
+    broken = [
+        report(played, "postgres") for seed in range(first, first + 5) if (played := play(seed, postgres)).violations
+    ]
+    assert broken == []
+
+
+def play(seed: int, database: Database) -> Run:
+    return run_seed(seed, database)
+
+
+def test_a_seed_is_one_history_in_every_process() -> None:
+    here = [run_seed(seed).history for seed in (1, 2, 3)]
+    digest = hashlib.sha256(repr(here).encode()).hexdigest()
+
+    for hash_seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        command_line = [sys.executable, "-c", DIGEST]
+        done = subprocess.run(command_line, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == digest
+
+
+def test_a_seed_is_one_history_on_postgresql_too(postgres: Database) -> None:
+    assert run_seed(7, postgres).history == run_seed(7, postgres).history
+
+
+def test_different_seeds_are_different_histories() -> None:
+    assert run_seed(1).history != run_seed(2).history
+
+
+# what is told of a failure
+
+
+def lose_results(store: Store) -> None:
+    statements = store._statements["end"]  # type: ignore[attr-defined]
+    store._statements["end"] = [text.replace("THEN 'won'", "THEN 'duplicate'") for text in statements]  # type: ignore[attr-defined]
+
+
+def test_a_failing_seed_tells_the_history_of_its_jobs_and_how_to_see_it_again() -> None:
+    lines = report(run_seed(4, tamper=lose_results), "sqlite").splitlines()
+
+    assert lines[0].startswith("Seed 4 breaks ")
+    title = lines.index("History (virtual seconds, who, what, facts):")
+    jobs = {line.split("Job ")[1].split(":")[0] for line in lines[1:title]}
+    history = lines[title + 1 : -1]
+    times = [float(line.split()[0]) for line in history]
+    assert times == sorted(times)
+    told = {word for line in history for word in line.split() if word.startswith("job=")}
+    assert told - {"job=None"} == {f"job={job}" for job in jobs}
+    assert lines[-1] == "Again: genlock simulate --store sqlite --seeds 1 --first-seed 4"
+
+
+def test_the_command_prints_figures_and_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(2, 5, "sqlite", None, as_json=True) == 0
+
+    figures = json.loads(capsys.readouterr().out)
+    assert (figures["seeds"], figures["violations"], figures["failing_seeds"]) == (2, 0, [])
+    assert figures["seconds"] > 0
+    assert figures["faults"] > 0
+
+
+def test_the_command_tells_of_violations_and_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = Failure(seed=8, rules=["No result is lost."], report="Seed 8 breaks 1 promise(s):")
+    total = Summary(seeds=9, violations=1, failures=[failure])
+    monkeypatch.setattr(command, "simulate", lambda *_: total)
+
+    assert run(9, 1, "sqlite", None, as_json=False) == 1
+    said = capsys.readouterr().out
+    assert said.startswith(failure.report)
+    assert "1 violations (seeds 8)" in said
+
+    assert run(9, 1, "sqlite", None, as_json=True) == 1
+    assert json.loads(capsys.readouterr().out)["failing_seeds"] == [8]

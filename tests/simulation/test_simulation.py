@@ -13,10 +13,10 @@ from genlock.ports import Store
 from genlock.sandbox import simulate as command
 from genlock.sandbox.crashes import POINTS
 from genlock.sandbox.databases import Database, Postgres
+from genlock.sandbox.postgres import Postgres as Server
 from genlock.sandbox.scenario import Run
 from genlock.sandbox.simulate import Failure, Summary, report, run, run_seed, simulate
 from genlock.sandbox.world import RATES
-from tests.postgres import Postgres as Server
 
 SEEDS = 240
 

@@ -29,6 +29,8 @@ TROUBLE_SECONDS = 45.0
 SETTLE_SECONDS = 200.0
 #: points of each kind per seed
 FATES = 4
+#: what instances do all the time
+JANITORS = ("claim", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
 INSTANCES_MAX = 12
 HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 4.0
@@ -80,9 +82,9 @@ class Scenario:
         #: in a deploy, only the newer instances know a new provider
         self._providers = ("kie", "new") if self._chance.random() < 0.2 else ("kie",)
         self._fates = {**self._make_fates("slept", 11), **self._make_fates("killed", 0)}
-        if world.seed % 2:
+        if self._chance.random() < 0.8:
             # What only somebody does who slept through the answer of the provider.
-            nap = Fate(kind="slept", passings=self._chance.randint(1, 3), seconds=self._chance.uniform(6.0, 20.0))
+            nap = Fate(kind="slept", passings=self._chance.randint(1, 4), seconds=self._chance.uniform(7.0, 20.0))
             self._fates.setdefault("after provider.create", nap)
 
     def _make_rules(self) -> Rules:
@@ -111,8 +113,9 @@ class Scenario:
         fates = {}
         for place in range(FATES):
             point = POINTS[((self.world.seed + offset) * FATES + place) % len(POINTS)]
-            passings, seconds = self._chance.choice((1, 1, 1, 3)), self._chance.uniform(3.0, 25.0)
-            fates[point] = Fate(kind=kind, passings=passings, seconds=seconds)
+            often = point.rpartition(".")[2] in JANITORS
+            passings = self._chance.randint(1, 40) if often else self._chance.choice((1, 1, 1, 2))
+            fates[point] = Fate(kind=kind, passings=passings, seconds=self._chance.uniform(3.0, 15.0))
         return fates
 
     # the run

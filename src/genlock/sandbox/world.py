@@ -74,7 +74,7 @@ RATES: dict[str, float] = {
 }
 RATE_MAX = 0.6
 #: How much of each kind of trouble a seed brings.
-LEVELS = (0, 0, 1, 1, 1, 4, 12)
+LEVELS = (0, 0, 1, 1, 1, 3, 8)
 #: Troubles that are worst together. Seeds take turns with them.
 THEMES: tuple[tuple[str, ...], ...] = (
     (),

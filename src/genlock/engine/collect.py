@@ -13,6 +13,8 @@ from genlock.ports import Ending, Wait
 
 #: what a 64-bit id has at the most
 _DIGITS_MAX = 18
+#: no secret of ours is shorter: anything else in an address is a stranger's, and their bytes are kept as they came
+_SECRET_LEAST = 16
 _VERDICT_EVENTS = {
     Verdict.WON: Event.JOB_ENDED,
     Verdict.LATE: Event.RESULT_LATE,
@@ -25,7 +27,7 @@ async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Ca
     """The door: keep the callback, as it is, before anybody tries to understand it."""
     job_id, secret = read_token(token)
     # Providers repeat the address they called. What is kept must not tell how to call us.
-    kept = body.replace(secret.encode(), b"*" * len(secret)) if secret else body
+    kept = body.replace(secret.encode(), b"*" * len(secret)) if len(secret) >= _SECRET_LEAST else body
     callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), kept)
     kit.observer.event(Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id)
     return callback

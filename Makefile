@@ -29,8 +29,8 @@ simulate: .venv/installed ## Crash the engine everywhere, from many seeds
 	$(BIN)/genlock simulate $(ARGS)
 
 lock: .venv/installed ## Pin what pyproject.toml asks for (ARGS=--upgrade takes the newest)
-	$(LOCK) $(ARGS) --output-file requirements/run.lock pyproject.toml
-	$(LOCK) $(ARGS) --output-file requirements/dev.lock --constraint requirements/run.lock --extra sandbox --group dev pyproject.toml
+	$(LOCK) $(ARGS) --output-file requirements/dev.lock --extra sandbox --group dev pyproject.toml
+	$(LOCK) $(ARGS) --output-file requirements/run.lock --constraint requirements/dev.lock pyproject.toml
 
 clean: ## Remove the environment and all caches
 	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist

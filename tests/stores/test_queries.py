@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.ports import Store, Wait
-from genlock.stores.queries import load, positional, statements
+from genlock.stores.queries import load, positional, scripts, statements
 from genlock.stores.rows import Row
 from genlock.stores.store import Params, SqlStore
 from tests.stores.lives import (
@@ -80,8 +79,7 @@ def test_both_databases_describe_the_rules_alike() -> None:
 
 def test_no_name_stands_for_two_statements() -> None:
     for dialect in DIALECTS:
-        text = (files("genlock.stores") / "sql" / dialect / "queries.sql").read_text(encoding="utf-8")
-        names = re.findall(r"^-- name: (\w+)$", text, re.MULTILINE)
+        names = re.findall(r"^-- name: (\w+)$", "\n".join(scripts(dialect)), re.MULTILINE)
         assert len(names) == len(set(names)) == len(load(dialect))
 
 

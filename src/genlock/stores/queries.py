@@ -1,4 +1,4 @@
-"""The named statements of a dialect, read from its `.sql` file."""
+"""The named statements of a dialect, read from its `.sql` files."""
 
 import re
 import sqlite3
@@ -18,8 +18,7 @@ class Query:
 
 def load(dialect: str) -> dict[str, Query]:
     """Every statement of the dialect by its name."""
-    text = (files("genlock.stores") / "sql" / dialect / "queries.sql").read_text(encoding="utf-8")
-    pieces = _NAME.split(text)[1:]
+    pieces = [piece for text in scripts(dialect) for piece in _NAME.split(text)[1:]]
     queries = {}
     for name, body in zip(pieces[::2], pieces[1::2], strict=True):
         lines = body.strip().splitlines()
@@ -28,6 +27,11 @@ def load(dialect: str) -> dict[str, Query]:
             name, "\n".join(lines[len(said) :]).strip(), " ".join(line.removeprefix("-- ") for line in said)
         )
     return queries
+
+
+def scripts(dialect: str) -> list[str]:
+    folder = files("genlock.stores") / "sql" / dialect / "queries"
+    return [file.read_text(encoding="utf-8") for file in sorted(folder.iterdir(), key=lambda file: file.name)]
 
 
 def statements(text: str) -> list[str]:

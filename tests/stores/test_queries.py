@@ -10,7 +10,7 @@ from genlock.domain.delivery import again
 from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
-from genlock.ports import Store, Wait
+from genlock.ports import Wait
 from genlock.stores.queries import load, positional, scripts, statements
 from genlock.stores.rows import Row
 from genlock.stores.store import Params, SqlStore
@@ -109,7 +109,7 @@ def test_a_script_is_split_where_sqlite_would() -> None:
     ]
 
 
-async def a_little_of_everything(store: Store, clock: HandClock) -> None:
+async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     """Every method of the port, at least once."""
     person_id = await person_with(store, 1000)
     await store.wallet(person_id)
@@ -141,6 +141,9 @@ async def a_little_of_everything(store: Store, clock: HandClock) -> None:
     assert await store.hint(unread.id, "kie", "task")
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
+    await store.take_turns(["chat"], 1.0, 2, 0.0)
+    await store.block("chat", 5.0)
+    await store.forget_limits(60.0, role)
     await store.leave_role("active", "me")
     await store.callbacks(InboxState.DONE, 10)
 

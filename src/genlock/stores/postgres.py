@@ -122,8 +122,8 @@ class PostgresStore(SqlStore):
     def time(value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
 
-    def array(self, numbers: Sequence[int]) -> Any:
-        return list(numbers)
+    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+        return list(values)
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
         return await self._fetch(name, params)

@@ -12,6 +12,7 @@ from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
 from genlock.stores.batch import Batch
+from genlock.stores.chat import ChatRows
 from genlock.stores.limits import LimitRows
 from genlock.stores.queries import Query
 from genlock.stores.rows import NOTICE, PURSE, VERDICT, Row, Time, read_callback, read_job, read_movement

@@ -180,6 +180,22 @@ class Fact:
     age: float
 
 
+class LimitStore(Protocol):
+    """Limits by key that all instances keep together: when the next turn of each is free."""
+
+    async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
+        """Reserve up to `count` turns of a limit; for each, the seconds until it may be used."""
+
+    async def take_turns(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
+        """Take a turn of each of these limits, now or not at all; for each, 0 or the seconds until one is free.
+
+        Only turns that have been free for `spare` seconds are taken.
+        """
+
+    async def block(self, key: str, seconds: float) -> None:
+        """No turn of this limit for so long."""
+
+
 class Store(Protocol):
     """Rows and money. Every method is one commit; those that name a token change nothing when it is stale."""
 
@@ -269,6 +285,9 @@ class Store(Protocol):
     async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
         """Reserve up to `count` turns of a shared limit; for each, the seconds until it may be used."""
 
+    async def forget_limits(self, idle_seconds: float, role: Role) -> int:
+        """Drop the limits that nobody has used for so long: a fresh one is the same."""
+
     # looking, and an operator's hands
     async def job(self, job_id: int) -> Job | None: ...
 
@@ -347,7 +366,7 @@ class UpkeepStore(Protocol):
         """Look for money that does not add up."""
 
     async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
-        """Remove some old updates, callbacks or limits; says how many."""
+        """Remove some old `updates` or `callbacks`; says how many."""
 
 
 class WholeStore(Store, UpdateStore, UpkeepStore, Protocol):

@@ -11,7 +11,7 @@ from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.domain.update import UpdateState
-from genlock.ports import Store, Wait
+from genlock.ports import Wait
 from genlock.stores.batch import Params
 from genlock.stores.queries import load, positional, scripts, statements
 from genlock.stores.rows import Row
@@ -136,7 +136,7 @@ async def a_little_of_upkeep(store: SqlStore) -> None:
     await store.pulse()
     await store.money_violations()
     role = await store.take_role("active", "me", 3.0)
-    for what in ("updates", "callbacks", "limits"):
+    for what in ("updates", "callbacks"):
         await store.forget(what, 0.0, 10, role)
     after = await store.last_callback()
     await store.store_callback("kie", None, "", b"marked")
@@ -144,7 +144,7 @@ async def a_little_of_upkeep(store: SqlStore) -> None:
     assert await store.drop_callbacks(after, b"mark") == 1
 
 
-async def a_little_of_everything(store: Store, clock: HandClock) -> None:
+async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     """Every method of the port, at least once."""
     person_id = await person_with(store, 1000)
     await store.wallet(person_id)
@@ -176,6 +176,9 @@ async def a_little_of_everything(store: Store, clock: HandClock) -> None:
     assert await store.hint(unread.id, "kie", "task")
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
+    await store.take_turns(["chat"], 1.0, 2, 0.0)
+    await store.block("chat", 5.0)
+    await store.forget_limits(60.0, role)
     await store.leave_role("active", "me")
     await store.callbacks(InboxState.DONE, 10)
 

@@ -33,6 +33,7 @@ class Event(StrEnum):
     MARK_DELIVERED = "MARK_DELIVERED"  #: delivered and captured, committed
     NOTICE_SENT = "NOTICE_SENT"  #: the final notice went out
     NOTICE_FAIL = "NOTICE_FAIL"  #: the final notice may not have gone out
+    CHANNEL_STRANGE = "CHANNEL_STRANGE"  #: the channel refused a call in words that are not in the table, or our token
     ORPHAN_STORED = "ORPHAN_STORED"  #: a callback whose job is not known yet
     ORPHAN_MATCHED = "ORPHAN_MATCHED"  #: its job is known now
     ORPHAN_EXPIRED = "ORPHAN_EXPIRED"  #: nobody claimed it in time; kept for the operator

@@ -12,6 +12,7 @@ from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
 from genlock.stores.batch import Batch, Item, Params
+from genlock.stores.limits import LimitRows
 from genlock.stores.queries import Query
 from genlock.stores.rows import NOTICE, PURSE, VERDICT, Row, Time, read_callback, read_job, read_movement
 from genlock.stores.updates import UpdateRows
@@ -20,7 +21,7 @@ from genlock.stores.upkeep import UpkeepRows
 CALLBACK_HOLD_SECONDS = 3.0
 
 
-class SqlStore(UpdateRows, UpkeepRows):
+class SqlStore(LimitRows, UpdateRows, UpkeepRows):
     """The Store port over named statements. A dialect brings the connection and the clock."""
 
     queries: dict[str, Query]
@@ -325,13 +326,14 @@ class SqlStore(UpdateRows, UpkeepRows):
         await self.one("leave_role", name=name, instance=instance)
 
     async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
-        if key not in self._limits:
-            await self.one("open_limit", key=key)
-            self._limits.add(key)
-        rows = await self.one("reserve", key=key, count=count, interval=interval, burst=burst, horizon=horizon)
-        if not rows:  # nobody had used it for long, and it was forgotten
-            self._limits.discard(key)
-            return await self.reserve(key, count, interval, burst, horizon)
+        rows: list[Row] = []
+        while not rows:
+            if key not in self._limits:
+                await self.one("open_limit", key=key)
+                self._limits.add(key)
+            rows = await self.one("reserve", key=key, count=count, interval=interval, burst=burst, horizon=horizon)
+            if not rows:  # it was not used for long, and forgotten
+                self._limits.discard(key)
         first, after = rows[0]["wait"], rows[1]["wait"]
         granted = round((after - first) / interval)
         return [max(0.0, first + turn * interval) for turn in range(granted)]

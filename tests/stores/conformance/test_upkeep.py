@@ -106,7 +106,6 @@ async def old_things(store: SqlStore, clock: HandClock) -> Role:
         assert await store.store_update(update(number)) is Arrival.FRESH
         callback = await store.store_callback("kie", None, "", b"{}")
         await store.settle_callback(callback.id, InboxState.UNREADABLE)
-        await store.reserve(f"chat:{number}", 1, 1.0, 1, 1.0)
     [lane] = await store.claim_lanes(1, ME, urgent=False)
     await store.settle_update(lane, UpdateState.DONE, "", ME)
     clock.advance(DAY)
@@ -115,18 +114,11 @@ async def old_things(store: SqlStore, clock: HandClock) -> Role:
 
 async def test_old_things_are_forgotten_a_few_at_a_time(store: SqlStore, clock: HandClock, raw: Raw) -> None:
     role = await old_things(store, clock)
-    for what in ("updates", "callbacks", "limits"):
+    for what in ("updates", "callbacks"):
         assert await store.forget(what, DAY + 1, 10, role) == 0, "not old enough"
     assert await store.forget("updates", DAY - 1, 10, role) == 1
     assert await raw("SELECT count(*) FROM updates WHERE state = 'new'") == [(2,)], "nobody forgets what is waiting"
     assert [await store.forget("callbacks", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
-    assert await store.forget("limits", DAY - 2, 10, role) == 3
-
-
-async def test_a_limit_that_was_forgotten_is_remembered_when_it_is_used(store: SqlStore, clock: HandClock) -> None:
-    role = await old_things(store, clock)
-    await store.forget("limits", DAY - 2, 10, role)
-    assert await store.reserve("chat:1", 1, 1.0, 1, 1.0) == [0.0]
 
 
 async def test_orphans_wait_until_they_expire(store: SqlStore, clock: HandClock) -> None:
@@ -139,7 +131,7 @@ async def test_orphans_wait_until_they_expire(store: SqlStore, clock: HandClock)
     assert await store.forget("callbacks", DAY - 1, 10, role) == 1
 
 
-@pytest.mark.parametrize("what", ["updates", "callbacks", "limits"])
+@pytest.mark.parametrize("what", ["updates", "callbacks"])
 async def test_only_the_active_instance_forgets(store: SqlStore, clock: HandClock, what: str) -> None:
     role = await old_things(store, clock)
     clock.advance(10)

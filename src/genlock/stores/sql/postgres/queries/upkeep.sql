@@ -90,13 +90,6 @@ WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: forget_limits
--- Limits that nobody has used for long, a few at a time; as for updates.
-DELETE FROM limits
-WHERE key IN (SELECT key FROM limits WHERE next_at < :now - make_interval(secs => :older_than::float8) LIMIT :limit)
-    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
-RETURNING key;
-
 -- name: last_callback
 -- The newest callback there is.
 SELECT coalesce(max(id), 0) AS id FROM inbox;

@@ -26,6 +26,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
+from genlock.domain.update import Arrival, Lane, NewUpdate, Update, UpdateState
 
 
 class Clock(Protocol):
@@ -175,6 +176,23 @@ class Violation:
     rule: str
     subject: str
     detail: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settled:
+    """What is left in a lane after one of its updates was dealt with."""
+
+    waiting: int
+    #: still ours while something waits, with the next update
+    lane: Lane
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fact:
+    key: str
+    value: str
+    #: seconds since it was set
+    age: float
 
 
 class LimitStore(Protocol):
@@ -400,8 +418,67 @@ class ChatStore(Protocol):
 
     async def audit(self, limit: int) -> Sequence[AuditLine]: ...
 
-    async def note(self, name: str) -> str | None: ...
-
-    async def set_note(self, name: str, value: str) -> None: ...
-
     async def figures(self, seconds: float) -> Figures: ...
+
+
+class UpdateStore(Protocol):
+    """Updates of the chat and the lanes they are worked off in. What names a lane changes nothing when it is lost."""
+
+    async def store_update(self, update: NewUpdate) -> Arrival:
+        """Keep an update; when this returns it may be acknowledged."""
+
+    async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:
+        """Take due lanes, the longest overdue first."""
+
+    async def next_update(self, lane: Lane) -> Lane | None:
+        """The first update of a lane that we hold; None if there is none, or the lane is lost."""
+
+    async def settle_update(self, lane: Lane, state: UpdateState, note: str, lease: Lease) -> Settled | None:
+        """An update is dealt with. None if the lane was lost; it is kept only while more is waiting there."""
+
+    async def postpone_update(self, lane: Lane, after: float, note: str) -> bool:
+        """A try failed: give the lane back until later."""
+
+    async def renew_lanes(self, lanes: Sequence[Lane], lease: Lease) -> set[int]:
+        """Keep lanes for longer; returns those that are still ours."""
+
+    async def rescue_lanes(self, instance: str, but: Sequence[int] = ()) -> int:
+        """Make due the lanes that an instance holds, except some."""
+
+    async def updates(self, state: UpdateState, limit: int) -> list[Update]: ...
+
+    async def retry_update(self, update: int) -> bool:
+        """Work off an update that was set aside."""
+
+
+class UpkeepStore(Protocol):
+    """Facts that all instances share, how things go, and what is forgotten in the end."""
+
+    async def fact(self, key: str) -> Fact | None: ...
+
+    async def facts(self, beginning: str) -> list[Fact]: ...
+
+    async def keep_fact(self, key: str, value: str) -> str:
+        """Know something, unless something is known already; says what is."""
+
+    async def set_fact(self, key: str, value: str) -> None: ...
+
+    async def drop_fact(self, key: str) -> None: ...
+
+    async def clock(self) -> datetime: ...
+
+    async def living(self, silent_seconds: float) -> list[str]:
+        """The instances that were heard of lately."""
+
+    async def pulse(self) -> dict[str, float]:
+        """Counts and ages of what is open, and how the newest jobs ended."""
+
+    async def money_violations(self) -> list[Violation]:
+        """Look for money that does not add up."""
+
+    async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        """Remove some old `updates` or `callbacks`; says how many."""
+
+
+class WholeStore(Store, ChatStore, UpdateStore, UpkeepStore, Protocol):
+    """Everything a store does."""

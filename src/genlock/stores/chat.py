@@ -269,13 +269,6 @@ class ChatRows(ABC):
             for row in await self.one("audit", limit=limit)
         ]
 
-    async def note(self, name: str) -> str | None:
-        rows = await self.one("note", name=name)
-        return rows[0]["value"] if rows else None
-
-    async def set_note(self, name: str, value: str) -> None:
-        await self.one("set_note", name=name, value=value)
-
     async def figures(self, seconds: float) -> Figures:
         row = (await self.one("figures", seconds=seconds))[0]
         return Figures(**{name: row[name] for name in Figures.__slots__})

@@ -3,7 +3,7 @@
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from genlock.domain.delivery import Part, dump_parts
 from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, StoreError
@@ -11,28 +11,18 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
-from genlock.stores.batch import Batch
+from genlock.stores.batch import Batch, Item, Params
 from genlock.stores.chat import ChatRows
 from genlock.stores.limits import LimitRows
 from genlock.stores.queries import Query
 from genlock.stores.rows import NOTICE, PURSE, VERDICT, Row, Time, read_callback, read_job, read_movement
-
-Params = dict[str, Any]
+from genlock.stores.updates import UpdateRows
+from genlock.stores.upkeep import UpkeepRows
 
 CALLBACK_HOLD_SECONDS = 3.0
 
 
-class Item(NamedTuple):
-    """One call of a batched operation."""
-
-    #: what it shares with the whole batch
-    shared: Params
-    params: Params
-    #: what the parameters were made from
-    value: Any = None
-
-
-class SqlStore(LimitRows):
+class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
     """The Store port over named statements. A dialect brings the connection and the clock."""
 
     queries: dict[str, Query]
@@ -319,9 +309,11 @@ class SqlStore(LimitRows):
         return [row["id"] for row in rows]
 
     async def rescue(self, instance: str, but: Sequence[int] = ()) -> int:
+        if not but:
+            await self.rescue_lanes(instance)  # first: the other one forgets the instance
         return len(await self.one("rescue", instance=instance, but=self.array(but)))
 
-    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+    def array(self, values: Sequence[Any]) -> Any:
         """A list as the dialect takes it."""
         return json.dumps(list(values))
 

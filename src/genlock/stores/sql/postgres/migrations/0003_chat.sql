@@ -119,9 +119,3 @@ CREATE TABLE audit (
     subject  text NOT NULL,
     detail   text NOT NULL
 );
-
-CREATE TABLE notes (
-    name   text PRIMARY KEY,
-    value  text NOT NULL,
-    at     timestamptz NOT NULL
-);

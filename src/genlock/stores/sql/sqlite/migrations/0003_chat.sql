@@ -120,9 +120,3 @@ CREATE TABLE audit (
     subject  TEXT NOT NULL,
     detail   TEXT NOT NULL
 ) STRICT;
-
-CREATE TABLE notes (
-    name   TEXT PRIMARY KEY,
-    value  TEXT NOT NULL,
-    at     INTEGER NOT NULL
-) STRICT;

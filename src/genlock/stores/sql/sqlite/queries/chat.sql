@@ -226,15 +226,6 @@ INSERT INTO audit (at, actor, action, subject, detail) VALUES (:now, :actor, :ac
 -- What operators did, newest first.
 SELECT * FROM audit ORDER BY id DESC LIMIT :limit;
 
--- name: note
--- Something remembered under a name.
-SELECT value FROM notes WHERE name = :name;
-
--- name: set_note
--- Remember something under a name.
-INSERT INTO notes (name, value, at) VALUES (:name, :value, :now)
-ON CONFLICT (name) DO UPDATE SET value = excluded.value, at = excluded.at;
-
 -- name: figures
 -- The last so many seconds in numbers. Jobs are numbered in the order of time, so only the newest are looked at.
 SELECT j.*, p.*, m.* FROM (

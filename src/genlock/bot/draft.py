@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import field as made
 from enum import StrEnum
 from typing import Any
 
@@ -36,7 +37,7 @@ class Problem:
 
     name: str
     field: str = ""
-    allowed: Mapping[str, Any] = field(default_factory=dict)
+    allowed: Mapping[str, Any] = made(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,9 +58,9 @@ class Draft:
     path: tuple[str, ...] = ()
     #: what needs no asking any more: answered or left out
     settled: tuple[str, ...] = ()
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = made(default_factory=dict)
     #: lengths of files by address
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float] = made(default_factory=dict)
     #: a text and files that wait for a model to be chosen
     text: str = ""
     sent: tuple[Sent, ...] = ()

@@ -12,6 +12,7 @@ from genlock.domain.field import FILES, Field, FieldType
 
 #: numbers with at most so many possible values are offered as buttons
 NUMBERS_OFFERED = 15
+NUMBER_DIGITS = 10
 PROMPT = "prompt"
 
 
@@ -21,7 +22,7 @@ def open_model(draft: Draft, model: Model, category: str) -> Draft:
     for one in draft.sent:
         place = place_for(fresh, model, one.kind)
         if place is not None:
-            fresh = add_file(fresh, model, place, one)
+            fresh = add_file(fresh, place, one)
     if draft.text and (main := main_text(model)) is not None:
         fresh = _with_value(fresh, main, draft.text)
         if fresh.problem:
@@ -66,7 +67,7 @@ def asked(model: Model, category: str) -> list[Field]:
     ]
 
 
-def may_skip(model: Model, one: Field) -> bool:
+def may_skip(one: Field) -> bool:
     """Whether the input may be left out, as far as it alone is concerned."""
     return not one.required or one.default is not None
 
@@ -115,12 +116,12 @@ def pick(draft: Draft, model: Model, index: int) -> Draft:
 def skip(draft: Draft, model: Model) -> Draft:
     """Leave the input out, or go on with the files there are."""
     one = model.field(draft.field)
-    if one is None or (not may_skip(model, one) and one.name not in draft.values):
+    if one is None or (not may_skip(one) and one.name not in draft.values):
         return draft
     return _on(_settle(draft, one), model)
 
 
-def clear(draft: Draft, model: Model) -> Draft:
+def clear(draft: Draft) -> Draft:
     """Forget what was given for an input."""
     values = {name: value for name, value in draft.values.items() if name != draft.field}
     return replace(draft, values=values, problem=None)
@@ -128,7 +129,7 @@ def clear(draft: Draft, model: Model) -> Draft:
 
 def rest(draft: Draft, model: Model) -> Draft:
     """Everything that is still to be asked stays as it is by default."""
-    left = [one.name for one in asked(model, draft.category) if may_skip(model, one)]
+    left = [one.name for one in asked(model, draft.category) if may_skip(one)]
     return advance(replace(draft, settled=tuple(dict.fromkeys((*draft.settled, *left)))), model)
 
 
@@ -180,7 +181,7 @@ def place_for(draft: Draft, model: Model, kind: FieldType) -> Field | None:
     return next((one for one in fitting if not one.advanced), fitting[0] if fitting else None)
 
 
-def add_file(draft: Draft, model: Model, one: Field, sent: Sent) -> Draft:
+def add_file(draft: Draft, one: Field, sent: Sent) -> Draft:
     """Put a file in its place. A single file replaces the one before."""
     before = list(draft.values.get(one.name, [])) if one.many else []
     if one.many and one.max_count is not None and len(before) >= one.max_count:
@@ -213,11 +214,11 @@ def _room(draft: Draft, one: Field) -> bool:
 
 def file_seconds(draft: Draft, model: Model) -> dict[str, float]:
     """How long the files of each field are together, where all of them are known."""
-    found = {}
+    found: dict[str, float] = {}
     for one in model.fields:
         value = draft.values.get(one.name)
         if one.type in FILES and value not in NOTHING:
-            addresses = value if isinstance(value, list) else [value]
+            addresses: list[str] = value if isinstance(value, list) else [str(value)]
             if all(address in draft.seconds for address in addresses):
                 found[one.name] = sum(draft.seconds[address] for address in addresses)
     return found
@@ -271,13 +272,9 @@ def _with_value(draft: Draft, one: Field, value: object) -> Draft:
         clean = one.clean(value)
     except InputRefused as refused:
         return replace(draft, problem=problem_of(refused))
-    if clean in NOTHING and not may_leave(one):
+    if clean in NOTHING and not may_skip(one):
         return replace(draft, problem=Problem(name="missing", field=one.name))
     return _settle(replace(draft, values={**draft.values, one.name: clean}), one)
-
-
-def may_leave(one: Field) -> bool:
-    return not one.required or one.default is not None
 
 
 def _settle(draft: Draft, one: Field) -> Draft:
@@ -296,7 +293,11 @@ def read_list(one: Field, text: str) -> object:
     if text.lstrip().startswith(("[", "{")):
         return text if text.lstrip().startswith("[") else f"[{text}]"
     rows = [[part.strip() for part in line.split("|")] for line in text.splitlines() if line.strip()]
-    return [dict(zip(one.members, row, strict=False)) for row in rows]
+    return [dict(zip(one.members, map(_scalar, row), strict=False)) for row in rows]
+
+
+def _scalar(word: str) -> str | int:
+    return int(word) if word.isdecimal() and len(word) < NUMBER_DIGITS else word
 
 
 def broken_rule(model: Model, values: Mapping[str, Any]) -> Rule | None:

@@ -198,9 +198,7 @@ class ChatRows(ABC):
             return PromoUse(verdict=PromoVerdict.UNKNOWN)
         if row["number"] is None:
             return PromoUse(verdict=PromoVerdict.USED if row["spent"] else PromoVerdict.OVER)
-        return PromoUse(
-            verdict=PromoVerdict.GIVEN, number=row["number"], amount=row["amount"], runs=row["runs"]
-        )
+        return PromoUse(verdict=PromoVerdict.GIVEN, number=row["number"], amount=row["amount"], runs=row["runs"])
 
     async def _turn(self, name: str, **params: Any) -> Row | None:
         """A count and what follows from it, made anew as long as others come in between."""

@@ -17,6 +17,7 @@ COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "channel_errors": ("Calls to the channel that failed, by what it means.", ("reason",)),
     "deliveries": ("Delivery attempts, by how they ended.", ("outcome",)),
     "stage_errors": ("Failures of a stage that nobody foresaw.", ("state",)),
+    "updates": ("Updates of the chat, by kind and by whether they were new.", ("kind", "arrival")),
     "takeovers": ("Jobs taken over from dead instances.", ()),
 }
 

@@ -43,6 +43,10 @@ class NewUpdate:
     #: as it was sent, JSON
     body: str
 
+    @property
+    def correlation(self) -> str:
+        return correlation(self.update_id)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Update:
@@ -56,7 +60,7 @@ class Update:
     state: UpdateState
     note: str
     received_at: datetime
-    #: tries that failed
+    #: tries that were begun, this one too; more than one if somebody failed or died with it
     attempts: int
 
     @property

@@ -49,7 +49,7 @@ async def test_an_update_comes_back_as_it_was_sent(store: SqlStore) -> None:
     [lane] = await claim(store)
     assert lane.update is not None
     assert (lane.update.body, lane.update.kind, lane.update.bot) == (body, "message", "bot")
-    assert (lane.update.attempts, lane.update.state) == (0, UpdateState.NEW)
+    assert (lane.update.attempts, lane.update.state) == (1, UpdateState.NEW)
 
 
 async def test_a_persons_updates_are_worked_off_in_order_one_at_a_time(store: SqlStore) -> None:
@@ -158,11 +158,27 @@ async def test_a_failed_try_comes_back_later_and_holds_up_only_its_own_lane(stor
     clock.advance(5)
     [lane] = await claim(store)
     assert lane.update is not None
-    assert (number(lane), lane.update.attempts, lane.update.note) == (1, 1, "it broke")
+    assert (number(lane), lane.update.attempts, lane.update.note) == (1, 2, "it broke")
     left = await store.settle_update(lane, UpdateState.ASIDE, "it broke again", ME)
     assert left is not None
     assert left.lane.update is not None
-    assert (number(left.lane), left.lane.update.attempts) == (2, 0)
+    assert (number(left.lane), left.lane.update.attempts) == (2, 1)
+
+
+async def test_a_try_that_ended_with_its_process_counts(store: SqlStore) -> None:
+    """So that an update that kills whoever handles it is noticed."""
+    await stored(store, 1)
+    for attempt in (1, 2, 3):
+        [lane] = await claim(store)
+        assert lane.update is not None
+        assert lane.update.attempts == attempt
+        await store.rescue("me")
+    [lane] = await claim(store)
+    await store.settle_update(lane, UpdateState.DONE, "", ME)
+    await stored(store, 2)
+    [lane] = await claim(store)
+    assert lane.update is not None
+    assert lane.update.attempts == 1
 
 
 async def test_what_was_set_aside_can_be_seen_and_tried_again(store: SqlStore) -> None:

@@ -40,7 +40,7 @@ WITH due AS MATERIALIZED (
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE lanes l
-    SET lease_owner = :owner::text, lease_token = l.lease_token + 1,
+    SET lease_owner = :owner::text, lease_token = l.lease_token + 1, attempts = l.attempts + 1,
         due_at = :now + make_interval(secs => :seconds::float8)
     FROM due WHERE l.id = due.id
     RETURNING l.id, l.bot, l.name, l.lease_token, l.attempts
@@ -70,7 +70,7 @@ WITH item AS (
     ORDER BY l.id FOR NO KEY UPDATE OF l
 ), freed AS (
     UPDATE lanes l
-    SET waiting = l.waiting - 1, attempts = 0,
+    SET waiting = l.waiting - 1, attempts = CASE WHEN l.waiting > 1 THEN 1 ELSE 0 END,
         lease_owner = CASE WHEN l.waiting > 1 THEN l.lease_owner END,
         due_at = CASE WHEN l.waiting > 1 THEN :now + make_interval(secs => :seconds::float8) END
     FROM found i WHERE l.id = i.lane_id
@@ -89,7 +89,7 @@ FROM freed f LEFT JOIN LATERAL (
 -- A try failed: the lane is free again, and due later.
 WITH freed AS (
     UPDATE lanes
-    SET attempts = attempts + 1, lease_owner = NULL, due_at = :now + make_interval(secs => :after::float8)
+    SET lease_owner = NULL, due_at = :now + make_interval(secs => :after::float8)
     WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL
     RETURNING id
 )

@@ -32,7 +32,8 @@ DELETE FROM update_item;
 INSERT INTO lane_item
 SELECT id FROM lanes WHERE urgent = :urgent AND due_at <= :now ORDER BY due_at LIMIT :limit;
 UPDATE lanes
-SET lease_owner = :owner, lease_token = lease_token + 1, due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
+SET lease_owner = :owner, lease_token = lease_token + 1, attempts = attempts + 1,
+    due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
 WHERE id IN (SELECT lane_id FROM lane_item);
 SELECT l.id AS lane_id, l.lease_token, l.attempts, u.*
 FROM lane_item i JOIN lanes l ON l.id = i.lane_id
@@ -56,7 +57,7 @@ JOIN lanes l ON l.id = value ->> 'lane_id' AND l.lease_token = value ->> 'token'
 JOIN updates u ON u.id = value ->> 'id' AND u.state = 'new';
 UPDATE updates SET state = i.state, note = i.note FROM settle_item i WHERE updates.id = i.id;
 UPDATE lanes
-SET waiting = waiting - 1, attempts = 0,
+SET waiting = waiting - 1, attempts = CASE WHEN waiting > 1 THEN 1 ELSE 0 END,
     lease_owner = CASE WHEN waiting > 1 THEN lease_owner END,
     due_at = CASE WHEN waiting > 1 THEN :now + CAST(:seconds * 1000000 AS INTEGER) END
 FROM settle_item i WHERE lanes.id = i.lane_id;
@@ -72,7 +73,7 @@ UPDATE updates SET note = :note
 WHERE id = :id AND EXISTS (
     SELECT 1 FROM lanes WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL);
 UPDATE lanes
-SET attempts = attempts + 1, lease_owner = NULL, due_at = :now + CAST(:after * 1000000 AS INTEGER)
+SET lease_owner = NULL, due_at = :now + CAST(:after * 1000000 AS INTEGER)
 WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL
 RETURNING id;
 

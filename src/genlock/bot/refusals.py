@@ -15,6 +15,8 @@ Values = Mapping[str, Any]
 
 def explain(problem: Problem, model: Model, values: Values, tongue: Tongue) -> Html:
     """What is wrong with the last answer, or with all of them together."""
+    if (told := explain_file(problem, tongue)) is not None:
+        return told
     one = model.field(problem.field)
     tell = _TELL.get(problem.name)
     if tell is not None and one is not None:
@@ -22,9 +24,22 @@ def explain(problem: Problem, model: Model, values: Values, tongue: Tongue) -> H
     rule = broken_rule(model, values)
     if rule is not None:
         return _rule(rule, model, values, tongue)
-    if f"refused.{problem.name}" in tongue:
-        return tongue.say(f"refused.{problem.name}", **problem.allowed)
     return tongue.say("refused.combination")
+
+
+def explain_file(problem: Problem, tongue: Tongue) -> Html | None:
+    """What is wrong with a file; None if it is something else."""
+    name, allowed = problem.name, problem.allowed
+    if name == "uploads":
+        return tongue.say("limit.uploads", time=tongue.lasting(allowed["wait"]))
+    if name in ("too_big", "too_long"):
+        words = tongue.file_size if name == "too_big" else tongue.lasting
+        return tongue.say(f"refused.{name}", given=words(allowed["given"]), most=words(allowed["most"]))
+    if name == "full":
+        return tongue.say("refused.full", n=allowed["n"])
+    if name.startswith(("too_big_", "upload_", "wrong_kind_", "no_place_", "not_a_file_")):
+        return tongue.say(f"refused.{name}")
+    return None
 
 
 def _length(problem: Problem, _: Field, tongue: Tongue) -> Html:

@@ -197,6 +197,15 @@ def add_file(draft: Draft, one: Field, sent: Sent) -> Draft:
     )
 
 
+def with_caption(draft: Draft, model: Model, caption: str) -> Draft:
+    """The words under a file are the text that is still to come, if one is."""
+    main = main_text(model)
+    if main is None or main.name in draft.settled or draft.problem:
+        return draft
+    taken = _with_value(draft, main, caption)
+    return taken if draft.field != main.name or taken.problem else advance(taken, model)
+
+
 def after_file(draft: Draft, model: Model, one: Field) -> Draft:
     """Go on when the input that was asked for has all its files; wait for more where more may come."""
     if draft.problem or draft.field != one.name:

@@ -23,6 +23,8 @@ class Profile:
     #: when they blocked the bot, if they did
     blocked_at: datetime | None
     created_at: datetime
+    #: made by the look that found it
+    fresh: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from genlock.domain.chat import (
@@ -50,7 +51,7 @@ class ChatRows(ABC):
                 referred_by=referred_by,
             )
             if rows:
-                return self._profile(rows[0])
+                return replace(self._profile(rows[0]), fresh=bool(rows[0]["fresh"]))
         raise StoreError(f"could not find or make the profile of person {person_id}")
 
     async def profile(self, person_id: int) -> Profile:

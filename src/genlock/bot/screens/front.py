@@ -133,3 +133,15 @@ def _ways(draft: Draft, look: Look) -> Row:
             button(t.tag("button.menu"), "menu"),
         )
     return (button(t.tag("button.back"), "menu"), draft_button(t.tag("button.cancel"), draft.version, "cancel"))
+
+
+def promo(look: Look, *, note: Html | None = None) -> Said:
+    """A promo code is asked for."""
+    t = look.tongue
+    lines = [*([note, ""] if note else []), t.say("promo.ask")]
+    return Said(text="\n".join(lines), buttons=((button(t.tag("button.back"), "menu"),),))
+
+
+def page(look: Look, text: Html) -> Said:
+    """Something to read, and the way back."""
+    return Said(text=text, buttons=((button(look.tongue.tag("button.menu"), "menu"),),))

@@ -60,30 +60,42 @@ def example(model: Model, look: Look) -> str:
 
 def _question(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
     t = look.tongue
-    about = called(one, t)
-    lines: list[Html] = []
-    if one.type in FILES:
-        lines += [t.say(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, look)]
-    elif one.type is FieldType.OBJECTS:
-        lines.append(t.say("ask.objects", about=about, members=" | ".join(one.members)))
-    elif one.many:
-        lines.append(t.say("ask.list", about=about))
-    elif one.type in (FieldType.CHOICE, FieldType.BOOLEAN):
-        lines.append(t.say("ask.choice", about=about))
-        if one.default not in NOTHING:
-            lines.append(t.say("ask.choice_hint"))
-    elif one.type in (FieldType.NUMBER, FieldType.INTEGER):
-        lines += [t.say("ask.number", about=about), _range(one, look)]
-    elif one.type is FieldType.TASK:
-        lines.append(t.say("ask.task", about=about))
-    else:
-        lines += [t.say("ask.text", about=about), *_text_hints(model, one, look)]
+    lines = _by_type(draft, model, one, look)
+    if one.type not in FILES and (files := _files(draft, model)):
+        lines.append(t.say("ask.have_files", n=files))
     now = draft.values.get(one.name)
     if now not in NOTHING and one.type not in FILES and not choices_of(one):
         lines.append(t.say("ask.now", value=shorten(shown(one, now, t), 300)))
     if may_skip(one) and one.default in NOTHING:
         lines.append(t.say("ask.not_needed"))
     return lines
+
+
+def _by_type(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
+    t = look.tongue
+    about = called(one, t)
+    if one.type is FieldType.OBJECTS:
+        return [t.say("ask.objects", about=about, members=" | ".join(one.members))]
+    if one.type in FILES:
+        return [t.say(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, look)]
+    if one.many:
+        return [t.say("ask.list", about=about)]
+    match one.type:
+        case FieldType.CHOICE | FieldType.BOOLEAN:
+            hint = [] if one.default in NOTHING else [t.say("ask.choice_hint")]
+            return [t.say("ask.choice", about=about), *hint]
+        case FieldType.NUMBER | FieldType.INTEGER:
+            return [t.say("ask.number", about=about), _range(one, look)]
+        case FieldType.TASK:
+            return [t.say("ask.task", about=about)]
+        case _:
+            return [t.say("ask.text", about=about), *_text_hints(model, one, look)]
+
+
+def _files(draft: Draft, model: Model) -> int:
+    """How many files the order has by now."""
+    given = [draft.values.get(one.name) for one in model.fields if one.type in FILES]
+    return sum(len(value) if isinstance(value, list) else 1 for value in given if value not in NOTHING)
 
 
 def _text_hints(model: Model, one: Field, look: Look) -> list[Html]:
@@ -207,6 +219,8 @@ def confirm(draft: Draft, model: Model, look: Look, *, note: Html | None = None)
     if main is not None and draft.values.get(main.name):
         lines.append(t.say("confirm.prompt", text=shorten(str(draft.values[main.name]), PROMPT_SHOWN)))
     lines += _summary(draft, model, main, look)
+    if draft.problem:
+        lines += ["", explain(draft.problem, model, draft.values, t)]
     try:
         cost = quote(draft, model, look)
     except InputRefused as refused:

@@ -12,6 +12,8 @@ from genlock.telegram.words import Said
 
 HISTORY_A_PAGE = 8
 MOVEMENTS_SHOWN = 10
+#: what is set aside and given back comes to nothing
+PASSING = (Kind.HOLD, Kind.RELEASE)
 
 
 def balance(look: Look, movements: Sequence[Movement]) -> Said:
@@ -22,7 +24,7 @@ def balance(look: Look, movements: Sequence[Movement]) -> Said:
         lines.append(t.say("balance.held", credits=t.credits(look.wallet.held)))
     if look.free.left:
         lines.append(t.say("balance.free", n=look.free.left))
-    told = [_movement(line, t) for line in movements if line.kind is not Kind.HOLD]
+    told = [_movement(line, t) for line in movements if line.kind not in PASSING]
     lines += ["", t.say("balance.movements"), *told[:MOVEMENTS_SHOWN]] if told else ["", t.say("balance.none")]
     rows: tuple[Row, ...] = (
         (button(t.tag("button.topup"), "topup"), button(t.tag("button.promo"), "promo")),
@@ -33,7 +35,7 @@ def balance(look: Look, movements: Sequence[Movement]) -> Said:
 
 
 def _movement(line: Movement, t: Tongue) -> Html:
-    sign = "+" if line.credit is Account.AVAILABLE else "−"
+    sign = "+" if line.credit is Account.AVAILABLE else "-"
     return t.say("balance.line", when=t.when(line.at), amount=sign + t.amount(line.amount), what=_what(line, t))
 
 

@@ -15,7 +15,8 @@ WITH added AS (
     SELECT * FROM profiles WHERE person_id = :person_id
     LIMIT 1
 )
-SELECT f.*, (SELECT outside_id FROM people o WHERE o.id = f.person_id) AS outside_id FROM found f;
+SELECT f.*, f.created_at = :now AS fresh, (SELECT outside_id FROM people o WHERE o.id = f.person_id) AS outside_id
+FROM found f;
 
 -- name: profile
 -- One profile.

@@ -8,7 +8,7 @@ ON CONFLICT (person_id) DO UPDATE
 SET name = excluded.name, username = excluded.username, seen_at = excluded.seen_at, blocked_at = NULL
 WHERE name <> excluded.name OR username <> excluded.username OR blocked_at IS NOT NULL
     OR seen_at < :now - 600000000;
-SELECT p.*, (SELECT outside_id FROM people o WHERE o.id = p.person_id) AS outside_id
+SELECT p.*, p.created_at = :now AS fresh, (SELECT outside_id FROM people o WHERE o.id = p.person_id) AS outside_id
 FROM profiles p WHERE p.person_id = :person_id;
 
 -- name: profile

@@ -7,21 +7,31 @@ from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
 from genlock.bot import draft as drafts
+from genlock.bot.admin import MAINTENANCE, Admin
+from genlock.bot.broadcasts import Broadcasts
+from genlock.bot.commands import register
 from genlock.bot.desk import Desk, DraftChanged
 from genlock.bot.draft import Draft
+from genlock.bot.files import Files, UploadFile
 from genlock.bot.gifts import Gifts, inviter
-from genlock.bot.orders import CHANNEL
+from genlock.bot.guard import Guard
+from genlock.bot.orders import CHANNEL, Orders
+from genlock.bot.pages import Pages
 from genlock.bot.payments import Payments
 from genlock.bot.presses import Presses
+from genlock.bot.rules import ShopRules
+from genlock.bot.shop import Shop
 from genlock.bot.talk import Talk, start_payload
-from genlock.bot.tongue import guess_language
+from genlock.bot.tongue import guess_language, tongue
 from genlock.bot.visit import Visit, shown_message, thread_of, who
+from genlock.domain.catalog import Catalog
+from genlock.domain.errors import ChannelError, GenlockError
+from genlock.engine.engine import Engine
 from genlock.ports import WholeStore
-from genlock.telegram.calls import Priority
+from genlock.telegram.calls import Caller, Priority
 
 TRIES = 3
 NAME_LENGTH = 100
-MAINTENANCE = "chat:maintenance"
 #: how long the store's word about maintenance is believed
 MAINTENANCE_SECONDS = 2.0
 
@@ -29,15 +39,77 @@ MAINTENANCE_SECONDS = 2.0
 class ChatBot:
     """Routes updates. Any of them may be handled again after a crash: then it changes nothing and shows the same."""
 
-    def __init__(self, *, desk: Desk, talk: Talk, presses: Presses, payments: Payments, gifts: Gifts) -> None:
+    def __init__(
+        self,
+        *,
+        desk: Desk,
+        files: Files,
+        talk: Talk,
+        presses: Presses,
+        payments: Payments,
+        gifts: Gifts,
+        broadcasts: Broadcasts,
+    ) -> None:
         self._desk = desk
+        self._files = files
         self._store: WholeStore = desk.store
         self._talk = talk
         self._presses = presses
         self._payments = payments
         self._gifts = gifts
+        self._broadcasts = broadcasts
         self._people: dict[int, int] = {}
         self._maintenance: tuple[float, str | None] = (0.0, None)
+
+    @classmethod
+    def made_of(
+        cls,
+        *,
+        caller: Caller,
+        store: WholeStore,
+        engine: Engine,
+        catalog: Catalog,
+        rules: ShopRules,
+        upload: UploadFile,
+    ) -> "ChatBot":
+        """The whole product over its parts."""
+        shop = Shop(catalog, markup=rules.markup, credit_usd=rules.credit_usd)
+        desk = Desk(caller=caller, store=store, shop=shop, rules=rules)
+        guard = Guard(store, rules)
+        files = Files(desk=desk, guard=guard, upload=upload)
+        orders = Orders(desk=desk, engine=engine, guard=guard, files=files)
+        payments, gifts, broadcasts = Payments(desk), Gifts(desk), Broadcasts(desk)
+        admin = Admin(desk=desk, engine=engine, payments=payments, broadcasts=broadcasts)
+        pages = Pages(desk=desk, orders=orders, payments=payments, gifts=gifts)
+        return cls(
+            desk=desk,
+            files=files,
+            talk=Talk(desk=desk, orders=orders, pages=pages, files=files, gifts=gifts, admin=admin),
+            presses=Presses(desk=desk, orders=orders, pages=pages, admin=admin),
+            payments=payments,
+            gifts=gifts,
+            broadcasts=broadcasts,
+        )
+
+    async def start(self) -> None:
+        """Learn our name and tell Telegram our commands, where they have changed."""
+        await self._desk.introduce()
+        await register(self._desk.caller, self._store)
+
+    async def reconcile(self) -> int:
+        """Make good payments that we missed, by Telegram's own list; for the active instance, every few minutes."""
+        return await self._payments.reconcile()
+
+    async def reward(self) -> int:
+        """Reward invitations that have borne fruit; for the active instance, every few seconds."""
+        return await self._gifts.reward()
+
+    async def broadcast(self) -> int:
+        """Go on with a message to everybody, if there is one; for the active instance, every few seconds."""
+        return await self._broadcasts.round()
+
+    async def close(self) -> None:
+        await self._files.close()
 
     @property
     def _bot(self) -> Bot:
@@ -45,6 +117,7 @@ class ChatBot:
 
     async def handle(self, update: Update, *, first: bool) -> None:
         """Answer one update. Raises what may pass (the store, the channel), to be called again."""
+        await self._desk.introduce()
         for left in reversed(range(TRIES)):
             try:
                 await self._handle(update, first=first)
@@ -52,8 +125,24 @@ class ChatBot:
                 if not left:
                     raise
                 first = False
+            except GenlockError:
+                raise
+            except Exception:
+                if first:
+                    await self._apologise(update)
+                raise
             else:
                 return
+
+    async def _apologise(self, update: Update) -> None:
+        """Something is wrong with us: say so once, while it is tried again."""
+        user, chat = who(update), update.effective_chat
+        if user is None or chat is None:
+            return
+        try:
+            await self._desk.tell(chat.id, tongue(guess_language(user.language_code)).say("misc.error"))
+        except ChannelError:
+            return  # what went wrong is about to be told to the operator
 
     async def _handle(self, update: Update, *, first: bool) -> None:
         if update.pre_checkout_query is not None:

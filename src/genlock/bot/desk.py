@@ -40,6 +40,19 @@ class Desk:
         self.store = store
         self.shop = shop
         self.rules = rules
+        #: the bot's own name, once it is known
+        self.username = ""
+
+    async def introduce(self) -> None:
+        """Ask Telegram who we are, once."""
+        if not self.username:
+            me = await self.caller.call(self.caller.bot.get_me, chat=None, priority=Priority.SCREEN)
+            self.username = (me.username or "").lower()
+
+    @property
+    def link(self) -> str:
+        """The bot's own address."""
+        return f"https://t.me/{self.username}"
 
     # the draft
 
@@ -159,7 +172,10 @@ class Desk:
 
     async def remove(self, chat: int, message: int) -> None:
         """Take away a screen that has moved; where that cannot be, its buttons are told to be old when pressed."""
-        await self._try(self.caller.bot.delete_message, chat=chat, priority=Priority.SCREEN, message_id=message)
+        # Without a turn: taking away is not among what Telegram counts, and the person waits for the next screen.
+        await self._try(
+            self.caller.bot.delete_message, chat=None, priority=Priority.SCREEN, chat_id=chat, message_id=message
+        )
 
     async def toast(self, visit: Visit, text: str | None = None, *, alert: bool = False) -> None:
         """Answer a press, once; without words it only stops the spinner."""

@@ -7,7 +7,6 @@ from genlock.bot.visit import Visit
 from genlock.domain.chat import PromoVerdict
 from genlock.domain.errors import ChannelError, KeyReused, NoSuchPerson
 from genlock.domain.money import Kind
-from genlock.telegram.calls import Priority
 
 REWARDS_AT_ONCE = 100
 CODE_LENGTH_MAX = 40
@@ -23,14 +22,6 @@ class Gifts:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._store = desk.store
-        self._link = ""
-
-    async def link(self) -> str:
-        """The bot's own address."""
-        if not self._link:
-            me = await self._desk.caller.call(self._desk.caller.bot.get_me, chat=None, priority=Priority.SCREEN)
-            self._link = f"https://t.me/{me.username}"
-        return self._link
 
     async def welcome(self, person: int) -> None:
         """Credit for whoever is new; once, whatever the amount was then."""

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from genlock.bot.desk import Desk
-from genlock.bot.draft import At
+from genlock.bot.draft import At, Problem
+from genlock.bot.files import Files
 from genlock.bot.guard import Guard
 from genlock.bot.look import Quote, quote
 from genlock.bot.tongue import Html
@@ -23,8 +24,9 @@ PROVIDER, CHANNEL = "kie", "telegram"
 
 
 class Orders:
-    def __init__(self, desk: Desk, engine: Engine, guard: Guard) -> None:
+    def __init__(self, *, desk: Desk, engine: Engine, guard: Guard, files: Files) -> None:
         self._desk = desk
+        self._files = files
         self._engine = engine
         self._guard = guard
         self._store = desk.store
@@ -143,12 +145,28 @@ class Orders:
             await desk.toast(visit, visit.tongue.tag("order.model_gone"), alert=True)
             return
         if not visit.repeated:
-            values = _given(model, json.loads(job.input))
-            seconds = await self._seconds(model, values)
-            draft = of_job(visit.draft, model, values, seconds)
-            await desk.keep(visit, options(draft) if change else draft)
+            values, gone = await self._renewed(visit, model, _given(model, json.loads(job.input)))
+            draft = of_job(visit.draft, model, values, await self._seconds(model, values))
+            if gone:
+                draft = replace(draft, problem=Problem(name="file_gone"))
+            await desk.keep(visit, options(draft) if change and not gone else draft)
         await desk.toast(visit)
         await desk.show_draft(visit)
+
+    async def _renewed(self, visit: Visit, model: Model, values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The values with files that can still be fetched, and whether some cannot."""
+        kept, gone = dict(values), False
+        for one in model.fields:
+            if one.type not in FILES or one.name not in values:
+                continue
+            given = values[one.name] if isinstance(values[one.name], list) else [values[one.name]]
+            found = [await self._files.renew(visit.person, str(address)) for address in given]
+            if None in found:
+                gone = True
+                del kept[one.name]
+            else:
+                kept[one.name] = found if one.many else found[0]
+        return kept, gone
 
     async def _seconds(self, model: Model, values: dict[str, Any]) -> dict[str, float]:
         """How long the files of an order are, as far as they were sent to us."""

@@ -53,7 +53,7 @@ class Pages:
             return False
         t = visit.tongue
         await self._desk.toast(visit, t.tag("misc.group_private"), alert=True)
-        link = Button(text=t.tag("button.open_private"), url=await self._gifts.link())
+        link = Button(text=t.tag("button.open_private"), url=self._desk.link)
         if visit.pressed is None:
             await self._desk.send(visit, Said(text=t.say("misc.group_private"), buttons=((link,),)))
         return True
@@ -139,7 +139,7 @@ class Pages:
         if await self._private(visit):
             return
         t, rules = visit.tongue, self._desk.rules
-        link = f"{await self._gifts.link()}?start=r{base36(visit.person)}"
+        link = f"{self._desk.link}?start=r{base36(visit.person)}"
         if rules.reward_inviter or rules.reward_invited:
             text = t.say(
                 "invite.text",

@@ -116,7 +116,11 @@ class Payments:
 
     async def _strange(self, charge: str, payload: str) -> None:
         await self._store.add_audit(
-            actor="telegram", action="strange payment", subject=charge, detail=f"payload {payload[:100]!r}"
+            key=f"strange:{charge}",
+            actor="telegram",
+            action="strange payment",
+            subject=charge,
+            detail=f"payload {payload[:100]!r}",
         )
 
     # Telegram's own list
@@ -193,6 +197,16 @@ class Payments:
         await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
         return payment
 
+    async def tell_refunded(self, payment: Payment) -> None:
+        """Tell whoever has their stars back; Telegram tells them, too."""
+        profile = await self._store.profile(payment.person_id)
+        t = tongue(profile.language)
+        text = t.say("topup.refunded", stars=payment.stars, credits=t.credits(payment.amount))
+        try:
+            await self._desk.tell(int(profile.outside_id), text)
+        except ChannelError:
+            return  # counted by the caller
+
     async def _take_back(self, payment: Payment, by: str) -> None:
         key = f"unstars:{payment.charge}:{payment.refunds}"
         try:
@@ -232,7 +246,11 @@ class Payments:
                 await self._take_back(payment, "telegram")
             except NotPossible as error:
                 await self._store.add_audit(
-                    actor="telegram", action="refund without credits", subject=charge, detail=str(error)
+                    key=f"refunded:{charge}",
+                    actor="telegram",
+                    action="refund without credits",
+                    subject=charge,
+                    detail=str(error),
                 )
                 return 0
         await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)

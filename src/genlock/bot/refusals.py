@@ -37,7 +37,7 @@ def explain_file(problem: Problem, tongue: Tongue) -> Html | None:
         return tongue.say(f"refused.{name}", given=words(allowed["given"]), most=words(allowed["most"]))
     if name == "full":
         return tongue.say("refused.full", n=allowed["n"])
-    if name.startswith(("too_big_", "upload_", "wrong_kind_", "no_place_", "not_a_file_")):
+    if name.startswith(("too_big_", "upload_", "wrong_kind_", "no_place_", "not_a_file_", "file_gone")):
         return tongue.say(f"refused.{name}")
     return None
 

@@ -37,16 +37,13 @@ def start_payload(message: Message) -> str:
 
 
 class Talk:
-    def __init__(
-        self, *, desk: Desk, orders: Orders, pages: Pages, files: Files, gifts: Gifts, admin: Admin, username: str
-    ) -> None:
+    def __init__(self, *, desk: Desk, orders: Orders, pages: Pages, files: Files, gifts: Gifts, admin: Admin) -> None:
         self._desk = desk
         self._orders = orders
         self._pages = pages
         self._files = files
         self._gifts = gifts
         self._admin = admin
-        self._username = username.lower()
         self._commands: Mapping[str, Command] = {
             "start": self._start,
             "menu": self._start,
@@ -72,11 +69,11 @@ class Talk:
             return None
         text = message.text or message.caption or ""
         command, name, rest = _command(message)
-        if name and name != self._username:
+        if name and name != self._desk.username:
             return None
         if message.chat.type == ChatType.PRIVATE:
             return Heard(command=command, text=rest if command else text)
-        mention = f"@{self._username}"
+        mention = f"@{self._desk.username}"
         named = mention in text.lower()
         answered = message.reply_to_message is not None and self._is_ours(message.reply_to_message)
         if not command and not named and not answered:
@@ -88,7 +85,7 @@ class Talk:
         return Heard(command=command, text=said)
 
     def _is_ours(self, message: Message) -> bool:
-        return message.from_user is not None and (message.from_user.username or "").lower() == self._username
+        return message.from_user is not None and (message.from_user.username or "").lower() == self._desk.username
 
     async def hear(self, visit: Visit, message: Message, heard: Heard) -> None:
         if heard.command:

@@ -40,7 +40,7 @@ def of_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mappi
         category=model.category.value,
         values=kept,
         seconds=dict(seconds),
-        settled=tuple(one.name for one in asked(model, model.category.value)),
+        settled=tuple(one.name for one in asked(model, model.category.value) if one.name in kept or may_skip(one)),
     )
     return advance(fresh, model)
 

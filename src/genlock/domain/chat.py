@@ -38,7 +38,7 @@ class SavedDraft:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Activity:
-    """What a person has done of late, for the limits. Waits are the seconds until the oldest falls out of its window."""
+    """What a person has done of late, for the limits. Waits: until the oldest falls out of its window."""
 
     running: int
     minute: int

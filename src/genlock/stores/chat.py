@@ -219,6 +219,9 @@ class ChatRows(ABC):
 
     # broadcasts
 
+    async def reachable(self) -> int:
+        return int((await self.one("reachable"))[0]["count"])
+
     async def begin_broadcast(self, text: str, *, author: str, request_key: str) -> Broadcast:
         for _ in range(2):
             if rows := await self.one("begin_broadcast", text=text, author=author, request_key=request_key):
@@ -252,8 +255,8 @@ class ChatRows(ABC):
 
     # operators
 
-    async def add_audit(self, *, actor: str, action: str, subject: str, detail: str) -> None:
-        await self.one("add_audit", actor=actor, action=action, subject=subject, detail=detail)
+    async def add_audit(self, *, key: str, actor: str, action: str, subject: str, detail: str) -> None:
+        await self.one("add_audit", key=key, actor=actor, action=action, subject=subject, detail=detail)
 
     async def audit(self, limit: int) -> Sequence[AuditLine]:
         return [

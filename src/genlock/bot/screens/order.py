@@ -74,12 +74,11 @@ def _question(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
 def _by_type(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
     t = look.tongue
     about = called(one, t)
-    if one.type is FieldType.OBJECTS:
-        return [t.say("ask.objects", about=about, members=" | ".join(one.members))]
     if one.type in FILES:
         return [t.say(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, look)]
     if one.many:
-        return [t.say("ask.list", about=about)]
+        key = "ask.objects" if one.type is FieldType.OBJECTS else "ask.list"
+        return [t.say(key, about=about, members=" | ".join(one.members))]
     match one.type:
         case FieldType.CHOICE | FieldType.BOOLEAN:
             hint = [] if one.default in NOTHING else [t.say("ask.choice_hint")]

@@ -280,8 +280,10 @@ CREATE INDEX broadcasts_running ON broadcasts (id) WHERE state = 'running';
 CREATE TABLE audit (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at       timestamptz NOT NULL,
+    key      text NOT NULL,
     actor    text NOT NULL,
     action   text NOT NULL,
     subject  text NOT NULL,
-    detail   text NOT NULL
+    detail   text NOT NULL,
+    CONSTRAINT audit_once UNIQUE (key)
 );

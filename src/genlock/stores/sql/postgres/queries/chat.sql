@@ -207,6 +207,10 @@ ORDER BY p.person_id LIMIT :limit;
 -- Both have their reward.
 UPDATE profiles SET rewarded_at = :now WHERE person_id = :person_id AND rewarded_at IS NULL RETURNING person_id;
 
+-- name: reachable
+-- How many people a broadcast would go to.
+SELECT count(*) AS count FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL;
+
 -- name: begin_broadcast
 -- A message to everybody who can be reached; the same key again is the same broadcast.
 WITH added AS (
@@ -254,8 +258,9 @@ WHERE id = :broadcast_id;
 UPDATE broadcasts SET state = :state WHERE id = :broadcast_id AND state = 'running' RETURNING id;
 
 -- name: add_audit
--- An operator did something.
-INSERT INTO audit (at, actor, action, subject, detail) VALUES (:now, :actor, :action, :subject, :detail);
+-- An operator did something; the same key again is the same deed.
+INSERT INTO audit (at, key, actor, action, subject, detail) VALUES (:now, :key, :actor, :action, :subject, :detail)
+ON CONFLICT (key) DO NOTHING;
 
 -- name: audit
 -- What operators did, newest first.

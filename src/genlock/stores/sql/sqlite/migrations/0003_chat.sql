@@ -115,8 +115,10 @@ CREATE INDEX broadcasts_running ON broadcasts (id) WHERE state = 'running';
 CREATE TABLE audit (
     id       INTEGER PRIMARY KEY,
     at       INTEGER NOT NULL,
+    key      TEXT NOT NULL,
     actor    TEXT NOT NULL,
     action   TEXT NOT NULL,
     subject  TEXT NOT NULL,
-    detail   TEXT NOT NULL
+    detail   TEXT NOT NULL,
+    CONSTRAINT audit_once UNIQUE (key)
 ) STRICT;

@@ -10,7 +10,10 @@ async with running_telegram(token="42:sandbox") as telegram:
     ann.messages, ann.last, ann.notifications              # as Ann sees them now
     telegram.files.read(message.file_id)                   # the bytes that are shown
     await ann.delete(message, for_both=False); await ann.clear(); await ann.block(); await ann.unblock()
+    payment = await ann.pay(invoice_message)               # or pay(link); .ok, .reason, .charge_id; ann.user.stars
     await ann.deactivate(); await ann.set_language("en")
+    friends = telegram.group("Friends", [ann, bob])        # await ann.say("/gen cat", chat=friends.id)
+    new = await friends.migrate(); await friends.set_bot("kicked", by=ann); await friends.forbid("photo")
     telegram.faults.once(Fault.DROP_AFTER, method="editMessageMedia", chat=ann.id)
     telegram.faults.switch(Fault.TOO_MANY, probability=0.1, seconds=5); telegram.faults.clear()
     telegram.journal                                       # every call and what became of it, see Call
@@ -20,8 +23,8 @@ async with running_telegram(token="42:sandbox") as telegram:
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -30,14 +33,17 @@ from typing import Any
 
 from aiohttp import web
 
-from genlock.sandbox import telegram_edits, telegram_messages, telegram_profile
+from genlock.sandbox import telegram_edits, telegram_messages, telegram_payments, telegram_profile
+from genlock.sandbox.telegram_control import add_control
 from genlock.sandbox.telegram_faults import Fault, Faults, Switch
 from genlock.sandbox.telegram_files import Files
+from genlock.sandbox.telegram_groups import Group
 from genlock.sandbox.telegram_journal import Call
 from genlock.sandbox.telegram_limiter import Limiter, Limits, too_many
 from genlock.sandbox.telegram_media import Media
 from genlock.sandbox.telegram_messages import Method
-from genlock.sandbox.telegram_people import Group, Person
+from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram_state import keep_saving, load, save
 from genlock.sandbox.telegram_wire import Given, Refused, answer, read_call, refusal
 from genlock.sandbox.telegram_world import World
 
@@ -75,6 +81,7 @@ NAMES: dict[str, Method] = {
     **telegram_messages.METHODS,
     **telegram_edits.METHODS,
     **telegram_profile.METHODS,
+    **telegram_payments.METHODS,
 }
 METHODS = {name.lower(): (name, method) for name, method in NAMES.items()}
 
@@ -88,9 +95,11 @@ class TelegramSimulator:
         self.limiter = limiter
         self.journal: list[Call] = []
         self.url = ""
+        self.host = ""
         world.updates.run_call = self._run_given
         self.app = web.Application(client_max_size=BODY_BYTES_MAX)
         self.app.router.add_route("*", "/bot{token:[^/]+}/{method:.*}", self._call)
+        add_control(self.app, self)
         self.app.router.add_get("/file/bot{token:[^/]+}/{path:.+}", self._file)
 
     @property
@@ -246,7 +255,7 @@ def _method(name: str) -> tuple[str, Method]:
 
 
 @asynccontextmanager
-async def running_telegram(
+async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, all with defaults
     *,
     token: str = TOKEN,
     speed: float = 1.0,
@@ -256,11 +265,15 @@ async def running_telegram(
     clock: Callable[[], float] = time,
     host: str = "127.0.0.1",
     port: int = 0,
+    state: Path | None = None,
 ) -> AsyncIterator[TelegramSimulator]:
-    """Run it until the block ends. Its own time-outs and retries pass `speed` times as fast; limits do not."""
+    """Run it until the block ends. Its own time-outs and retries pass `speed` times as fast; limits do not.
+
+    With `state`, a folder, people, chats and files are there again the next time.
+    """
     chance = Random(seed)
-    with TemporaryDirectory(prefix="telegram-") as folder:
-        media = Media(files=Files(folder=Path(folder)))
+    with _folder(state) as folder:
+        media = Media(files=Files(folder=folder / "files"))
         world = World(token=token, media=media, chance=chance, speed=speed, clock=clock)
         telegram = TelegramSimulator(
             world, faults=Faults(chance), limiter=Limiter(limits=limits or Limits(), clock=clock, on=limiter)
@@ -269,8 +282,34 @@ async def running_telegram(
         try:
             await runner.setup()
             await web.TCPSite(runner, host, port).start()
+            telegram.host = host
             telegram.url = f"http://{host}:{runner.addresses[0][1]}"
-            yield telegram
+            async with _remembered(world, state):
+                yield telegram
         finally:
             await world.updates.close()
             await runner.cleanup()
+
+
+@contextmanager
+def _folder(state: Path | None) -> Iterator[Path]:
+    if state is not None:
+        state.mkdir(parents=True, exist_ok=True)
+        yield state
+        return
+    with TemporaryDirectory(prefix="telegram-") as folder:
+        yield Path(folder)
+
+
+@asynccontextmanager
+async def _remembered(world: World, state: Path | None) -> AsyncIterator[None]:
+    if state is None:
+        yield
+        return
+    await load(world, state)
+    saving = asyncio.get_running_loop().create_task(keep_saving(world, state))
+    try:
+        yield
+    finally:
+        saving.cancel()
+        await save(world, state)

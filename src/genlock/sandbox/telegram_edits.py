@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from genlock.sandbox.telegram_markup import Markup, is_inline, read_inline
-from genlock.sandbox.telegram_messages import Method, caption_of, input_media
+from genlock.sandbox.telegram_messages import Method, caption_of, input_media, media_kind
 from genlock.sandbox.telegram_text import read_text
 from genlock.sandbox.telegram_wire import Given, Refused, bad_request
 from genlock.sandbox.telegram_world import MEDIA, Message, World
@@ -50,7 +50,7 @@ async def edit_markup(world: World, given: Given) -> Any:
 
 async def edit_media(world: World, given: Given) -> Any:
     """The upload takes its time: a newer edit of the same message cancels it, and so does a deletion."""
-    message = _own(world, given)
+    message = _own(world, given, "message media can't be edited")
     markup = read_inline(given)
     item = given.json("media", "media")
     _replaceable(message, item)
@@ -74,16 +74,14 @@ async def edit_media(world: World, given: Given) -> Any:
 def _replaceable(message: Message, item: Any) -> None:
     if message.kind not in REPLACEABLE:
         raise bad_request("message media can't be edited")
-    if not isinstance(item, dict):
-        raise bad_request("can't parse media JSON object")
-    kind = item.get("type")
+    kind = media_kind(item)
     if message.album is not None:
         same = {"photo", "video"} if message.kind in {"photo", "video"} else {message.kind}
         if kind not in same:
-            raise bad_request("message can't be edited")
+            raise bad_request("can't change media type in the album")
 
 
-def _own(world: World, given: Given) -> Message:
+def _own(world: World, given: Given, uneditable: str = "message can't be edited") -> Message:
     """The bot's own message that may be edited."""
     if given.has("inline_message_id"):
         raise bad_request("MESSAGE_ID_INVALID")
@@ -93,10 +91,9 @@ def _own(world: World, given: Given) -> Message:
     message = chat.messages.get(given.number("message_id"))
     if message is None:
         raise bad_request("message to edit not found")
-    if message.sender != world.bot_id or message.kind == "service" or message.forwarded is not None:
-        raise bad_request("message can't be edited")
-    if not is_inline(message.markup):
-        raise bad_request("message can't be edited")
+    foreign = message.sender != world.bot_id or message.forwarded is not None
+    if foreign or message.kind == "service" or not is_inline(message.markup):
+        raise bad_request(uneditable)
     return message
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import time
 from typing import Any
@@ -27,6 +27,11 @@ class Events:
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._changed = asyncio.Event()
 
+    @property
+    def first(self) -> int:
+        """The oldest that is kept."""
+        return self._kept[0].number if self._kept else self.last + 1
+
     def add(self, kind: str, **data: Any) -> None:
         self.last += 1
         self._kept.append(Event(number=self.last, at=time(), kind=kind, data=data))
@@ -37,23 +42,16 @@ class Events:
         """Those after `number` that are still kept."""
         return [event for event in self._kept if event.number > number]
 
-    async def follow(self, number: int) -> AsyncIterator[Event]:
-        """Those after `number`, and then each as it happens."""
-        while True:
-            changed = self._changed
-            for event in self.since(number):
-                number = event.number
-                yield event
-            await changed.wait()
+    async def after(self, number: int, seconds: float) -> bool:
+        """Wait for one after `number`; False if there is none in time."""
+        return await self.until(lambda: self.last > number, seconds)
 
     async def until(self, holds: Callable[[], bool], seconds: float) -> bool:
         """Look again after every event until it holds; False if it does not in time."""
-        async with asyncio.timeout(seconds) as limit:
-            try:
+        try:
+            async with asyncio.timeout(seconds):
                 while not holds():
                     await self._changed.wait()
-            except asyncio.CancelledError:
-                if limit.when() is not None and asyncio.get_running_loop().time() >= (limit.when() or 0):
-                    return holds()
-                raise
+        except TimeoutError:
+            return holds()
         return True

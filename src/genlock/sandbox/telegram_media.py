@@ -14,11 +14,11 @@ from genlock.sandbox.telegram_files import TYPE_NAMES, Files, Stored
 from genlock.sandbox.telegram_probe import NotMedia, Probe, look_at, make_sizes
 from genlock.sandbox.telegram_wire import Upload, bad_request
 
-URL_MAX = {"photo": 5_000_000}
-URL_MAX_OTHERS = 20_000_000
+URL_MAX = {"photo": 5_242_880}
+URL_MAX_OTHERS = 20_971_520
 UPLOAD_MAX = {"photo": 10_485_760}
 UPLOAD_MAX_OTHERS = 52_428_800
-VOICE_URL_MAX = 1_000_000
+VOICE_URL_MAX = 1_048_576
 FETCH_SECONDS = 15
 AGENT = "TelegramBot (like TwitterBot)"
 SIDES_MAX = 10_000

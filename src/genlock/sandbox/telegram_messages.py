@@ -4,14 +4,22 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from genlock.sandbox.telegram_markup import read_markup
-from genlock.sandbox.telegram_media import Media, content_of
+from genlock.sandbox.telegram_media import FETCH_FAILED, WRONG_TYPE, Media, content_of
 from genlock.sandbox.telegram_text import read_caption, read_text
 from genlock.sandbox.telegram_wire import Given, Refused, bad_request
 from genlock.sandbox.telegram_world import Chat, Message, World
 
 Method = Callable[[World, Given], Awaitable[Any]]
-ALBUM = range(2, 11)
-ALBUM_KINDS = {"photo", "video", "audio", "document"}
+ALBUM_MAX = 10
+MEDIA_KINDS = {"photo", "video", "audio", "document", "animation"}
+#: what Telegram behind the Bot API refuses is told with its number and in its own words
+SERVER_ERRORS = {
+    FETCH_FAILED: "WEBPAGE_CURL_FAILED",
+    WRONG_TYPE: "WEBPAGE_MEDIA_EMPTY",
+    "IMAGE_PROCESS_FAILED": "IMAGE_PROCESS_FAILED",
+    "PHOTO_INVALID_DIMENSIONS": "PHOTO_INVALID_DIMENSIONS",
+    "VIDEO_CONTENT_TYPE_INVALID": "VIDEO_CONTENT_TYPE_INVALID",
+}
 ACTIONS = {
     "typing",
     "upload_photo",
@@ -38,15 +46,15 @@ RIGHTS = {
 
 
 async def send_message(world: World, given: Given) -> Any:
-    chat = _open_chat(world, given, "text")
+    chat = open_chat(world, given, "text")
     return _posted(world, chat, given, read_text(given))
 
 
 def send_media(kind: str) -> Method:
     async def send(world: World, given: Given) -> Any:
-        chat = _open_chat(world, given, kind)
+        chat = open_chat(world, given, kind)
         caption = caption_of(given)
-        _where(chat, given)
+        where(chat, given)
         stored = await world.media.take(kind, given.media(kind), given.values)
         world.writable(chat)
         return _posted(world, chat, given, content_of(stored) | caption | shown_as(given))
@@ -57,40 +65,64 @@ def send_media(kind: str) -> Method:
 async def send_album(world: World, given: Given) -> Any:
     """All or nothing: one bad item fails the call."""
     items = given.json("media", "media")
-    if not isinstance(items, list):
+    if items is not None and not isinstance(items, list):
         raise bad_request("can't parse media JSON object")
-    if len(items) not in ALBUM:
-        raise bad_request("group send failed" if len(items) > ALBUM.stop - 1 else "wrong number of messages to send")
-    kinds = {str(item.get("type")) for item in items}
-    if kinds - ALBUM_KINDS:
-        raise bad_request(f"can't parse InputMedia: type must be one of {', '.join(sorted(ALBUM_KINDS))}")
-    if kinds & {"audio", "document"} and len(kinds) > 1:
-        raise bad_request(f"{next(iter(kinds & {'audio', 'document'}))} can't be mixed with other media types")
-    chat = _open_chat(world, given, items[0]["type"])
-    where = _where(chat, given)
+    items = items or []
+    kinds = _album_kinds(items)
+    chat = open_chat(world, given, kinds[0])
+    answered = where(chat, given)
     contents = []
     for number, item in enumerate(items, 1):
         try:
             contents.append(await input_media(world.media, item, given))
         except Refused as refused:
-            reason = refused.description.removeprefix("Bad Request: ")
+            reason = SERVER_ERRORS.get(refused.description.removeprefix("Bad Request: "))
+            if reason is None:
+                raise
             raise bad_request(f'failed to send message #{number} with the error message "{reason}"') from None
     world.writable(chat)
     quiet = given.flag("disable_notification")
-    album = str(world.chance.randrange(10**16, 10**17))
+    album = str(world.chance.randrange(10**16, 10**17)) if len(contents) > 1 else None
     posted = [
-        world.post(chat, world.bot_id, content, silent=quiet or place > 0, album=album, **where)
+        world.post(chat, world.bot_id, content, silent=quiet or place > 0, album=album, **answered)
         for place, content in enumerate(contents)
     ]
     return [world.show(message) for message in posted]
 
 
+def _album_kinds(items: list[Any]) -> list[str]:
+    """The kind of each item, if they go together."""
+    if not items:
+        raise bad_request("there are no messages to send")
+    if len(items) > ALBUM_MAX:
+        raise bad_request("too many messages to send as an album")
+    kinds = [media_kind(item) for item in items]
+    if "animation" in kinds:
+        raise bad_request("can't parse InputMedia: type \"animation\" can't be used in sendMediaGroup")
+    alone = [kind for kind in kinds if kind in {"audio", "document"}]
+    if alone and len(set(kinds)) > 1:
+        raise bad_request(f"{alone[0]} can't be mixed with other media types")
+    return kinds
+
+
+def media_kind(item: Any) -> str:
+    kind = str(item.get("type")) if isinstance(item, dict) else ""
+    if kind in MEDIA_KINDS:
+        return kind
+    why = "is not allowed" if kind == "voice_note" else "is unsupported"
+    raise bad_request(f'can\'t parse InputMedia: type "{kind}" {why}')
+
+
 async def input_media(media: Media, item: Any, given: Given) -> dict[str, Any]:
     """The content of one InputMedia."""
-    if not isinstance(item, dict) or item.get("type") not in {*ALBUM_KINDS, "animation"}:
-        raise bad_request("can't parse InputMedia: unsupported media type specified")
-    source = given.attached(str(item.get("media", "")))
-    stored = await media.take(item["type"], source, item)
+    kind = media_kind(item)
+    try:
+        source = given.attached(str(item.get("media", "")))
+    except Refused:
+        source = ""
+    if source == "":
+        raise bad_request("can't parse InputMedia: media not found")
+    stored = await media.take(kind, source, item)
     nested = Given(item)
     return content_of(stored) | caption_of(nested) | shown_as(nested)
 
@@ -160,14 +192,14 @@ async def set_reaction(world: World, given: Given) -> bool:
     return True
 
 
-def _open_chat(world: World, given: Given, kind: str) -> Chat:
+def open_chat(world: World, given: Given, kind: str) -> Chat:
     chat = world.writable(world.chat(given))
     if kind in chat.forbidden:
         raise bad_request(f"not enough rights to send {RIGHTS[kind]} to the chat")
     return chat
 
 
-def _where(chat: Chat, given: Given) -> dict[str, Any]:
+def where(chat: Chat, given: Given) -> dict[str, Any]:
     """The message that is answered and the topic."""
     return {"reply_to": _replied(chat, given), "thread": _thread(chat, given)}
 
@@ -201,7 +233,7 @@ def _posted(world: World, chat: Chat, given: Given, content: dict[str, Any]) -> 
         content,
         silent=given.flag("disable_notification"),
         markup=read_markup(given),
-        **_where(chat, given),
+        **where(chat, given),
     )
     return world.show(message)
 

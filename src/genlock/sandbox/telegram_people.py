@@ -1,12 +1,13 @@
 """People at the simulated Telegram, and their hands: they write, press, delete, block, and look."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from genlock.sandbox.telegram_media import content_of
+from genlock.sandbox.telegram_payments import pay
 from genlock.sandbox.telegram_profile import member
 from genlock.sandbox.telegram_text import found_entities
+from genlock.sandbox.telegram_till import Payment
 from genlock.sandbox.telegram_wire import Upload
 from genlock.sandbox.telegram_world import Chat, Message, Notification, Press, User, World
 
@@ -68,10 +69,17 @@ class Person:
     async def start(self, payload: str = "") -> Message:
         return await self.say(f"/start {payload}".strip())
 
-    async def say(self, text: str, *, chat: int | None = None, reply_to: Message | int | None = None) -> Message:
+    async def say(
+        self,
+        text: str,
+        *,
+        chat: int | None = None,
+        thread: int | None = None,
+        reply_to: Message | int | None = None,
+    ) -> Message:
         entities = found_entities(text)
         content = {"text": text} | ({"entities": entities} if entities else {})
-        return self._write(content, chat, reply_to=reply_to)
+        return self._write(content, chat, reply_to=reply_to, thread=thread)
 
     async def send_photo(self, content: bytes, **more: Any) -> Message:
         return await self.send("photo", content, **more)
@@ -151,6 +159,11 @@ class Person:
             raise Unseen("the press was not answered")
         return press
 
+    async def pay(self, invoice: Message | int | str, *, chat: int | None = None) -> Payment:
+        """Pay the invoice of a message, or the one behind a link."""
+        what = invoice if isinstance(invoice, str) else self._find(invoice, chat)
+        return await pay(self._world, self.user, what)
+
     async def edit(self, message: Message, text: str) -> None:
         self._world.change(message, {"text": text, "entities": found_entities(text)}, None)
         self._tell("edited_message", message)
@@ -209,7 +222,7 @@ class Person:
         return self._world.chats[chat or self.id].messages[message]
 
     def _write(
-        self, content: dict[str, Any], chat: int | None, *, reply_to: Message | int | None, album: str | None = None
+        self, content: dict[str, Any], chat: int | None, *, reply_to: Message | int | None, **more: Any
     ) -> Message:
         world = self._world
         place = world.chats[chat or self.id]
@@ -217,7 +230,7 @@ class Person:
             self.user.started = True
             self._set_blocked(blocked=False)
         quoted = reply_to.id if isinstance(reply_to, Message) else reply_to
-        message = world.post(place, self.id, content, silent=place.private, reply_to=quoted, album=album)
+        message = world.post(place, self.id, content, silent=place.private, reply_to=quoted, **more)
         if self._reaches_bot(place, message):
             self._tell("message", message)
         return message
@@ -233,22 +246,3 @@ class Person:
 
     def _tell(self, kind: str, message: Message) -> None:
         self._world.updates.add(kind, self._world.show(message), f"chat {message.chat}")
-
-
-class Group:
-    """A group with people and the bot in it."""
-
-    def __init__(self, world: World, chat: Chat) -> None:
-        self._world = world
-        self.chat = chat
-
-    @property
-    def id(self) -> int:
-        return self.chat.id
-
-    @property
-    def messages(self) -> list[Message]:
-        return list(self.chat.messages.values())
-
-    async def sleep(self) -> None:
-        await asyncio.sleep(0)

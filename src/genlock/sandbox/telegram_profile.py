@@ -6,7 +6,7 @@ from genlock.sandbox.telegram_messages import Method
 from genlock.sandbox.telegram_wire import Given, bad_request
 from genlock.sandbox.telegram_world import Chat, World
 
-DOWNLOAD_MAX = 20_000_000
+DOWNLOAD_MAX = 20_971_520
 QUERY_SECONDS = 60
 ANSWER_MAX = 200
 RIGHTS = (

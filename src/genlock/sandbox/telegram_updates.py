@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -45,7 +44,7 @@ class Updates:
         self._speed = speed
         self._clock = clock
         self.last_id = chance.randrange(100_000_000, 900_000_000)
-        self.pending: list[Update] = []
+        self.pending: dict[int, Update] = {}
         self.allowed: list[str] = []
         self.webhook: Webhook | None = None
         #: runs a call that the bot gave as the answer to an update
@@ -65,7 +64,7 @@ class Updates:
         self.last_id += 1
         expires = self._clock() + EXPIRE.get(kind, EXPIRE_OTHERS)
         update = Update(id=self.last_id, kind=kind, payload=payload, queue=queue, expires=expires)
-        self.pending.append(update)
+        self.pending[update.id] = update
         self._events.add("update", update=update.told())
         self._arrived.set()
         if self.webhook:
@@ -75,12 +74,11 @@ class Updates:
         return kind in self.allowed if self.allowed else kind not in UNASKED
 
     def forget(self, update: Update) -> None:
-        with suppress(ValueError):
-            self.pending.remove(update)
+        self.pending.pop(update.id, None)
 
     def _forget_expired(self) -> None:
         now = self._clock()
-        self.pending = [update for update in self.pending if update.expires > now]
+        self._keep(lambda update: update.expires > now)
 
     def _allow(self, given: Given) -> None:
         asked = given.json("allowed_updates", "allowed_updates")
@@ -129,10 +127,12 @@ class Updates:
         """Those from `offset` on. All before are confirmed and forgotten; a negative one keeps the last few."""
         self._forget_expired()
         if offset < 0:
-            self.pending = self.pending[offset:]
-        elif offset > 0:
-            self.pending = [update for update in self.pending if update.id >= offset]
-        return list(self.pending)
+            offset = next(iter(list(self.pending)[offset:]), 0)
+        self._keep(lambda update: update.id >= offset)
+        return list(self.pending.values())
+
+    def _keep(self, wanted: Callable[[Update], bool]) -> None:
+        self.pending = {number: update for number, update in self.pending.items() if wanted(update)}
 
     def _end_poll(self, reason: str) -> None:
         if self._poll is not None and not self._poll.done():
@@ -170,7 +170,7 @@ class Updates:
         self.webhook = Webhook(
             url=url, secret=secret, connections=connections, speed=self._speed, updates=self, clock=self._clock
         )
-        for update in self.pending:
+        for update in self.pending.values():
             self.webhook.take(update)
         return "Webhook was set"
 

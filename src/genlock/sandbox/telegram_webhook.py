@@ -74,7 +74,7 @@ class Webhook:
         while queue:
             update = queue[0]
             attempt = 0
-            while update in self.updates.pending and update.expires > self.clock():
+            while update.id in self.updates.pending and update.expires > self.clock():
                 attempt += 1
                 async with self._slots:
                     wait = await self._post(update, attempt)

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from time import time
 from typing import Any
 
 from genlock.sandbox.telegram_events import Events
 from genlock.sandbox.telegram_markup import Markup
 from genlock.sandbox.telegram_media import Media
+from genlock.sandbox.telegram_till import Till
 from genlock.sandbox.telegram_updates import Updates
 from genlock.sandbox.telegram_wire import Given, bad_request, forbidden
 
@@ -155,6 +155,7 @@ class World:
         #: how long the server's own upload takes on top, for races
         self.upload_seconds = 0.0
         self.last_id = 0
+        self.till = Till()
 
     @property
     def bot_id(self) -> int:
@@ -222,7 +223,7 @@ class World:
         """A new message, shown to everybody in the chat."""
         message = Message(id=self._next_id(chat), chat=chat.id, sender=sender, date=self.now(), content=content, **more)
         chat.messages[message.id] = message
-        self.events.add("message", chat=chat.id, message=self.show(message))
+        self.events.add("message", **self.view(message))
         if not silent:
             self._notify(chat, message)
         return message
@@ -249,13 +250,20 @@ class World:
         message.content, message.markup = content, markup
         message.edited = self.now()
         message.version += 1
-        self.events.add("edit", chat=message.chat, message=self.show(message))
+        self.events.add("edit", **self.view(message))
 
     def remove(self, message: Message) -> None:
         """Gone for everybody."""
         del self.chats[message.chat].messages[message.id]
         self.uploading.pop((message.chat, message.id), None)
         self.events.add("delete", chat=message.chat, message_id=message.id)
+
+    def view(self, message: Message) -> dict[str, Any]:
+        """For whoever watches: more than the bot is told."""
+        keyboard = message.markup if message.markup and "inline_keyboard" not in message.markup else None
+        paid = f"{message.chat}/{message.id}" in self.till.paid
+        said = {"chat": message.chat, "message": self.show(message), "shown": message.kind}
+        return said | {"keyboard": keyboard, "paid": paid}
 
     # as the Bot API tells it
 
@@ -292,7 +300,3 @@ class World:
         if reply and quoted is not None:
             said["reply_to_message"] = self.show(quoted, reply=False)
         return said
-
-
-def default_clock() -> float:
-    return time()

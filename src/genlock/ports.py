@@ -253,6 +253,9 @@ class Store(Protocol):
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         """Keep a callback before anybody has understood it; finds its job by the secret."""
 
+    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+        """Whether this is the secret of a job's callback address."""
+
     async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
         """Stored callbacks that nobody has dealt with in time."""
 

@@ -3,10 +3,10 @@
 import json
 import logging
 import re
-import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TextIO
+from urllib.parse import quote
 
 from genlock.domain.events import Event
 
@@ -74,12 +74,33 @@ def _plain(value: Any) -> str:
     return text if text and text.isprintable() and " " not in text and '"' not in text else _encode(text)
 
 
+class Mask:
+    """Takes the secrets it knows, and whatever looks like a bot's token, out of a text."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._forms: set[str] = set()
+        self._known: re.Pattern[str] | None = None
+        self.add(*secrets)
+
+    def add(self, *secrets: str) -> None:
+        for secret in secrets:
+            if len(secret) >= _SECRET_LEAST:
+                self._forms |= {secret, _encode(secret)[1:-1], quote(secret, safe="")}
+        longest_first = sorted(self._forms, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def __call__(self, text: str) -> str:
+        if self._known is not None:
+            text = self._known.sub(_MASK, text)
+        return _TOKEN.sub(_MASK, text) if ":" in text or "%3" in text else text
+
+
 class Masking(logging.Formatter):
     """Takes every secret out of every line, whoever wrote it: ours, a library's, a traceback's."""
 
-    def __init__(self, secrets: Iterable[str], *, as_json: bool) -> None:
+    def __init__(self, mask: Mask, *, as_json: bool) -> None:
         super().__init__("%(message)s")
-        self._mask = make_mask(secrets)
+        self._mask = mask
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
@@ -90,35 +111,16 @@ class Masking(logging.Formatter):
 
     def _strange(self, record: logging.LogRecord, line: str) -> str:
         if self._as_json:
-            return _encode(
-                {"at": _now(), "event": "LOG", "logger": record.name, "level": record.levelname, "text": line}
-            )
+            told = {"event": "LOG", "logger": record.name, "level": record.levelname, "text": line}
+            return _encode({"at": _now(), **told})
         return f"[-] [LOG] logger={record.name} level={record.levelname} text={_plain(line)}"
 
 
-def make_mask(secrets: Iterable[str]) -> Any:
-    """A function that takes these secrets, and whatever looks like a bot's token, out of a text."""
-    known = sorted({secret for secret in secrets if len(secret) >= _SECRET_LEAST}, key=len, reverse=True)
-    forms = {form for secret in known for form in (secret, _encode(secret)[1:-1])}
-    pattern = re.compile("|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))) if forms else None
-
-    def mask(text: str) -> str:
-        if pattern is not None:
-            text = pattern.sub(_MASK, text)
-        return _TOKEN.sub(_MASK, text) if ":" in text or "%3" in text else text
-
-    return mask
-
-
-def set_up_logging(
-    secrets: Iterable[str], *, as_json: bool, level: int = logging.INFO, stream: TextIO | None = None
-) -> Any:
-    """All lines of the process through one handler; returns what masks a text that goes elsewhere."""
-    secrets = list(secrets)
-    handler = logging.StreamHandler(stream or sys.stdout)
-    handler.setFormatter(Masking(secrets, as_json=as_json))
+def set_up_logging(mask: Mask, *, as_json: bool, stream: TextIO, level: int = logging.INFO) -> None:
+    """All lines of the process go through one handler, and through the mask."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(Masking(mask, as_json=as_json))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("genlock").setLevel(level)
-    return make_mask(secrets)

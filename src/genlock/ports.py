@@ -372,5 +372,5 @@ class UpkeepStore(Protocol):
         """Remove some old `updates` or `callbacks`; says how many."""
 
 
-class WholeStore(Store, UpdateStore, UpkeepStore, Protocol):
+class WholeStore(Store, LimitStore, UpdateStore, UpkeepStore, Protocol):
     """Everything a store does."""

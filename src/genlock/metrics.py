@@ -18,6 +18,7 @@ COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "provider_errors": ("Calls to a provider that failed, by kind.", ("provider", "call", "reason")),
     "results": ("Terminal reports, by what became of them.", ("verdict",)),
     "unknown_states": ("State words that are not in the table.", ("word",)),
+    "progress": ("Progress edits, by what became of them.", ("outcome",)),
     "channel_errors": ("Calls to the channel that failed, by what it means.", ("reason",)),
     "deliveries": ("Delivery attempts, by how they ended and at which level.", ("outcome", "level")),
     "stage_errors": ("Failures of a stage that nobody foresaw.", ("state",)),

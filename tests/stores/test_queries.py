@@ -160,6 +160,9 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
 
     shown = await ended(store)
     assert await store.save_parts(shown.id, shown.lease_token, RESULT, ME)
+    assert await store.move(shown.id, shown.lease_token, "elsewhere", RESULT)
+    page = await ended(store)
+    assert await store.spoil(page.id, page.lease_token, RESULT, "broken_result", "a page")
     assert await finish(store, shown)
     assert await store.begin_notice(shown.id, shown.lease_token)
     assert await store.resend(shown.id, again(RESULT))

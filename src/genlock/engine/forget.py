@@ -11,7 +11,6 @@ from genlock.ports import UpkeepStore
 DAY = 86_400.0
 #: Telegram brings an update again for a day, a provider a callback for an hour; an operator comes back from a holiday
 KEEP_SECONDS = {"updates": 7 * DAY, "callbacks": 14 * DAY}
-LIMIT_IDLE_SECONDS = 3600.0
 PAGE = 500
 PAUSE_SECONDS = 0.1
 ROUND_SECONDS = 60.0
@@ -29,5 +28,3 @@ class Forget:
             while (role := self.leader.role) and (gone := await self.store.forget(what, seconds, PAGE, role)):
                 self.kit.observer.event(Event.FORGOTTEN, what=what, rows=gone)
                 await asyncio.sleep(PAUSE_SECONDS)
-        if role := self.leader.role:
-            await self.kit.store.forget_limits(LIMIT_IDLE_SECONDS, role)

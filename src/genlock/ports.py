@@ -11,7 +11,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
-from genlock.domain.update import Arrival, Lane, NewUpdate, Update, UpdateState
+from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
 
 
 class Clock(Protocol):
@@ -333,7 +333,7 @@ class Store(Protocol):
 class UpdateStore(Protocol):
     """Updates of the chat and the lanes they are worked off in. What names a lane changes nothing when it is lost."""
 
-    async def store_update(self, update: NewUpdate) -> Arrival:
+    async def store_update(self, update: NewUpdate) -> Received:
         """Keep an update; when this returns it may be acknowledged."""
 
     async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:

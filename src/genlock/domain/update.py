@@ -12,7 +12,7 @@ _PRESS = "callback_query"
 _ID_MAX = 2**63
 
 
-class Arrival(StrEnum):
+class Received(StrEnum):
     """What became of an update at the door."""
 
     FRESH = "fresh"  #: kept; somebody works it off

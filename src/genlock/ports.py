@@ -26,7 +26,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
-from genlock.domain.update import Arrival, Lane, NewUpdate, Update, UpdateState
+from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
 
 
 class Clock(Protocol):
@@ -285,6 +285,9 @@ class Store(Protocol):
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         """Keep a callback before anybody has understood it; finds its job by the secret."""
 
+    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+        """Whether this is the secret of a job's callback address."""
+
     async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
         """Stored callbacks that nobody has dealt with in time."""
 
@@ -444,7 +447,7 @@ class ChatStore(Protocol):
 class UpdateStore(Protocol):
     """Updates of the chat and the lanes they are worked off in. What names a lane changes nothing when it is lost."""
 
-    async def store_update(self, update: NewUpdate) -> Arrival:
+    async def store_update(self, update: NewUpdate) -> Received:
         """Keep an update; when this returns it may be acknowledged."""
 
     async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:
@@ -500,5 +503,5 @@ class UpkeepStore(Protocol):
         """Remove some old `updates` or `callbacks`; says how many."""
 
 
-class WholeStore(Store, ChatStore, UpdateStore, UpkeepStore, Protocol):
+class WholeStore(Store, LimitStore, ChatStore, UpdateStore, UpkeepStore, Protocol):
     """Everything a store does."""

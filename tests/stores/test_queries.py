@@ -170,6 +170,7 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     await claimed(store, shown)
 
     waiting = await running(store, "task")
+    assert await store.is_secret(waiting.id, "kie", hash_secret(SECRET))
     callback = await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
     await end(store, waiting, State.FAILED, callback_id=callback.id)
     unread = await store.store_callback("kie", None, "", b"{}")

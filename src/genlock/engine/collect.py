@@ -31,8 +31,12 @@ async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Ca
     job_id, secret = read_token(token)
     # Providers repeat the address they called. What is kept must not tell how to call us.
     kept = body.replace(secret.encode(), b"*" * len(secret)) if len(secret) >= _SECRET_LEAST else body
+    started = kit.loop.time()
     callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), kept)
-    kit.observer.event(Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id)
+    took = round(kit.loop.time() - started, 4)
+    kit.observer.event(
+        Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id, seconds=took
+    )
     return callback
 
 
@@ -53,6 +57,7 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
         report = provider.read_callback(callback.body)
     except Exception as error:  # noqa: BLE001 - a stranger's bytes: whatever they break, they are kept and shown
         kit.observer.event(Event.CALLBACK_UNREADABLE, callback.correlation, callback=callback.id, error=str(error))
+        kit.observer.count("callbacks", 1, outcome="unreadable")
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note=str(error)[:500])
         return None
     kit.observer.event(
@@ -63,6 +68,7 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
         return None
     if report.outcome in (Outcome.RUNNING, Outcome.UNKNOWN):
         _say_unknown(kit, report, callback.correlation)
+        kit.observer.count("callbacks", 1, outcome=report.outcome)
         await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id, report.outcome)
         return None
     return await conclude(kit, callback.job_id, report, callback.correlation, callback_id=callback.id)
@@ -71,10 +77,12 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
 async def _hint(kit: Kit, callback: Callback, report: Report) -> None:
     """Nobody vouches for this callback: it may cause a status query, never an effect."""
     if not report.task_id:
+        kit.observer.count("callbacks", 1, outcome="unreadable")
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note="no task id")
         return
     job_id = await kit.store.hint(callback.id, callback.provider, report.task_id)
     event = Event.ORPHAN_STORED if job_id is None else Event.ORPHAN_MATCHED
+    kit.observer.count("callbacks", 1, outcome="orphan" if job_id is None else "hint")
     kit.observer.event(event, callback.correlation, callback=callback.id, task_id=report.task_id, job=job_id)
 
 
@@ -88,9 +96,11 @@ async def poll(kit: Kit, job: Job) -> Job | None:
         kit.event(Event.POLL_TICK, job, task_id=job.task_id)
         report = await kit.providers[job.provider].status(job.task_id, job)
     except ProviderBusy as busy:
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="status", reason="ProviderBusy")
         again = Wait(job_id=job.id, token=job.lease_token, after=busy.after, failed=None)
     except Exception as error:  # noqa: BLE001 - a query changes nothing: ask again later
         kit.event(Event.POLL_STATE, job, error=type(error).__name__)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="status", reason=type(error).__name__)
         after = backoff(job.attempts, kit.chance.random(), base=2.0, most=60.0)
         again = Wait(job_id=job.id, token=job.lease_token, after=after, failed=True)
     else:
@@ -143,10 +153,13 @@ async def conclude(
     )
     ended = await kit.store.end(ending, kit.lease)
     event = _VERDICT_EVENTS.get(ended.verdict, Event.RESULT_DUPLICATE)
+    took = None if ended.job is None else (ended.job.read_at - ended.job.created_at).total_seconds()
     kit.observer.event(
-        event, correlation, job=job_id, state=ending.state, verdict=ended.verdict, task_id=report.task_id
+        event, correlation, job=job_id, state=ending.state, verdict=ended.verdict, task_id=report.task_id, seconds=took
     )
     kit.observer.count("results", 1, verdict=ended.verdict)
+    if callback_id is not None:
+        kit.observer.count("callbacks", 1, outcome=ended.verdict)
     if ended.verdict is Verdict.WON:
         kit.pace.found(by_callback=callback_id is not None)
     if ended.verdict is Verdict.MISSING and callback_id is not None:

@@ -293,6 +293,9 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             correlation=row["correlation"] or "",
         )
 
+    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+        return bool(await self.one("is_secret", job_id=job_id, provider=provider, secret_hash=secret_hash))
+
     async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
         rows = await self.one("claim_callbacks", limit=limit, hold_seconds=hold_seconds)
         return [read_callback(row, self.time) for row in rows]

@@ -283,6 +283,10 @@ VALUES (
     :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now)
 RETURNING id, job_id, received_at, (SELECT correlation FROM jobs WHERE jobs.id = inbox.job_id) AS correlation;
 
+-- name: is_secret
+-- Whether this is the secret of a job's callback address.
+SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
+
 -- name: claim_callbacks
 -- Stored callbacks that nobody has dealt with in time.
 UPDATE inbox SET due_at = :now + CAST(:hold_seconds * 1000000 AS INTEGER)

@@ -12,7 +12,7 @@ ANSWER_MAX = 200
 RIGHTS = (
     *("can_be_edited", "is_anonymous", "can_manage_chat", "can_delete_messages", "can_manage_video_chats"),
     *("can_restrict_members", "can_promote_members", "can_change_info", "can_invite_users"),
-    *("can_post_stories", "can_edit_stories", "can_delete_stories"),
+    *("can_post_stories", "can_edit_stories", "can_delete_stories", "can_send_welcome_messages"),
 )
 TOO_OLD = "query is too old and response timeout expired or query ID is invalid"
 

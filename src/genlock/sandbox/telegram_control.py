@@ -1,7 +1,7 @@
 """The hand on the simulated Telegram from outside, made so that a chat page can be built on it.
 
 Everything is JSON. `person` and `chat` are ids; without `chat` a person acts in the private chat with the bot.
-A view of a message is {"chat", "message" (as in the Bot API), "shown" (its kind), "keyboard", "paid"}.
+A view of a message is {"chat", "message" (as in the Bot API), "shown" (its kind), "keyboard", "paid", "reactions"}.
 
 GET  /sim/state                      bot, commands, people, chats, faults, limiter, last (number of the newest event)
 GET  /sim/chats/CHAT?person=PERSON   what that person sees there: {"messages": [view, …], "last": N}
@@ -14,6 +14,7 @@ POST /sim/people/PERSON/say          {"text", "chat"?, "thread"?, "reply_to"?} �
 POST /sim/people/PERSON/send         multipart: file (several make an album), kind (photo, …), caption, chat → views
 POST /sim/people/PERSON/press        {"message", "button" (its data or words), "chat"?} → {"press"}, {"url"} or {"said"}
 POST /sim/people/PERSON/pay          {"message", "chat"?} or {"link"} → {"ok", "reason", "charge_id"}, within 10 s
+POST /sim/people/PERSON/react        {"message", "emoji" (or null), "chat"?}
 POST /sim/people/PERSON/delete       {"message", "for_both", "chat"?}
 POST /sim/people/PERSON/clear        {"chat"?, "for_both"?}: the whole history
 POST /sim/groups                     {"title", "members", "kind"? (group or supergroup)} → the chat
@@ -83,6 +84,7 @@ class Control:
             f"{person}/send": self.send,
             f"{person}/press": self.press,
             f"{person}/pay": self.pay,
+            f"{person}/react": self.react,
             f"{person}/delete": self.delete,
             f"{person}/clear": self.clear,
             "/sim/groups": self.add_group,
@@ -94,9 +96,7 @@ class Control:
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Only for pages of our own: another site's page, or a name that points here, gets nothing."""
-        if not request.path.startswith("/sim/"):
-            return await handler(request)
+        """Only for programs and pages of our own: another site's page, or a name that points here, gets nothing."""
         host = request.url.host or ""
         if self._telegram.host in LOOPBACK and host not in LOOPBACK:
             return web.json_response({"error": "this host is not served"}, status=403)
@@ -104,6 +104,8 @@ class Control:
         foreign = request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}
         if foreign or (origin is not None and origin != f"{request.scheme}://{request.host}"):
             return web.json_response({"error": "only from the page of the same origin"}, status=403)
+        if not request.path.startswith("/sim/"):
+            return await handler(request)
         try:
             return await handler(request)
         except (KeyError, IndexError) as error:
@@ -239,6 +241,11 @@ class Control:
         said, person = await _read(request), self._who(request)
         payment = await person.pay(said.get("link") or int(said["message"]), chat=said.get("chat"))
         return web.json_response({"ok": payment.ok, "reason": payment.reason, "charge_id": payment.charge_id})
+
+    async def react(self, request: web.Request) -> web.Response:
+        said, person = await _read(request), self._who(request)
+        await person.react(int(said["message"]), said["emoji"], chat=said.get("chat"))
+        return web.json_response({})
 
     async def delete(self, request: web.Request) -> web.Response:
         said, person = await _read(request), self._who(request)

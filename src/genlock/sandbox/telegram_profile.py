@@ -35,9 +35,9 @@ async def log_out(_: World, __: Given) -> bool:
 
 
 async def set_commands(world: World, given: Given) -> bool:
-    commands = given.json("commands", "list of bot commands")
-    if not isinstance(commands, list) or len(commands) > 100:
-        raise bad_request("BOT_COMMANDS_TOO_MUCH" if isinstance(commands, list) else "can't parse commands")
+    commands = given.objects("commands", "list of bot commands")
+    if len(commands) > 100:
+        raise bad_request("BOT_COMMANDS_TOO_MUCH")
     for command in commands:
         if not 1 <= len(str(command.get("command", "")).removeprefix("/")) <= 32:
             raise bad_request("BOT_COMMAND_INVALID")
@@ -58,8 +58,8 @@ async def delete_commands(world: World, given: Given) -> bool:
 
 
 def _scope(given: Given) -> str:
-    scope = given.json("scope", "bot command scope") or {"type": "default"}
-    return f"{scope['type']}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{given.text('language_code')}"
+    scope = given.object("scope", "bot command scope") or {"type": "default"}
+    return f"{scope.get('type')}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{given.text('language_code')}"
 
 
 def words(field: str) -> tuple[Method, Method]:
@@ -78,7 +78,7 @@ def words(field: str) -> tuple[Method, Method]:
 
 
 async def set_menu_button(world: World, given: Given) -> bool:
-    world.profile[f"menu/{given.number('chat_id')}"] = given.json("menu_button", "menu button") or {"type": "default"}
+    world.profile[f"menu/{given.number('chat_id')}"] = given.object("menu_button", "menu button") or {"type": "default"}
     return True
 
 

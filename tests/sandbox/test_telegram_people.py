@@ -99,6 +99,23 @@ async def test_an_address_button_gives_its_address_and_a_reply_button_speaks(cli
     assert (ann.last.text, ann.last.sender) == ("Menu", ann.id)
 
 
+async def test_a_reaction_is_told_to_who_asked_for_it(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+    sent = await client.call("sendMessage", chat_id=ann.id, text="x")
+    await ann.react(sent["message_id"], "👎")
+    assert telegram.world.updates.pending == {}
+    await client.call("getUpdates", allowed_updates=["message", "message_reaction"])
+    await ann.react(sent["message_id"], "👍")
+    (update,) = await client.call("getUpdates")
+
+    told = update["message_reaction"]
+    assert (told["old_reaction"][0]["emoji"], told["new_reaction"][0]["emoji"]) == ("👎", "👍")
+    hers = await ann.say("hello")
+    await client.call(
+        "setMessageReaction", chat_id=ann.id, message_id=hers.id, reaction=[{"type": "emoji", "emoji": "👀"}]
+    )
+    assert hers.reactions == {42: "👀"}
+
+
 # races
 
 

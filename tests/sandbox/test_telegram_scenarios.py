@@ -122,6 +122,39 @@ async def test_text_has_entities_a_reply_and_a_thread_of_ids(client: Client, ann
     assert reply["message_id"] == first["message_id"] + 1
 
 
+async def test_addresses_and_commands_are_found_where_nothing_was_marked(client: Client, ann: Person) -> None:
+    text = "<code>/start</code> /help https://example.org/a #art"
+    sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
+
+    assert [(one["type"], one["offset"]) for one in sent["entities"]] == [
+        ("code", 0),
+        ("bot_command", 7),
+        ("url", 13),
+        ("hashtag", 35),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "entities"),
+    [
+        ("<u>a</u><s>b</s><tg-spoiler>c</tg-spoiler>", ["underline", "strikethrough", "spoiler"]),
+        ('<span class="tg-spoiler">a</span>', ["spoiler"]),
+        ('<pre><code class="language-python">x = 1</code></pre>', ["pre"]),
+        ("<blockquote expandable>a</blockquote>", ["expandable_blockquote"]),
+        ("<b></b>x", []),
+        ("&lt;b&gt; &amp; &#128512; &nbsp;", []),
+    ],
+)
+async def test_html_becomes_entities(client: Client, ann: Person, text: str, entities: list[str]) -> None:
+    sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
+
+    assert [one["type"] for one in sent.get("entities", [])] == entities
+    if entities == ["pre"]:
+        assert sent["entities"][0]["language"] == "python"
+    if not entities:
+        assert sent["text"] in {"x", "<b> & 😀 &nbsp;"}
+
+
 async def test_an_album_is_several_messages_with_one_mark(client: Client, ann: Person) -> None:
     sent = await client.call(
         "sendMediaGroup", chat_id=ann.id, media=[media("photo", caption="first"), media("video"), media("photo")]

@@ -12,6 +12,7 @@ from genlock.sandbox.telegram_people import Person
 from genlock.sandbox.telegram_world import Press
 from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
 from tests.sandbox.samples import PDF, picture, sample
+from tests.sandbox.waiting import until
 
 KEYBOARD = {"inline_keyboard": [[{"text": "Menu", "callback_data": "menu"}]]}
 OTHER_KEYBOARD = {"inline_keyboard": [[{"text": "Back", "callback_data": "back"}]]}
@@ -508,9 +509,9 @@ async def test_updates_of_every_kind_are_understood(client: Client, telegram: Te
     assert any("edited_message" in one for one in read)
 
 
-async def test_a_second_poller_ends_the_first(client: Client) -> None:
+async def test_a_second_poller_ends_the_first(client: Client, telegram: TelegramSimulator) -> None:
     first = asyncio.create_task(client.call("getUpdates", timeout=20))
-    await asyncio.sleep(0.2)
+    await until(lambda: telegram.world.updates._poll)
     assert await client.call("getUpdates") == []
 
     with pytest.raises(Told) as told:
@@ -538,9 +539,10 @@ async def pay(client: Client, ann: Person, invoice: dict[str, Any], **answer: An
     (asked,) = await client.call("getUpdates", timeout=5)
     query = asked["pre_checkout_query"]
     assert (query["currency"], query["total_amount"], query["invoice_payload"]) == ("XTR", 50, "order-1")
-    await client.call("getUpdates", offset=asked["update_id"] + 1)
     await client.call("answerPreCheckoutQuery", pre_checkout_query_id=query["id"], **answer)
-    return await paying
+    paid = await paying
+    await client.call("getUpdates", offset=asked["update_id"] + 1)
+    return paid
 
 
 def invoice_given() -> dict[str, Any]:

@@ -26,7 +26,8 @@ from genlock.sandbox.telegram import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram_people import Person
 from genlock.sandbox.telegram_world import Message, Press
 from genlock.telegram.calls import Caller, Priority, make_bot
-from tests.bot.plain_channel import PlainChannel
+from genlock.telegram.download import Downloads
+from genlock.telegram.sender import TelegramChannel
 from tests.engine.world import Recorder
 
 CATALOG = load()
@@ -146,7 +147,12 @@ class Customer:
 
 @asynccontextmanager
 async def town(
-    database_url: str, *, rules: ShopRules | None = None, speed: float = 200.0, catalog: Catalog = CATALOG
+    database_url: str,
+    *,
+    rules: ShopRules | None = None,
+    speed: float = 200.0,
+    catalog: Catalog = CATALOG,
+    folder: Path | None = None,
 ) -> AsyncIterator[Town]:
     recorder = Recorder()
     rules = rules or ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
@@ -157,7 +163,8 @@ async def town(
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
-        channel = PlainChannel(caller, ChatWords(catalog.get))
+        downloads = Downloads(private=[kie.files_url.removeprefix("http://")], folder=folder)
+        channel = TelegramChannel(caller, ChatWords(catalog.get), downloads, near=True)
         engine = make_engine(store, recorder, providers={"kie": provider}, channels={"telegram": channel}, rules=QUICK)
         bot = ChatBot.made_of(
             caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=provider.upload
@@ -179,6 +186,7 @@ async def town(
             await engine.stop()
             await bot.close()
             await provider.close()
+            await downloads.close()
             await caller.close()
     await store.close()
 

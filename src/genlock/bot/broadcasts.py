@@ -7,11 +7,12 @@ from time import monotonic
 from telegram.constants import ParseMode
 
 from genlock.bot.buttons import button
-from genlock.bot.desk import Desk, keyboard
+from genlock.bot.desk import Desk
 from genlock.bot.tongue import Tongue, tongue
 from genlock.domain.chat import Broadcast, BroadcastState
 from genlock.domain.errors import ChannelBusy, ChannelError, ChatClosed
 from genlock.telegram.calls import Priority
+from genlock.telegram.text import keyboard
 from genlock.telegram.words import Said
 
 #: how long one round works before it lets others look

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from telegram import InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions
+from telegram import LinkPreviewOptions
 from telegram.constants import ParseMode
 
 from genlock.bot import draft as drafts
@@ -20,6 +20,7 @@ from genlock.domain.errors import ChannelError, ChatClosed, InputRefused, Placeh
 from genlock.ports import WholeStore
 from genlock.telegram.calls import Caller, Priority
 from genlock.telegram.errors import HasMedia, Unchanged
+from genlock.telegram.text import keyboard
 from genlock.telegram.words import Said
 
 TOAST_LENGTH = 200
@@ -208,11 +209,3 @@ def _content(said: Said) -> dict[str, Any]:
         "reply_markup": keyboard(said),
         "link_preview_options": NO_PREVIEW,
     }
-
-
-def keyboard(said: Said) -> InlineKeyboardMarkup | None:
-    if not said.buttons:
-        return None
-    return InlineKeyboardMarkup(
-        [[InlineKeyboardButton(one.text, callback_data=one.data, url=one.url) for one in row] for row in said.buttons]
-    )

@@ -156,6 +156,14 @@ class Town:
         back = round(days * 86_400_000_000)
         await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
 
+    async def quiet(self) -> None:
+        """Wait until no job is being worked on."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                if all(job.due_at is None for job in await self.store.jobs()):
+                    return
+                await asyncio.sleep(0.02)
+
     async def jobs(self, customer: "Customer") -> list[Job]:
         return await self.store.jobs(person_id=customer.number)
 

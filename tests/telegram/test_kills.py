@@ -156,7 +156,8 @@ async def test_a_sender_killed_at_any_step_shows_each_part_on_one_message(
         steps, messages, uploads = await stage.play(pieces, shelf)
         check(messages, pieces)
         assert len(messages) == len(pieces) + 1
-        assert uploads == sum(kind == "file" for kind, _ in pieces)
+        files = sum(kind == "file" for kind, _ in pieces)
+        assert uploads == files
         counted: Counter[int] = Counter()
         cases = [(at, False) for at in range(len(steps))]
         cases += [
@@ -166,6 +167,7 @@ async def test_a_sender_killed_at_any_step_shows_each_part_on_one_message(
             passed, messages, uploads = await stage.play(pieces, shelf, die_at=at, lose=lose)
             assert passed[: at + 1] == steps[: at + 1]
             check(messages, pieces)
+            assert uploads == files, "what was uploaded once is not uploaded again"
             counted[uploads] += 1
         record_property("steps", len(steps))
         record_property("kills", len(cases))

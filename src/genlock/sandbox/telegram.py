@@ -20,11 +20,19 @@ async with running_telegram(token="42:sandbox") as telegram:
     telegram.calls("sendPhoto")                            # those of one method
     telegram.limiter.on = True                             # 1/s per chat, 20/min per group, 30/s in all; off by default
     telegram.upload_seconds = 0.5                          # how long an edit's media is on its way, for races
+
+It also runs by itself (`python -m genlock.sandbox.telegram_alone`), and all of this can be done over HTTP on the same
+port: see telegram_control.py. One bot, known by its token; the wire is that of a Bot API server run with `--local`, so
+that webhooks may be plain HTTP on this machine, but with the limits of Telegram's own.
+
+What it is not: rich messages, stickers, polls, inline mode, channels, subscriptions, Markdown. Those answer
+`Not Found: method not found`, or `unsupported parse_mode`.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -61,16 +69,19 @@ async def get_webhook_info(world: World, _: Given) -> Any:
     return world.updates.webhook_info()
 
 
-class Described(dict[str, Any]):
+@dataclass(frozen=True)
+class Described:
     """`true` with a word beside it."""
+
+    description: str
 
 
 async def set_webhook(world: World, given: Given) -> Any:
-    return Described(result=True, description=await world.updates.set_webhook(given))
+    return Described(await world.updates.set_webhook(given))
 
 
 async def delete_webhook(world: World, given: Given) -> Any:
-    return Described(result=True, description=await world.updates.delete_webhook(given))
+    return Described(await world.updates.delete_webhook(given))
 
 
 NAMES: dict[str, Method] = {
@@ -204,11 +215,9 @@ class TelegramSimulator:
             call.error = refused.description
             return refusal(refused)
         call.executed = True
-        description = None
-        if isinstance(result, Described):
-            result, description = result["result"], result["description"]
-        call.answer = result
-        return answer(result, description)
+        description = result.description if isinstance(result, Described) else None
+        call.answer = True if description else result
+        return answer(call.answer, description)
 
     async def _trouble_after(
         self, call: Call, drawn: dict[Fault, Switch], response: web.Response

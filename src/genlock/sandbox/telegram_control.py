@@ -1,7 +1,7 @@
 """The hand on the simulated Telegram from outside, made so that a chat page can be built on it.
 
 Everything is JSON. `person` and `chat` are ids; without `chat` a person acts in the private chat with the bot.
-A view of a message is {"chat", "message" (as in the Bot API), "shown" (its kind), "keyboard", "paid"}.
+A view of a message is {"chat", "message" (as in the Bot API), "shown" (its kind), "keyboard", "paid", "reactions"}.
 
 GET  /sim/state                      bot, commands, people, chats, faults, limiter, last (number of the newest event)
 GET  /sim/chats/CHAT?person=PERSON   what that person sees there: {"messages": [view, …], "last": N}
@@ -14,6 +14,7 @@ POST /sim/people/PERSON/say          {"text", "chat"?, "thread"?, "reply_to"?} �
 POST /sim/people/PERSON/send         multipart: file (several make an album), kind (photo, …), caption, chat → views
 POST /sim/people/PERSON/press        {"message", "button" (its data or words), "chat"?} → {"press"}, {"url"} or {"said"}
 POST /sim/people/PERSON/pay          {"message", "chat"?} or {"link"} → {"ok", "reason", "charge_id"}, within 10 s
+POST /sim/people/PERSON/react        {"message", "emoji" (or null), "chat"?}
 POST /sim/people/PERSON/delete       {"message", "for_both", "chat"?}
 POST /sim/people/PERSON/clear        {"chat"?, "for_both"?}: the whole history
 POST /sim/groups                     {"title", "members", "kind"? (group or supergroup)} → the chat
@@ -24,11 +25,11 @@ DELETE /sim/faults[/ID]              one, or all
 POST /sim/settings                   {"limiter"?, "upload_seconds"?}
 POST /sim/log                        an object, or a list of them: lines to show beside the chat
 
-Events, each with {"number", "at"}: message and edit (a view), delete {chat, message_id}, hide {person, chat, message_id},
-notification {person, chat, message, text}, action {chat, action}, draft {chat, draft, text}, reaction, answer {person,
-press, text, alert}, payment {person, ok, reason | charge, amount, stars}, person, block, chat, profile, update (what
-goes to the bot), call (what came from it, see Call), fault (the switches), log {line}. `reset` says that events were
-missed: load the state anew.
+Events, each with {"number", "at"}: message and edit (a view), delete {chat, message_id}, hide {person, chat,
+message_id}, notification {person, chat, message, text}, action {chat, action}, draft {chat, draft, text}, reaction,
+answer {person, press, text, alert}, payment {person, ok, reason | charge, amount, stars}, person, block, chat, profile,
+update (what goes to the bot), call (what came from it, see Call), fault (the switches), log {line}. `reset` says that
+events were missed: load the state anew.
 """
 
 import asyncio
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+GUARDED = ("/sim/", "/bot", "/file/")  #: all but the page itself, which anybody may link to
 QUIET_SECONDS = 15
 CALLS_TOLD = 500
 
@@ -83,6 +85,7 @@ class Control:
             f"{person}/send": self.send,
             f"{person}/press": self.press,
             f"{person}/pay": self.pay,
+            f"{person}/react": self.react,
             f"{person}/delete": self.delete,
             f"{person}/clear": self.clear,
             "/sim/groups": self.add_group,
@@ -94,22 +97,28 @@ class Control:
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Only for pages of our own: another site's page, or a name that points here, gets nothing."""
+        if why := self._foreign(request):
+            return web.json_response({"error": why}, status=403)
         if not request.path.startswith("/sim/"):
             return await handler(request)
-        host = request.url.host or ""
-        if self._telegram.host in LOOPBACK and host not in LOOPBACK:
-            return web.json_response({"error": "this host is not served"}, status=403)
-        origin = request.headers.get("Origin")
-        foreign = request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}
-        if foreign or (origin is not None and origin != f"{request.scheme}://{request.host}"):
-            return web.json_response({"error": "only from the page of the same origin"}, status=403)
         try:
             return await handler(request)
         except (KeyError, IndexError) as error:
             return web.json_response({"error": f"there is no {error}"}, status=404)
         except (ValueError, TypeError, AttributeError, Unseen, Refused) as error:
             return web.json_response({"error": str(error)}, status=400)
+
+    def _foreign(self, request: web.Request) -> str | None:
+        """Only for programs and pages of our own: another site's page, or a name that points here, gets nothing."""
+        if self._telegram.host in LOOPBACK and request.url.host not in LOOPBACK:
+            return "this host is not served"
+        if not request.path.startswith(GUARDED):
+            return None
+        origin = request.headers.get("Origin")
+        foreign = request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}
+        if foreign or (origin is not None and origin != f"{request.scheme}://{request.host}"):
+            return "only from the page of the same origin"
+        return None
 
     # looking
 
@@ -239,6 +248,11 @@ class Control:
         said, person = await _read(request), self._who(request)
         payment = await person.pay(said.get("link") or int(said["message"]), chat=said.get("chat"))
         return web.json_response({"ok": payment.ok, "reason": payment.reason, "charge_id": payment.charge_id})
+
+    async def react(self, request: web.Request) -> web.Response:
+        said, person = await _read(request), self._who(request)
+        await person.react(int(said["message"]), said["emoji"], chat=said.get("chat"))
+        return web.json_response({})
 
     async def delete(self, request: web.Request) -> web.Response:
         said, person = await _read(request), self._who(request)

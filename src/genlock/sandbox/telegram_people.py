@@ -164,6 +164,17 @@ class Person:
         what = invoice if isinstance(invoice, str) else self._find(invoice, chat)
         return await pay(self._world, self.user, what)
 
+    async def react(self, message: Message | int, emoji: str | None, *, chat: int | None = None) -> None:
+        """Put one's reaction under a message, or take it back; the bot hears of it only if it asked to."""
+        world, found = self._world, self._find(message, chat)
+        old, new = found.reactions.get(self.id), emoji
+        found.reactions = {who: what for who, what in found.reactions.items() if who != self.id}
+        found.reactions |= {self.id: new} if new else {}
+        change = {"chat": world.show_chat(world.chats[found.chat]), "message_id": found.id, "date": world.now()}
+        change |= {"user": self.user.told(), "old_reaction": _reaction(old), "new_reaction": _reaction(new)}
+        world.events.add("reaction", person=self.id, chat=found.chat, message_id=found.id, reaction=_reaction(new))
+        world.updates.add("message_reaction", change, f"chat {found.chat}")
+
     async def edit(self, message: Message, text: str) -> None:
         self._world.change(message, {"text": text, "entities": found_entities(text)}, None)
         self._tell("edited_message", message)
@@ -246,3 +257,7 @@ class Person:
 
     def _tell(self, kind: str, message: Message) -> None:
         self._world.updates.add(kind, self._world.show(message), f"chat {message.chat}")
+
+
+def _reaction(emoji: str | None) -> list[dict[str, str]]:
+    return [{"type": "emoji", "emoji": emoji}] if emoji else []

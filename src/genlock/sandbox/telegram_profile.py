@@ -4,7 +4,7 @@ from typing import Any
 
 from genlock.sandbox.telegram_messages import Method
 from genlock.sandbox.telegram_wire import Given, bad_request
-from genlock.sandbox.telegram_world import Chat, World
+from genlock.sandbox.telegram_world import World
 
 DOWNLOAD_MAX = 20_971_520
 QUERY_SECONDS = 60
@@ -12,7 +12,7 @@ ANSWER_MAX = 200
 RIGHTS = (
     *("can_be_edited", "is_anonymous", "can_manage_chat", "can_delete_messages", "can_manage_video_chats"),
     *("can_restrict_members", "can_promote_members", "can_change_info", "can_invite_users"),
-    *("can_post_stories", "can_edit_stories", "can_delete_stories"),
+    *("can_post_stories", "can_edit_stories", "can_delete_stories", "can_send_welcome_messages"),
 )
 TOO_OLD = "query is too old and response timeout expired or query ID is invalid"
 
@@ -35,9 +35,9 @@ async def log_out(_: World, __: Given) -> bool:
 
 
 async def set_commands(world: World, given: Given) -> bool:
-    commands = given.json("commands", "list of bot commands")
-    if not isinstance(commands, list) or len(commands) > 100:
-        raise bad_request("BOT_COMMANDS_TOO_MUCH" if isinstance(commands, list) else "can't parse commands")
+    commands = given.objects("commands", "list of bot commands")
+    if len(commands) > 100:
+        raise bad_request("BOT_COMMANDS_TOO_MUCH")
     for command in commands:
         if not 1 <= len(str(command.get("command", "")).removeprefix("/")) <= 32:
             raise bad_request("BOT_COMMAND_INVALID")
@@ -58,8 +58,8 @@ async def delete_commands(world: World, given: Given) -> bool:
 
 
 def _scope(given: Given) -> str:
-    scope = given.json("scope", "bot command scope") or {"type": "default"}
-    return f"{scope['type']}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{given.text('language_code')}"
+    scope = given.object("scope", "bot command scope") or {"type": "default"}
+    return f"{scope.get('type')}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{given.text('language_code')}"
 
 
 def words(field: str) -> tuple[Method, Method]:
@@ -78,7 +78,7 @@ def words(field: str) -> tuple[Method, Method]:
 
 
 async def set_menu_button(world: World, given: Given) -> bool:
-    world.profile[f"menu/{given.number('chat_id')}"] = given.json("menu_button", "menu button") or {"type": "default"}
+    world.profile[f"menu/{given.number('chat_id')}"] = given.object("menu_button", "menu button") or {"type": "default"}
     return True
 
 
@@ -123,12 +123,6 @@ def member(world: World, number: int, status: str) -> dict[str, Any]:
     if status == "administrator":
         said |= dict.fromkeys(RIGHTS, True)
     return said
-
-
-def private_only(chat: Chat) -> Chat:
-    if not chat.private:
-        raise bad_request("method is available only in private chats")
-    return chat
 
 
 # files

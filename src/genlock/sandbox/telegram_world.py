@@ -1,6 +1,5 @@
 """What the simulated Telegram remembers: people, chats, messages, and who may write where."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -52,7 +51,9 @@ class Message:
     album: str | None = None
     edited: int | None = None
     forwarded: dict[str, Any] | None = None
-    #: a bot sees it, which in groups is not true of everything that people say
+    #: who reacted how, the bot among them
+    reactions: dict[int, str] = field(default_factory=dict)
+    #: people who deleted it for themselves
     hidden_from: set[int] = field(default_factory=set)
     #: grows with every edit
     version: int = 0
@@ -164,10 +165,6 @@ class World:
     def now(self) -> int:
         return int(self.clock())
 
-    async def pause(self, seconds: float) -> None:
-        """As long as that takes at this speed."""
-        await asyncio.sleep(seconds / self.speed)
-
     def add_user(self, name: str, *, language: str | None, stars: int, started: bool = True) -> User:
         number = FIRST_PERSON + len(self.users)
         username = f"{''.join(filter(str.isalnum, name.lower())) or 'person'}_{number}"
@@ -263,7 +260,7 @@ class World:
         keyboard = message.markup if message.markup and "inline_keyboard" not in message.markup else None
         paid = f"{message.chat}/{message.id}" in self.till.paid
         said = {"chat": message.chat, "message": self.show(message), "shown": message.kind}
-        return said | {"keyboard": keyboard, "paid": paid}
+        return said | {"keyboard": keyboard, "paid": paid, "reactions": message.reactions}
 
     # as the Bot API tells it
 

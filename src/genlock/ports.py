@@ -1,6 +1,7 @@
 """What the engine needs from the outside, on one page."""
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -499,6 +500,37 @@ class UpkeepStore(Protocol):
     async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
         """Remove some old `updates` or `callbacks`; says how many."""
 
+    async def last_callback(self) -> int:
+        """The newest callback there is."""
+
+    async def marked_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
+        """Job and state of the callbacks after this one that have a mark in their body."""
+
+    async def drop_callbacks(self, after: int, mark: bytes) -> int:
+        """Remove them; says how many."""
+
 
 class WholeStore(Store, LimitStore, ChatStore, UpdateStore, UpkeepStore, Protocol):
     """Everything a store does."""
+
+
+class ExaminedStore(Protocol):
+    """A store as the doctor looks at it: compared with what it should be, tried out, and left as it was."""
+
+    dialect: str
+
+    @property
+    def store(self) -> WholeStore: ...
+
+    async def missing(self) -> list[str]:
+        """The migrations that are not applied. Raises SchemaMismatch if its past is not ours."""
+
+    async def differences(self) -> list[str]:
+        """What a fresh schema has and this one has not."""
+
+    def rehearsal(self, clock: Clock) -> AbstractAsyncContextManager[WholeStore]:
+        """A store whose every statement really runs, and is undone at the end of the block."""
+
+    def description(self) -> str: ...
+
+    async def close(self) -> None: ...

@@ -2,7 +2,7 @@
 
 from genlock.sandbox.telegram_groups import Group
 from genlock.sandbox.telegram_world import Message
-from tests.bot.world import Customer, Town
+from tests.bot.world import Customer, Town, holds
 
 NAME = "@sandbox_bot"
 
@@ -96,9 +96,7 @@ async def test_two_people_order_side_by_side_in_one_group(here: Town) -> None:
     await ann.say(f"{NAME} a fox", chat=group.id)
     await bob.say(f"{NAME} a bear", chat=group.id)
     for person, word in ((ann, "a fox"), (bob, "a bear")):
-        offer = await person.sees(
-            lambda message, word=word: word in message.text and "Shall I" in message.text, chat=group.id
-        )
+        offer = await person.sees(holds("Shall I", word), chat=group.id)
         await person.press(offer, offer.buttons[0]["callback_data"])
     await ann.sees(lambda message: "complete" in message.text and "#1" in message.text, chat=group.id)
     await ann.sees(lambda message: "complete" in message.text and "#2" in message.text, chat=group.id)

@@ -37,16 +37,16 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
         await ann.tap("Kling 3.0 ·")
         await ann.say("a storm")
         await ann.tap("Everything else as usual")
-        short = await ann.sees("80 credits are missing")
+        short = await ann.sees("Missing: 80 credits")
         assert "Balance: 10 credits" in short.text
         assert not any("Generate" in one["text"] for one in short.buttons)
         await ann.tap("Top up")
-        await ann.sees("For your order 80 credits are missing")
+        await ann.sees("Missing for your order: 80 credits")
         await ann.tap("⭐ 100 →")
         bill = await ann.sees(lambda message: message.kind == "invoice")
         async with here.done(2):
             await ann.hands.pay(bill)
-        await ann.sees("Thank you! 120 credits are on your balance")
+        await ann.sees("Thank you! Credited: 120 credits")
         await ann.sees("Now your order can go on")
         await ann.tap("Generate · 90 credits")
         await ann.sees("Generation complete")
@@ -92,7 +92,7 @@ async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(datab
         assert await ann.available() == 0
         assert await here.bot.reconcile() == 1
         assert await ann.available() == 650_000
-        await ann.sees("Thank you! 650 credits")
+        await ann.sees("Thank you! Credited: 650 credits")
         assert await here.bot.reconcile() == 0
 
 
@@ -148,7 +148,7 @@ async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> Non
     async with town(database_url, rules=replace(OPEN, welcome=5000)) as here:
         ann = await here.person(having=0)
         await ann.say("/start")
-        await ann.sees("5 credits are yours to begin with")
+        await ann.sees("A gift to begin with: 5 credits")
         await ann.say("/start")
         bob = await here.person("Bob", having=0)
         await bob.say("a fox")
@@ -168,7 +168,7 @@ async def test_models_marked_free_are_free_so_often_a_day(database_url: str) -> 
             await ann.say(f"fox {number}")
             await ann.sees("Price: free")
             await ann.tap("Generate · free")
-            await ann.sees(lambda message, number=number: f"#{number + 1} · free" in message.text)
+            await ann.sees(f"#{number + 1} · free")
         assert await ann.available() == 1000
         await ann.say("fox 3")
         await ann.sees("Price: 0.8 credits")
@@ -229,7 +229,7 @@ async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> N
         Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_person=1, until=None), lasting=None, author="op"
     )
     await ann.say("/promo cat")
-    await ann.sees("5 credits are on your balance!")
+    await ann.sees("Added to your balance: 5 credits!")
     await ann.say("/promo CAT")
     await ann.sees("You have used this promo code already")
     await ann.say("/balance")
@@ -239,7 +239,7 @@ async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> N
     await ann.say("dog")
     await ann.sees("There is no such promo code")
     await ann.say("runs")
-    await ann.sees("3 free runs are yours!")
+    await ann.sees("A gift: 3 free runs!")
     bob = await here.person("Bob", having=0)
     await bob.say("/start p_CAT")
     await bob.sees("This promo code is over")

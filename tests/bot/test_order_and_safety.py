@@ -176,7 +176,7 @@ async def test_an_order_is_looked_at_resent_and_refunded_once(office: Office) ->
     await ann.sees(lambda message: message.kind == "photo" and message.id > 10)
     await here.quiet()
     await boss.say("/admin refund 1")
-    await boss.sees("0.8 credits are back with the person")
+    await boss.sees("Given back to the person: 0.8 credits")
     await boss.say("/admin refund 1")
     await boss.sees("This order has been refunded before")
     await boss.say("/admin order 99")
@@ -190,7 +190,7 @@ async def test_stars_are_refunded_by_their_receipt(office: Office) -> None:
     here, boss, ann = office
     charge = await bought(ann)
     await boss.say(f"/admin stars {charge}")
-    await boss.sees("100 ⭐ are back with the person")
+    await boss.sees("Given back: 100 ⭐")
     await ann.sees("Stars on their way back to you: 100")
     await boss.say(f"/admin stars {charge}")
     await boss.sees("has been refunded already")

@@ -272,5 +272,10 @@ async def town(
             await store.close()
 
 
+def holds(*words: str) -> Callable[[Message], bool]:
+    """Whether a message has all these words."""
+    return lambda message: all(word in message.text for word in words)
+
+
 def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'genlock.db'}"

@@ -249,7 +249,7 @@ def _money(cost: Quote, look: Look) -> list[Html]:
     if cost.assumed:
         lines.append(t.say("confirm.price_about"))
     if look.group:
-        return lines
+        return [*lines, t.say("confirm.short_group")] if have < cost.price else lines
     if have < cost.price:
         missing = t.credits(cost.price - have)
         return [*lines, t.say("confirm.short", balance=t.credits(have), missing=missing)]

@@ -121,6 +121,8 @@ async def test_a_running_order_can_be_cancelled(here: Town) -> None:
     assert await ann.available() == 1_000_000
     [job] = await here.jobs(ann)
     assert job.state is State.CANCELLED
+    await here.quiet()
+    assert len([message for message in ann.from_bot if "cancelled" in message.text]) == 1
     again = await ann.press(told, f"cancel:{job.id}")
     assert again.text == "It has already ended."
 

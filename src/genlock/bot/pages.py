@@ -38,6 +38,7 @@ class Pages:
             "speak": lambda visit, press: self.speak(visit, press.word()),
             "promo": lambda visit, _: self.promo(visit, ""),
             "invite": lambda visit, _: self.invite(visit),
+            "here": lambda visit, _: self._here(visit),
         }
 
     async def _page(self, visit: Visit, said: Said) -> None:
@@ -80,6 +81,11 @@ class Pages:
         except InputRefused:
             missing = 0
         await self._desk.show(visit, purse.topup(look, rules.packages, support=rules.support, missing=missing))
+
+    async def _here(self, visit: Visit) -> None:
+        """Back to what was begun."""
+        await self._desk.toast(visit)
+        await self._desk.show_draft(visit)
 
     async def history(self, visit: Visit, before: int = -1) -> None:
         if await self._private(visit):

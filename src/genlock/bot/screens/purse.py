@@ -48,9 +48,9 @@ def _what(line: Movement, t: Tongue) -> str:
 
 
 def topup(look: Look, packages: Sequence[Package], *, support: str, missing: int = 0) -> Said:
-    """Packages of credits for stars."""
+    """Packages of credits for stars; with something missing, an order waits behind the page."""
     t = look.tongue
-    back: Row = (button(t.tag("button.back"), "balance"), button(t.tag("button.menu"), "menu"))
+    back: Row = (button(t.tag("button.back"), "here" if missing else "balance"), button(t.tag("button.menu"), "menu"))
     if not packages:
         return Said(text=t.say("topup.none", support=support or t.tag("paysupport.support_default")), buttons=(back,))
     lines: list[str] = [t.say("topup.title"), t.say("menu.balance", credits=t.credits(look.wallet.available))]

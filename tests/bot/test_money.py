@@ -262,6 +262,28 @@ async def test_a_dearer_price_is_confirmed_anew(here: Town) -> None:
     await ann.sees("Generation complete")
 
 
+async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(here: Town) -> None:
+    ann = await here.person(having=0)
+    await ann.say("/topup")
+    await ann.tap("⭐ 100 →")
+    bill = await ann.sees(lambda message: message.kind == "invoice")
+    one, hung = here.store.one, asyncio.Event()  # type: ignore[attr-defined]
+
+    async def hang(name: str, /, **params: object) -> object:
+        await hung.wait()
+        return await one(name, **params)
+
+    here.store.one = hang  # type: ignore[attr-defined]
+    async with asyncio.timeout(5):
+        payment = await ann.hands.pay(bill)
+    assert payment.ok
+    here.store.one = one  # type: ignore[attr-defined]
+    hung.set()
+    await ann.sees("Thank you!")
+
+    assert await ann.available() == 120_000
+
+
 async def test_a_bill_that_is_not_ours_is_refused(here: Town) -> None:
     ann = await here.person(having=0)
     await ann.say("/start")

@@ -90,6 +90,13 @@ def history(look: Look, jobs: Sequence[Job], *, newest: bool, more: bool) -> Sai
     return Said(text=t.say("history.title"), buttons=tuple(rows))
 
 
+def cancellable(look: Look, jobs: Sequence[Job]) -> Said:
+    """Orders in the works, each with a button that stops it."""
+    t = look.tongue
+    rows = [(button(f"✖️ {code(job.id)} · {_row(look, job)}", "cancel", job.id),) for job in jobs]
+    return Said(text=t.say("menu.which_to_cancel"), buttons=(*rows, (button(t.tag("button.menu"), "menu"),)))
+
+
 def _row(look: Look, job: Job) -> str:
     model = look.shop.catalog.models.get(job.model)
     icon = _state_icon(job) or (ICONS[model.category] if model else "")

@@ -41,7 +41,7 @@ class ChatWords:
 
     def place(self, job: Job, address: Address, index: int) -> Said:
         t = tongue(address.language)
-        if index == 0:
+        if index == 0 and not job.ended:
             text = t.say("order.accepted", title=self._title(job), time=t.lasting(self._expected(job)))
             return Said(text=text, buttons=((button(t.tag("button.stop"), "cancel", job.id),),))
         return Said(text=t.say("order.next_part", title=self._title(job), code=code(job.id), index=index + 1))

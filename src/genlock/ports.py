@@ -1,7 +1,6 @@
 """What the engine needs from the outside, on one page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
+from genlock.domain.value import value
 
 
 class Clock(Protocol):
@@ -42,7 +42,7 @@ class Provider(Protocol):
         """Understand a callback. Raises ValueError if there is nothing to understand."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Placed:
     """What the channel says of a part it has shown."""
 
@@ -71,7 +71,7 @@ class Channel(Protocol):
         """Send the short final notice."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Lease:
     """Who takes a job, and for how long."""
 
@@ -79,14 +79,14 @@ class Lease:
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Acceptance:
     job: Job
     #: False when the key was known: this is the job of then
     fresh: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Ending:
     """One attempt to end a job. Whichever comes first wins; `token` makes it the lease holder's alone."""
 
@@ -102,14 +102,14 @@ class Ending:
     callback_id: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Ended:
     verdict: Verdict
     #: the row after a verdict of won or late, leased to the caller
     job: Job | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Wait:
     """Give the job back and look at it again `after` seconds (None: when an operator says so). Fenced."""
 
@@ -128,7 +128,7 @@ class Wait:
     attention: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Finish:
     """The end of a delivery. Fenced; moves the job's money in the same commit."""
 
@@ -139,13 +139,13 @@ class Finish:
     attention: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Finished:
     purse: Purse
     notice: Notice
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Role:
     """Who may do what only one may do. The epoch grows with every change of holder."""
 
@@ -153,7 +153,7 @@ class Role:
     epoch: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Violation:
     """A broken promise, found by looking."""
 

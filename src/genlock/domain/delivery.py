@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from genlock.domain.result import PartKind, Piece
+from genlock.domain.value import value
 
 PARTS_MAX = 10
 
@@ -30,7 +31,7 @@ class Step(StrEnum):
     DONE = "done"  #: the channel confirmed it
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Part:
     kind: PartKind
     value: str = ""

@@ -1,8 +1,9 @@
 """Callbacks as they came in: stored first, understood later."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from genlock.domain.value import value
 
 
 class InboxState(StrEnum):
@@ -14,7 +15,7 @@ class InboxState(StrEnum):
     UNREADABLE = "unreadable"  #: could not be parsed; kept for the operator
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Callback:
     """One stored callback."""
 

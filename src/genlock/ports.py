@@ -87,6 +87,16 @@ class Acceptance:
 
 
 @value
+class Arrival:
+    """A callback at the address of a job, to be kept in the commit of what it says."""
+
+    provider: str
+    #: proves that it is the job's address
+    secret_hash: str
+    body: str
+
+
+@value
 class Ending:
     """One attempt to end a job. Whichever comes first wins; `token` makes it the lease holder's alone."""
 
@@ -98,8 +108,10 @@ class Ending:
     error_code: str = ""
     error_text: str = ""
     cost: int | None = None
-    #: the callback it came by, settled in the same commit
+    #: the stored callback it came by, settled in the same commit
     callback_id: int | None = None
+    #: or the one that has just come in, kept in the same commit; for the job's own secret only
+    arrival: Arrival | None = None
 
 
 @value
@@ -107,6 +119,8 @@ class Ended:
     verdict: Verdict
     #: the row after a verdict of won or late, leased to the caller
     job: Job | None = None
+    #: the arrival, as it was kept
+    callback: Callback | None = None
 
 
 @value

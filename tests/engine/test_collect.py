@@ -15,7 +15,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.engine.limits import Limit
 from genlock.stores.store import CALLBACK_HOLD_SECONDS
-from tests.engine.world import PRICE, URL, World, callback_body, failure, idle, success, work
+from tests.engine.world import PRICE, URL, Wire, World, callback_body, failure, idle, success, work
 
 POLL = 10.0
 
@@ -43,6 +43,21 @@ async def test_a_callback_brings_the_result_into_the_chat_and_takes_the_money(wo
     assert await world.spent() == PRICE
     [stored] = await world.store.callbacks(InboxState.DONE, 10)
     assert (stored.id, stored.job_id, stored.note) == (callback.id, job.id, "won")
+
+
+async def test_a_callback_is_kept_in_the_commit_of_the_end_it_brings(world: World) -> None:
+    wire = Wire(world.store)
+    engine = world.engine(store=wire)
+    job = await world.running(engine)
+
+    await world.call_back(engine, job)
+    repeated = await world.call_back(engine, job)
+
+    assert wire.gate("store_callback").arrived == 0
+    late, first = await world.store.callbacks(InboxState.DONE, 10)
+    assert (first.job_id, first.task_id, first.note) == (job.id, "task-1", "won")
+    assert late == repeated
+    assert late.note == "duplicate"
 
 
 async def test_a_poll_brings_the_result_into_the_chat_and_takes_the_money(world: World, engine: Engine) -> None:

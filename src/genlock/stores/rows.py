@@ -8,6 +8,7 @@ from genlock.domain.delivery import Part, load_parts
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State, Verdict
 from genlock.domain.money import Account, Kind, Movement, Purse
+from genlock.ports import Arrival
 
 Row = Mapping[str, Any]
 #: how a dialect's time becomes an aware datetime
@@ -71,6 +72,21 @@ def read_callback(row: Row, time: Time) -> Callback:
         note=row["note"],
         received_at=_certain(time(row["received_at"])),
         correlation=row["correlation"] or "",
+    )
+
+
+def read_arrival(row: Row, time: Time, arrival: Arrival, task_id: str | None) -> Callback:
+    """A callback that was kept with what it said, from the row of its job."""
+    return Callback(
+        id=row["callback_id"],
+        provider=arrival.provider,
+        job_id=row["id"],
+        task_id=task_id,
+        body=arrival.body.encode(),
+        state=InboxState.NEW if row["verdict"] == Verdict.BUSY else InboxState.DONE,
+        note=row["verdict"],
+        received_at=_certain(time(row["read_at"])),
+        correlation=row["correlation"],
     )
 
 

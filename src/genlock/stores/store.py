@@ -13,7 +13,7 @@ from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
 from genlock.stores.batch import Batch
 from genlock.stores.queries import Query
-from genlock.stores.rows import NOTICE, PURSE, VERDICT, Row, Time, read_callback, read_job, read_movement
+from genlock.stores.rows import NOTICE, PURSE, VERDICT, Row, Time, read_arrival, read_callback, read_job, read_movement
 
 Params = dict[str, Any]
 
@@ -108,19 +108,19 @@ class SqlStore(ABC):
         return Acceptance(job=read_job(row, self.time), fresh=False)
 
     async def _run_end(self, items: list[Item]) -> list[Ended]:
-        verdicts: dict[int, Verdict] = {}
-        jobs: dict[int, Job] = {}
-        written = {item.value.job_id: item.value.parts for item in items}
-        for row in await self._rows("end", items):
-            columns = row.keys()
-            if "verdict" in columns:
-                verdicts[row["ended_id"]] = VERDICT[row["verdict"]]
-            if "id" in columns and row["id"] is not None:
-                jobs[row["ended_id"]] = read_job(row, self.time, written[row["ended_id"]])
-        return [
-            Ended(verdict=verdicts.get(item.params["job_id"], Verdict.MISSING), job=jobs.get(item.params["job_id"]))
-            for item in items
-        ]
+        rows = {row["id"]: row for row in await self._rows("end", items)}
+        return [self._read_end(item.value, rows.get(item.value.job_id)) for item in items]
+
+    def _read_end(self, ending: Ending, row: Row | None) -> Ended:
+        if row is None:
+            return Ended(verdict=Verdict.MISSING)
+        verdict = VERDICT[row["verdict"]]
+        ours = verdict is Verdict.WON or verdict is Verdict.LATE
+        return Ended(
+            verdict=verdict,
+            job=read_job(row, self.time, ending.parts) if ours else None,
+            callback=read_arrival(row, self.time, ending.arrival, ending.task_id) if ending.arrival else None,
+        )
 
     async def _run_finish(self, items: list[Item]) -> list[Finished | None]:
         done = {
@@ -221,8 +221,12 @@ class SqlStore(ABC):
             "error_text": ending.error_text,
             "cost": ending.cost,
             "callback_id": ending.callback_id,
+            "provider": ending.arrival and ending.arrival.provider,
+            "secret_hash": ending.arrival and ending.arrival.secret_hash,
+            "body": ending.arrival and ending.arrival.body,
         }
-        return await self._end(Item(_lease(lease), item, ending))  # type: ignore[no-any-return]
+        shared = {**_lease(lease), "hold_seconds": CALLBACK_HOLD_SECONDS}
+        return await self._end(Item(shared, item, ending))  # type: ignore[no-any-return]
 
     async def save_parts(self, job_id: int, token: int, parts: tuple[Part, ...], lease: Lease) -> bool:
         item = {"job_id": job_id, "token": token, "parts": dump_parts(parts)}

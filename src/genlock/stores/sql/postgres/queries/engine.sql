@@ -129,14 +129,16 @@ WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = :secret_hash
 RETURNING j.id;
 
 -- name: end
--- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are settled in it.
+-- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are kept or settled in it.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
-        :error_text::text[], :cost::bigint[], :callback_id::bigint[]
-    ) AS t (job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id)
+        :error_text::text[], :cost::bigint[], :callback_id::bigint[], :provider::text[], :secret_hash::text[],
+        :body::text[]
+    ) AS t (job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, provider, secret_hash,
+            body)
 ), found AS MATERIALIZED (
-    SELECT i.*,
+    SELECT i.*, CASE WHEN i.body IS NOT NULL THEN nextval('inbox_id_seq') END AS kept_id,
         CASE
             WHEN i.token <> j.lease_token THEN 'stale'
             WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
@@ -147,6 +149,7 @@ WITH item AS (
             THEN 'contradiction'
             ELSE 'duplicate' END AS verdict
     FROM item i JOIN jobs j ON j.id = i.job_id
+        AND (i.body IS NULL OR j.secret_hash = i.secret_hash AND j.provider = i.provider)
     ORDER BY j.id FOR NO KEY UPDATE OF j
 ), ended AS (
     UPDATE jobs j
@@ -167,7 +170,7 @@ WITH item AS (
         due_at = :now + make_interval(secs => :seconds::float8),
         lease_owner = :owner::text, lease_token = j.lease_token + 1
     FROM found f WHERE j.id = f.job_id AND f.verdict IN ('won', 'late')
-    RETURNING j.id AS ended_id, f.verdict, j.*
+    RETURNING f.verdict, f.kept_id AS callback_id, j.*
 ), freed AS (
     SELECT id, person_id, price FROM ended WHERE purse = 'released' AND NOT late
 ), locked AS MATERIALIZED (
@@ -186,10 +189,17 @@ WITH item AS (
 ), settled AS (
     UPDATE inbox b SET state = 'done', due_at = NULL, task_id = f.task_id, note = f.verdict
     FROM found f WHERE b.id = f.callback_id AND f.verdict <> 'busy'
+), kept AS (
+    INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, received_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT kept_id, provider, job_id, task_id, convert_to(body, 'UTF8'),
+        CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END, verdict,
+        CASE WHEN verdict = 'busy' THEN :now + make_interval(secs => :hold_seconds::float8) END, :now
+    FROM found WHERE body IS NOT NULL
 )
 SELECT *, ended_at AS read_at FROM ended
 UNION ALL
-SELECT job_id, verdict, (NULL::jobs).*, :now FROM found WHERE verdict NOT IN ('won', 'late');
+SELECT f.verdict, f.kept_id, j.*, :now FROM found f JOIN jobs j ON j.id = f.job_id WHERE verdict NOT IN ('won', 'late');
 
 -- name: save_parts
 -- Journal how far a delivery has come and renew its lease.
@@ -380,10 +390,13 @@ WHERE id <> :instance AND seen_at < :now - make_interval(secs => :silent_seconds
 -- Make due what an instance holds, and forget the instance unless part of its work goes on.
 WITH gone AS (
     DELETE FROM instances WHERE id = :instance AND cardinality(:but::bigint[]) = 0
+), held AS MATERIALIZED (
+    SELECT id FROM jobs
+    WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
+    ORDER BY id FOR NO KEY UPDATE
 )
-UPDATE jobs SET due_at = :now, lease_owner = NULL
-WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
-RETURNING id;
+UPDATE jobs j SET due_at = :now, lease_owner = NULL FROM held WHERE j.id = held.id
+RETURNING j.id;
 
 -- name: take_role
 -- Take or renew a role if nobody else holds it; say who does.

@@ -9,7 +9,8 @@ CREATE TEMP TABLE accept_item (
     person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input, price,
     deadline_seconds, notice, fresh);
 CREATE TEMP TABLE end_item (
-    job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, person_id, price, held, verdict);
+    job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, provider, body, kept_id,
+    person_id, price, held, verdict);
 CREATE TEMP TABLE finish_item (
     job_id, token, delivery, parts, placeholder, attention, person_id, price, held, purse, notice);
 
@@ -116,11 +117,13 @@ WHERE id = :job_id AND task_id IS NULL AND secret_hash = :secret_hash
 RETURNING id;
 
 -- name: end
--- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are settled in it.
+-- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are kept or settled in it.
 INSERT INTO end_item
 SELECT
     i.job_id, i.token, i.state, value ->> 'parts', value ->> 'task_id', value ->> 'error_code',
-    value ->> 'error_text', value ->> 'cost', value ->> 'callback_id', j.person_id, j.price, j.purse = 'held',
+    value ->> 'error_text', value ->> 'cost', value ->> 'callback_id', j.provider, i.body,
+    CASE WHEN i.body IS NOT NULL THEN (SELECT coalesce(max(id), 0) FROM inbox) + row_number() OVER () END,
+    j.person_id, j.price, j.purse = 'held',
     CASE
         WHEN i.token <> j.lease_token THEN 'stale'
         WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
@@ -130,10 +133,11 @@ SELECT
         WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
         THEN 'contradiction'
         ELSE 'duplicate' END
-FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state
+FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state,
+          value ->> 'body' AS body
       FROM json_each(:items)) i
-JOIN jobs j ON j.id = i.job_id;
-SELECT job_id AS ended_id, verdict FROM end_item;
+JOIN jobs j ON j.id = i.job_id
+    AND (i.body IS NULL OR j.secret_hash = value ->> 'secret_hash' AND j.provider = value ->> 'provider');
 UPDATE jobs
 SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     late = i.verdict = 'late',
@@ -149,8 +153,7 @@ SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     delivered_at = NULL, notice = CASE WHEN notice = 'none' THEN 'none' ELSE 'wanted' END,
     attention = NULL, attempts = 0, grace_until = NULL, ended_at = :now,
     due_at = :now + CAST(:seconds * 1000000 AS INTEGER), lease_owner = :owner, lease_token = lease_token + 1
-FROM end_item i WHERE jobs.id = i.job_id AND i.verdict IN ('won', 'late')
-RETURNING *, id AS ended_id, :now AS read_at;
+FROM end_item i WHERE jobs.id = i.job_id AND i.verdict IN ('won', 'late');
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
 SELECT 'settle:' || job_id, person_id, job_id, 'release', 'held', 'available', price, :now
 FROM end_item WHERE verdict = 'won' AND held AND state <> 'succeeded';
@@ -162,6 +165,11 @@ UPDATE jobs SET cost = i.cost
 FROM end_item i WHERE jobs.id = i.job_id AND i.verdict = 'cancelled' AND i.cost IS NOT NULL;
 UPDATE inbox SET state = 'done', due_at = NULL, task_id = i.task_id, note = i.verdict
 FROM end_item i WHERE inbox.id = i.callback_id AND i.verdict <> 'busy';
+INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, received_at)
+SELECT kept_id, provider, job_id, task_id, CAST(body AS BLOB), CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END,
+    verdict, CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END, :now
+FROM end_item WHERE body IS NOT NULL;
+SELECT i.verdict, i.kept_id AS callback_id, j.*, :now AS read_at FROM end_item i JOIN jobs j ON j.id = i.job_id;
 DELETE FROM end_item;
 
 -- name: save_parts

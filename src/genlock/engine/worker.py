@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from genlock.domain.errors import StoreError
@@ -72,7 +73,7 @@ class Worker:
         loop = self._kit.loop
         task = loop.create_task(self._work(job))
         self._jobs[job.id] = (job, loop.time(), task)
-        task.add_done_callback(lambda done: self._done(job, done))
+        task.add_done_callback(partial(self._done, job))
 
     def _replace(self, job: Job) -> bool:
         """Make way for a job's newer lease. False if this one was overtaken: its answer came after a newer one's."""

@@ -69,7 +69,7 @@ WITH item AS (
         :owner::text, 1, :now
     FROM affordable i WHERE i.price <= i.available
     ON CONFLICT (person_id, request_key) DO NOTHING
-    RETURNING *
+    RETURNING id, person_id, price, due_at, deadline_at, created_at
 ), held AS (
     UPDATE people p SET available = p.available - a.price, held = p.held + a.price
     FROM added a WHERE p.id = a.person_id AND a.price > 0
@@ -77,7 +77,7 @@ WITH item AS (
     INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
     SELECT 'hold:' || id, person_id, id, 'hold', 'available', 'held', price, created_at FROM added WHERE price > 0
 )
-SELECT added.*, created_at AS read_at FROM added;
+SELECT id, person_id, due_at, deadline_at, created_at FROM added;
 
 -- name: accept_lookup
 -- Why an order was not written: the job its key stands for, or what its person has.

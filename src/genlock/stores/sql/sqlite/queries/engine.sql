@@ -62,7 +62,7 @@ SELECT
     price, CASE WHEN price > 0 THEN 'held' ELSE 'free' END, 'queued', notice,
     :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now
 FROM accept_item WHERE fresh
-RETURNING *, :now AS read_at;
+RETURNING id, person_id, due_at, deadline_at, created_at;
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
 SELECT 'hold:' || j.id, j.person_id, j.id, 'hold', 'available', 'held', j.price, :now
 FROM accept_item i JOIN jobs j ON j.person_id = i.person_id AND j.request_key = i.request_key

@@ -207,8 +207,8 @@ class Store(Protocol):
     async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
         """The task is known. Orphans of this task make the job due at once."""
 
-    async def adopt_task(self, job_id: int, secret_hash: str, task_id: str) -> bool:
-        """Keep the task of a submit that lost its lease while it was on the wire."""
+    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
+        """Keep the task of a submit that lost its lease while it was on the wire; None: its callback told us."""
 
     async def end(self, ending: Ending, lease: Lease | None) -> Ended:
         """End a job: the one door for callbacks, polls, deadlines and cancels. Moves the money back if need be."""
@@ -239,6 +239,9 @@ class Store(Protocol):
     async def settle_callback(
         self, callback_id: int, state: InboxState, task_id: str | None = None, note: str = ""
     ) -> None: ...
+
+    async def expire_callback(self, callback_id: int, older_than: float, note: str) -> bool:
+        """Keep a callback that nobody can read for the operator, if it has waited for so long."""
 
     async def hint(self, callback_id: int, provider: str, task_id: str) -> int | None:
         """A callback we may not believe: make its running job due for a status query, or keep it as an orphan."""

@@ -143,6 +143,7 @@ async def a_little_of_everything(store: Store, clock: HandClock) -> None:
     unread = await store.store_callback("kie", None, "", b"{}")
     clock.advance(60)
     assert await store.claim_callbacks(10, 5.0)
+    assert not await store.expire_callback(unread.id, 3600.0, "nobody")
     await store.settle_callback(unread.id, InboxState.ORPHAN, "task")
     assert await store.match_orphans(10)
     assert await store.hint(unread.id, "kie", "task")

@@ -11,7 +11,7 @@ class InboxState(StrEnum):
     DONE = "done"  #: its effect, or that it had none, is committed
     ORPHAN = "orphan"  #: its job is not known → matched by the submit stage or the sweep, → expired after an hour
     MATCHED = "matched"  #: an orphan whose job turned up; the job was made due for a status query
-    EXPIRED = "expired"  #: an orphan nobody claimed; kept for the operator
+    EXPIRED = "expired"  #: an orphan nobody claimed, or of a provider nobody has; kept for the operator
     UNREADABLE = "unreadable"  #: could not be parsed; kept for the operator
 
 

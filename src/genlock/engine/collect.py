@@ -78,7 +78,8 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
     """Understand a stored callback. Returns the job if this ended it and it is ours to deliver."""
     provider = kit.providers.get(callback.provider)
     if provider is None:
-        return None  # another instance knows it: the callback comes due again
+        await _leave(kit, callback)
+        return None
     try:
         report = provider.read_callback(callback.body)
     except Exception as error:  # noqa: BLE001 - a stranger's bytes: whatever they break, they are kept and shown
@@ -91,9 +92,19 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
         return None
     if report.outcome in (Outcome.RUNNING, Outcome.UNKNOWN):
         _say_unknown(kit, report, callback.correlation)
+        if report.task_id and await kit.store.adopt_task(callback.job_id, None, report.task_id):
+            # The answer of the create call was lost, or is slower than its task: here is what we wait for.
+            kit.observer.event(Event.SUBMIT_OK, callback.correlation, job=callback.job_id, task_id=report.task_id)
         await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id, report.outcome)
         return None
     return await conclude(kit, callback.job_id, report, callback.correlation, callback_id=callback.id)
+
+
+async def _leave(kit: Kit, callback: Callback) -> None:
+    """Another instance may know this provider: the callback comes due again, but not for ever."""
+    note = f"nobody here knows the provider {callback.provider!r}"
+    if await kit.store.expire_callback(callback.id, kit.rules.orphan_expire_seconds, note):
+        kit.observer.event(Event.ORPHAN_EXPIRED, callback.correlation, callback=callback.id, reason=note)
 
 
 async def _hint(kit: Kit, callback: Callback, report: Report) -> None:

@@ -10,6 +10,7 @@ from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.retry import backoff
+from genlock.engine.bill import ask_bill
 from genlock.engine.collect import digest, poll
 from genlock.engine.deliver import deliver, notify
 from genlock.engine.kit import Kit, LeaseLost
@@ -43,6 +44,8 @@ async def advance(kit: Kit, job: Job, hold: Callable[[Job], None] = lambda _: No
         await deliver(kit, current)
     elif current.notice is Notice.DUE:
         await notify(kit, current)
+    elif current.state is State.CANCELLED:
+        await ask_bill(kit, current)
 
 
 class Worker:

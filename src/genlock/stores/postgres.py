@@ -41,6 +41,7 @@ PASSING: tuple[type[BaseException], ...] = (
     asyncpg.LockNotAvailableError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,  # the server we are connected to has handed over to another
 )
 
 
@@ -148,6 +149,8 @@ class PostgresStore(SqlStore):
                 self._observer.event(Event.STORE_RETRY, operation=name, reason=type(error).__name__, attempt=attempt)
                 if loop.time() > give_up:
                     raise StoreUnavailable(f"the database did not answer: {error}") from error
+                if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+                    await self._pool.expire_connections()  # the address may lead to the new one by now
             await asyncio.sleep(backoff(attempt, self._chance.random(), base=0.05, most=1.0))
             attempt += 1
 

@@ -231,7 +231,7 @@ class SqlStore(ABC):
     async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
         return await self._fence("submitted", job_id=job_id, token=token, task_id=task_id, poll_after=poll_after)
 
-    async def adopt_task(self, job_id: int, secret_hash: str, task_id: str) -> bool:
+    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
         return bool(await self.one("adopt_task", job_id=job_id, secret_hash=secret_hash, task_id=task_id))
 
     async def end(self, ending: Ending, lease: Lease | None) -> Ended:
@@ -324,6 +324,9 @@ class SqlStore(ABC):
     ) -> None:
         item = {"callback_id": callback_id, "state": state.value, "task_id": task_id, "note": note}
         await self._settle(Item(callback_id, NOTHING, item))
+
+    async def expire_callback(self, callback_id: int, older_than: float, note: str) -> bool:
+        return bool(await self.one("expire_callback", callback_id=callback_id, older_than=older_than, note=note))
 
     async def hint(self, callback_id: int, provider: str, task_id: str) -> int | None:
         rows = await self.one("hint", callback_id=callback_id, provider=provider, task_id=task_id)

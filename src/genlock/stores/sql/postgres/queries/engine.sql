@@ -117,14 +117,19 @@ WITH moved AS (
 SELECT id FROM moved;
 
 -- name: adopt_task
--- A task whose submitter lost the lease meanwhile: the secret proves that this call made it.
+-- A task whose submitter lost the lease meanwhile: the secret proves that this call made it. Without a secret it was
+-- the job's own callback that named it.
 UPDATE jobs j
 SET task_id = :task_id,
     state = CASE WHEN j.state = 'submitting' THEN 'running' ELSE j.state END,
-    due_at = CASE WHEN j.state = 'submitting' THEN :now ELSE j.due_at END,
+    due_at = CASE
+        WHEN j.state = 'submitting' OR j.state = 'cancelled' AND j.delivery = 'delivered' AND j.lease_owner IS NULL
+        THEN :now
+        ELSE j.due_at END,
     lease_owner = CASE WHEN j.state = 'submitting' THEN NULL ELSE j.lease_owner END,
     lease_token = CASE WHEN j.state = 'submitting' THEN j.lease_token + 1 ELSE j.lease_token END
-WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = :secret_hash
+WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = coalesce(:secret_hash::text, j.secret_hash)
+    AND (:secret_hash::text IS NOT NULL OR j.state <> 'queued')
     AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id)
 RETURNING j.id;
 
@@ -184,8 +189,11 @@ WITH item AS (
     SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now
     FROM freed
 ), loss AS (
-    UPDATE jobs j SET cost = f.cost FROM found f
-    WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
+    UPDATE jobs j
+    SET cost = f.cost,  -- with that, nobody needs to ask for it any more
+        due_at = CASE WHEN j.delivery = 'delivered' AND j.notice <> 'due' AND j.lease_owner IS NULL THEN NULL
+                 ELSE j.due_at END
+    FROM found f WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
 ), settled AS (
     UPDATE inbox b SET state = 'done', due_at = NULL, task_id = f.task_id, note = f.verdict
     FROM found f WHERE b.id = f.callback_id AND f.verdict <> 'busy'
@@ -211,6 +219,7 @@ RETURNING j.id;
 
 -- name: finish
 -- End deliveries: delivered results are captured, everything else still held goes back, in the same commit.
+-- A cancelled job's task is asked after until we know what it cost.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :delivery::text[], :parts::text[], :placeholder::text[],
@@ -232,8 +241,10 @@ WITH item AS (
         attention = f.attention, purse = f.purse, notice = f.notice, attempts = 0,
         delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
         lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
-        due_at = CASE WHEN f.notice = 'due'
-                 THEN :now + make_interval(secs => :seconds::float8) END
+        due_at = CASE
+            WHEN f.notice = 'due' THEN :now + make_interval(secs => :seconds::float8)
+            WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
+            THEN :now END
     FROM found f WHERE j.id = f.job_id
     RETURNING j.id, j.purse, j.notice
 ), moved AS (
@@ -256,8 +267,12 @@ WITH item AS (
 SELECT id, purse, notice FROM done;
 
 -- name: begin_notice
--- Journal the notice before it is sent; the job is done with this.
-UPDATE jobs j SET notice = 'sent', due_at = NULL, lease_owner = NULL
+-- Journal the notice before it is sent; the job is done with this, but for a cancelled one's bill.
+UPDATE jobs j
+SET notice = 'sent', lease_owner = NULL,
+    due_at = CASE
+        WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
+        THEN :now END
 FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
 WHERE j.id = i.id AND j.lease_token = i.token AND j.notice = 'due'
 RETURNING j.id;
@@ -336,6 +351,12 @@ UPDATE inbox b SET state = i.state, due_at = NULL, task_id = coalesce(i.task_id,
 FROM unnest(:callback_id::bigint[], :state::text[], :task_id::text[], :note::text[]) AS i (id, state, task_id, note)
 WHERE b.id = i.id
 RETURNING b.id;
+
+-- name: expire_callback
+-- A callback that nobody can read has waited long enough.
+UPDATE inbox SET state = 'expired', due_at = NULL, note = :note
+WHERE id = :callback_id AND state = 'new' AND received_at < :now - make_interval(secs => :older_than::float8)
+RETURNING id;
 
 -- name: hint
 -- A callback we may not believe: ask the provider about its job soon, or keep it as an orphan.

@@ -105,14 +105,19 @@ FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id' AND j.task_i
 WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id = j.task_id;
 
 -- name: adopt_task
--- A task whose submitter lost the lease meanwhile: the secret proves that this call made it.
+-- A task whose submitter lost the lease meanwhile: the secret proves that this call made it. Without a secret it was
+-- the job's own callback that named it.
 UPDATE jobs
 SET task_id = :task_id,
     state = CASE WHEN state = 'submitting' THEN 'running' ELSE state END,
-    due_at = CASE WHEN state = 'submitting' THEN :now ELSE due_at END,
+    due_at = CASE
+        WHEN state = 'submitting' OR state = 'cancelled' AND delivery = 'delivered' AND lease_owner IS NULL
+        THEN :now
+        ELSE due_at END,
     lease_owner = CASE WHEN state = 'submitting' THEN NULL ELSE lease_owner END,
     lease_token = CASE WHEN state = 'submitting' THEN lease_token + 1 ELSE lease_token END
-WHERE id = :job_id AND task_id IS NULL AND secret_hash = :secret_hash
+WHERE id = :job_id AND task_id IS NULL AND secret_hash = coalesce(:secret_hash, secret_hash)
+    AND (:secret_hash IS NOT NULL OR state <> 'queued')
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = :task_id)
 RETURNING id;
 
@@ -161,7 +166,9 @@ UPDATE people SET available = available + s.amount, held = held - s.amount
 FROM (SELECT person_id, sum(price) AS amount FROM end_item
       WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY person_id) s
 WHERE people.id = s.person_id;
-UPDATE jobs SET cost = i.cost
+UPDATE jobs
+SET cost = i.cost,  -- with that, nobody needs to ask for it any more
+    due_at = CASE WHEN delivery = 'delivered' AND notice <> 'due' AND lease_owner IS NULL THEN NULL ELSE due_at END
 FROM end_item i WHERE jobs.id = i.job_id AND i.verdict = 'cancelled' AND i.cost IS NOT NULL;
 UPDATE inbox SET state = 'done', due_at = NULL, task_id = i.task_id, note = i.verdict
 FROM end_item i WHERE inbox.id = i.callback_id AND i.verdict <> 'busy';
@@ -181,6 +188,7 @@ RETURNING id;
 
 -- name: finish
 -- End deliveries: delivered results are captured, everything else still held goes back, in the same commit.
+-- A cancelled job's task is asked after until we know what it cost.
 INSERT INTO finish_item
 SELECT
     i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder', value ->> 'attention',
@@ -199,7 +207,9 @@ SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder
     attention = i.attention, purse = i.purse, notice = i.notice, attempts = 0,
     delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
     lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
-    due_at = CASE WHEN i.notice = 'due' THEN :now + CAST(:seconds * 1000000 AS INTEGER) END
+    due_at = CASE
+        WHEN i.notice = 'due' THEN :now + CAST(:seconds * 1000000 AS INTEGER)
+        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
 FROM finish_item i WHERE jobs.id = i.job_id
 RETURNING id, purse, notice;
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
@@ -213,8 +223,11 @@ WHERE people.id = s.person_id;
 DELETE FROM finish_item;
 
 -- name: begin_notice
--- Journal the notice before it is sent; the job is done with this.
-UPDATE jobs SET notice = 'sent', due_at = NULL, lease_owner = NULL
+-- Journal the notice before it is sent; the job is done with this, but for a cancelled one's bill.
+UPDATE jobs
+SET notice = 'sent', lease_owner = NULL,
+    due_at = CASE
+        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND notice = 'due'
 RETURNING id;
@@ -277,6 +290,12 @@ UPDATE inbox
 SET state = i.value ->> 'state', due_at = NULL, task_id = coalesce(i.value ->> 'task_id', task_id),
     note = i.value ->> 'note'
 FROM json_each(:items) i WHERE inbox.id = i.value ->> 'callback_id'
+RETURNING id;
+
+-- name: expire_callback
+-- A callback that nobody can read has waited long enough.
+UPDATE inbox SET state = 'expired', due_at = NULL, note = :note
+WHERE id = :callback_id AND state = 'new' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
 RETURNING id;
 
 -- name: hint

@@ -20,7 +20,6 @@ from genlock.sandbox.telegram import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram_faults import Fault
 from genlock.sandbox.virtual_time import VirtualClock
 from genlock.stores.sqlite import SqliteStore
-from genlock.stores.store import SqlStore
 from genlock.telegram.calls import Caller, make_bot
 from genlock.telegram.download import Downloads
 from genlock.telegram.sender import TelegramChannel
@@ -46,7 +45,6 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
             recorder = Recorder()
             store = await open_store(url, observer=recorder, clock=VirtualClock(asyncio.get_running_loop()))
             stack.push_async_callback(store.close)
-            assert isinstance(store, SqlStore)
             turns = Turns(store, "42")
             caller = Caller(make_bot(telegram.token, telegram.url), turns, recorder)
             stack.push_async_callback(caller.close)

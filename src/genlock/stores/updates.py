@@ -49,7 +49,6 @@ class UpdateRows(ABC):
     @cached_property
     def _store_update(self) -> "Batch[Item, Any]":
         return self._batch("store_updates", self._run_store)
-        )
 
     async def _run_store(self, items: list[Item]) -> list[Received]:
         rows = await self._rows("store_updates", items)

@@ -26,10 +26,11 @@ POST /sim/settings                   {"limiter"?, "upload_seconds"?}
 POST /sim/log                        an object, or a list of them: lines to show beside the chat
 
 Events, each with {"number", "at"}: message and edit (a view), delete {chat, message_id}, hide {person, chat,
-message_id}, notification {person, chat, message, text}, action {chat, action}, draft {chat, draft, text}, reaction, answer {person,
-press, text, alert}, payment {person, ok, reason | charge, amount, stars}, stars {person, stars}, person, block, chat,
-profile, update (what goes to the bot), call (what came from it, see Call), fault (the switches), log {line}. `hello`
-{world} comes first: another world than before, or `reset`, says that events were missed: load the state anew.
+message_id}, notification {person, chat, message, text}, action {chat, action}, draft {chat, draft, text}, reaction,
+answer {person, press, text, alert}, payment {person, ok, reason | charge, amount, stars}, stars {person, stars},
+person, block, chat, profile, update (what goes to the bot), call (what came from it, see Call), fault (the switches),
+log {line}. `hello` {world} comes first: another world than before, or `reset`, says that events were missed: load the
+state anew.
 """
 
 import asyncio

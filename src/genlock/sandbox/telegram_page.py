@@ -1,4 +1,4 @@
-"""The chat page of the simulated Telegram: its files, all that it shows at once, and the way to the simulated Kie.ai."""
+"""The chat page of the simulated Telegram: its files, all that it shows, and the way to the simulated Kie.ai."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -2,7 +2,7 @@
 import { icon } from "./icons.js";
 import { find, hue, initials, node } from "./nodes.js";
 import { looking, show, view } from "./view.js";
-import { on, personOf, world } from "./world.js";
+import { botName, on, personOf, world } from "./world.js";
 import { say } from "./words.js";
 
 const STAYS = 5000;
@@ -37,7 +37,7 @@ on("notification", ({ person, chat, text, message }) => {
 
 function banner(person, chat, text, message) {
   const group = world.chats.get(chat);
-  const title = chat > 0 ? world.bot.first_name : group?.title ?? "";
+  const title = chat > 0 ? botName(person) : group?.title ?? "";
   const several = world.people.size > 1 && person !== view.person;
   const open = () => {
     made.remove();

@@ -53,7 +53,7 @@ export const readUpTo = (person, chat) => Number(localStorage.getItem(key(person
 export function unread(person, chat) {
   const read = readUpTo(person, chat);
   const fresh = (message) => message.message_id > read && message.from?.id !== person;
-  return messagesOf(person, chat).filter((one) => fresh(one) && world.sounded.has(`${chat}/${one.message_id}`)).length;
+  return messagesOf(person, chat).filter((one) => fresh(one) && world.sounded.has(`${person}/${chat}/${one.message_id}`)).length;
 }
 
 export const unreadOf = (person) => chatsOf(person).reduce((sum, chat) => sum + unread(person, chat.id), 0);

@@ -9,15 +9,15 @@ function empty() {
     id: null,
     last: 0,
     bot: { first_name: "", username: "" },
-    commands: [],
-    description: "",
+    profile: { commands: {} },
     kie: false,
     people: new Map(),
     chats: new Map(),
     faults: [],
+    kinds: [],
+    methods: [],
     journal: [],
     sounded: new Set(),
-    waiting: new Map(),
   };
 }
 
@@ -30,26 +30,30 @@ function tell(kind, detail = {}) {
   for (const listener of listeners.get(kind) ?? []) listener(detail);
 }
 
-/** All anew, from `GET /sim/state`. */
+/** All anew, from `GET /sim/page`. */
 export function load(state) {
-  Object.assign(world, empty(), { waiting: world.waiting });
+  Object.assign(world, empty());
   Object.assign(world, {
     id: state.world,
     last: state.last,
     bot: state.bot,
-    commands: state.commands,
-    description: state.description,
+    profile: state.profile,
     kie: state.kie,
     faults: state.faults,
+    kinds: state.kinds_of_faults,
+    methods: state.methods,
   });
   for (const person of state.people) world.people.set(person.id, person);
   for (const chat of state.chats) world.chats.set(chat.id, { ...chat, messages: new Map(chat.messages.map(keyed)) });
-  for (const [chat, message] of state.sounded) world.sounded.add(`${chat}/${message}`);
+  for (const [person, chat, message] of state.sounded) world.sounded.add(`${person}/${chat}/${message}`);
   for (const event of state.journal) note(event);
   tell("reset");
 }
 
-const keyed = (message) => [message.message_id, message];
+const keyed = (view) => [view.message.message_id, flat(view)];
+
+/** A view of a message as one object: the Bot API's fields, and what only the page is told. */
+const flat = ({ message, keyboard, paid, hidden_from: hidden }) => ({ ...message, keyboard, paid, hidden_from: hidden ?? [] });
 
 /** One event of the stream. An event that was seen already changes nothing. */
 export function apply(event) {
@@ -59,36 +63,48 @@ export function apply(event) {
 }
 
 const APPLIED = {
-  person({ person }) {
-    world.people.set(person.id, { ...world.people.get(person.id), ...person });
+  person({ person, deactivated }) {
+    world.people.set(person.id, { stars: 0, ...world.people.get(person.id), ...person, deactivated });
+    if (!world.chats.has(person.id)) {
+      world.chats.set(person.id, { id: person.id, type: "private", members: [person.id], messages: new Map() });
+    }
     tell("people", { person: person.id });
   },
-  chat({ chat }) {
-    const known = world.chats.get(chat.id);
-    world.chats.set(chat.id, { ...chat, messages: known?.messages ?? new Map() });
+  chat({ chat, members, bot_status }) {
+    const known = world.chats.get(chat.id) ?? { messages: new Map() };
+    world.chats.set(chat.id, { ...known, ...chat, members, bot_status: bot_status ?? known.bot_status ?? "member" });
     tell("chats", { chat: chat.id });
   },
-  message({ chat, message, at }) {
-    world.chats.get(chat)?.messages.set(message.message_id, message);
-    tell("message", { chat, message, at });
+  message(view) {
+    const chat = world.chats.get(view.chat);
+    if (!chat) return;
+    const message = flat(view);
+    chat.messages.set(message.message_id, message);
+    tell("message", { chat: view.chat, message });
+    if (message.migrate_to_chat_id) {
+      chat.migrated_to = message.migrate_to_chat_id;
+      tell("chats", { chat: view.chat });
+    }
   },
-  edit({ chat, message }) {
-    const known = world.chats.get(chat)?.messages;
-    if (!known?.has(message.message_id)) return;
-    known.set(message.message_id, message);
-    tell("edit", { chat, message });
+  edit(view) {
+    const known = world.chats.get(view.chat)?.messages.get(view.message.message_id);
+    if (!known) return;
+    const message = { ...flat(view), hidden_from: known.hidden_from, reaction: known.reaction };
+    world.chats.get(view.chat).messages.set(message.message_id, message);
+    tell("edit", { chat: view.chat, message });
   },
   delete({ chat, message_id: id }) {
     world.chats.get(chat)?.messages.delete(id);
     tell("gone", { chat, message: id });
   },
   hide({ chat, message_id: id, person }) {
-    const message = world.chats.get(chat)?.messages.get(id);
-    if (message) (message.hidden_from ??= []).push(person);
+    world.chats.get(chat)?.messages.get(id)?.hidden_from.push(person);
     tell("gone", { chat, message: id, person });
   },
   notification(event) {
-    world.sounded.add(`${event.chat}/${event.message}`);
+    world.sounded.add(`${event.person}/${event.chat}/${event.message}`);
+    const known = world.chats.get(event.chat)?.messages;
+    if (known?.has(event.message)) known.set(event.message, { ...known.get(event.message) });
     tell("notification", event);
   },
   answer(event) {
@@ -103,7 +119,7 @@ const APPLIED = {
   reaction({ chat, message_id: id, reaction }) {
     const message = world.chats.get(chat)?.messages.get(id);
     if (!message) return;
-    message.reaction = reaction;
+    world.chats.get(chat).messages.set(id, { ...message, reaction });
     tell("edit", { chat, message });
   },
   block({ person, blocked }) {
@@ -114,15 +130,14 @@ const APPLIED = {
     Object.assign(world.people.get(person) ?? {}, { stars });
     tell("people", { person });
   },
-  payment(event) {
-    tell("payment", event);
+  payment({ person, stars }) {
+    if (stars !== undefined) APPLIED.stars({ person, stars });
   },
-  profile({ commands, bot, description }) {
-    Object.assign(world, { commands: commands ?? world.commands, bot: bot ?? world.bot });
-    world.description = description ?? world.description;
+  profile({ profile }) {
+    world.profile = profile;
     tell("profile");
   },
-  faults({ faults }) {
+  fault({ faults }) {
     world.faults = faults;
     tell("faults");
   },
@@ -142,6 +157,24 @@ function note(event) {
 }
 
 // questions
+
+/** The bot's commands for a person in a chat: the nearest scope that has some, in their language or in none. */
+export function commandsFor(person, chat) {
+  const spoken = world.people.get(person)?.language_code ?? "";
+  const group = chat < 0;
+  const scopes = [`chat_member/${chat}/${person}`, `chat/${chat}/`, group ? "all_group_chats//" : "all_private_chats//", "default//"];
+  const named = scopes.flatMap((scope) => [`${scope}/${spoken}`, `${scope}/`]);
+  const found = named.find((name) => world.profile.commands[name]?.length);
+  return found ? world.profile.commands[found] : [];
+}
+
+/** What the bot says about itself, in a person's language. */
+export function profileOf(field, person) {
+  const spoken = world.people.get(person)?.language_code ?? "";
+  return world.profile[`${field}/${spoken}`] || world.profile[`${field}/`] || "";
+}
+
+export const botName = (person) => profileOf("name", person) || world.bot.first_name;
 
 export const personOf = (id) => world.people.get(id);
 

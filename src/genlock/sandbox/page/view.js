@@ -69,4 +69,11 @@ on("reset", () => {
   for (const name of Object.keys(localStorage)) {
     if (name.startsWith("read ") && !name.startsWith(`read ${world.id} `)) localStorage.removeItem(name);
   }
+  follow();
+});
+
+/** A group that became another one is left for it. */
+on("chats", ({ chat }) => {
+  const moved = world.chats.get(chat)?.migrated_to;
+  if (moved && view.chat === chat) show(view.person, moved);
 });

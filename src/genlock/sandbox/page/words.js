@@ -18,7 +18,7 @@ const WORDS = {
   sound: ["Sound", "Звук"],
   on: ["On", "Вкл"],
   off: ["Off", "Выкл"],
-  stars_balance: ["Telegram Stars", "Звёзды Telegram"],
+  stars_balance: ["Stars", "Звёзды"],
   top_up: ["+1,000", "+1 000"],
   top_up_label: ["Give this person 1,000 Stars", "Дать этому человеку 1 000 звёзд"],
   bot: ["bot", "бот"],

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 from telegram import (
@@ -29,8 +28,8 @@ RICH = (
     "<b>Bold</b>, <i>italic</i>, <u>underline</u>, <s>gone</s>, <code>code</code>, "
     '<a href="https://example.org/a">a link</a>, <tg-spoiler>secret</tg-spoiler>\n'
     "<blockquote>Quoted words of somebody</blockquote>\n"
-    '<pre><code class="language-python">def answer() -> int:\n    return 42  # a rather long line that does not fit into '
-    "the bubble at all</code></pre>\n" + "Very" * 60 + "LongWord"
+    '<pre><code class="language-python">def answer() -> int:\n    return 42  # a rather long line that does not '
+    "fit into the bubble at all</code></pre>\n" + "Very" * 60 + "LongWord"
 )
 COMMANDS = {
     "en": [("start", "Open the menu"), ("help", "What the bot can do"), ("balance", "What is left")],
@@ -146,7 +145,7 @@ class TinyBot:
         await message.reply_voice(self.sound)
 
     async def on_document(self, message: Message) -> None:
-        await message.reply_document(Path(__file__).read_bytes(), filename="tiny_bot.txt", caption="The bot itself")
+        await message.reply_document(RICH.encode(), filename="tiny_bot.txt", caption="The bot itself")
 
     async def on_invoice(self, message: Message) -> None:
         about = "Enough for twenty pictures"

@@ -73,6 +73,18 @@ class Given:
         except ValueError:
             raise bad_request(f"can't parse {what} JSON object") from None
 
+    def object(self, name: str, what: str) -> dict[str, Any]:
+        value = self.json(name, what)
+        if value is not None and not isinstance(value, dict):
+            raise bad_request(f"can't parse {what} JSON object")
+        return value or {}
+
+    def objects(self, name: str, what: str) -> list[dict[str, Any]]:
+        value = self.json(name, what) or []
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise bad_request(f"can't parse {what} JSON object")
+        return value
+
     def media(self, name: str) -> Upload | str:
         """A file in a field of its own, one attached under another name, or an address or file id."""
         return self.attached(self.text(name)) if name not in self.uploads else self.uploads[name]

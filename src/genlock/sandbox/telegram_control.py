@@ -30,8 +30,8 @@ Events, each with {"number", "at"}: message and edit (a view), delete {chat, mes
 message_id}, notification {person, chat, message, text}, action {chat, action}, draft {chat, draft, text}, reaction,
 answer {person, press, text, alert}, payment {person, ok, reason | charge, amount, stars}, stars {person, stars},
 person, block, chat, profile, update (what goes to the bot), call (what came from it, see Call), fault (the switches),
-log {line}. `hello` {world} comes first: another world than before, or `reset`, says that events were missed: load the
-state anew.
+log {line}. The first, without a name and number, is {world}: another one than before, or `reset`, says that events
+were missed: load the state anew.
 """
 
 import asyncio
@@ -168,7 +168,7 @@ class Control:
         )
         await response.prepare(request)
         hello = json.dumps({"world": events.id})
-        await response.write(f"retry: 1000\nevent: hello\ndata: {hello}\n\n".encode())
+        await response.write(f"retry: 1000\ndata: {hello}\n\n".encode())
         if number > events.last or number < events.first - 1:
             await response.write(f"id: {events.last}\nevent: reset\ndata: {{}}\n\n".encode())
             number = events.last

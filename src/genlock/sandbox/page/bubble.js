@@ -53,7 +53,7 @@ function bubbleOf(messages, { run, jump }) {
   else if (!worded) parts.push(metaOf(last, "beside"));
   else parts.push(textOf(worded, last, run));
   if (above) parts.push(...media);
-  if (last.reaction?.length) parts.push(node("div", { class: "reactions" }, last.reaction.map((one) => node("span", {}, one.emoji ?? "★"))));
+  if (Object.keys(last.reactions ?? {}).length) parts.push(reactionsOf(last));
   const look = [isVisual(first) ? "visual" : "", bare ? "media-only" : "captioned", topped ? "topped" : "", named ? "named" : ""].join(" ");
   return node("div", { class: `bubble ${look}` }, parts.filter(Boolean));
 }
@@ -86,6 +86,14 @@ function metaOf(message, extra = "") {
   const time = node("time", { datetime: new Date(message.date * 1000).toISOString() }, clock(message.date));
   const edited = message.edit_date ? node("span", { class: "edited" }, say("edited")) : null;
   return node("span", { class: `meta ${extra}` }, bell, edited, time, mine ? icon("checks") : null);
+}
+
+/** Each emoji once, with how many gave it. */
+function reactionsOf(message) {
+  const counts = new Map();
+  for (const emoji of Object.values(message.reactions)) counts.set(emoji, (counts.get(emoji) ?? 0) + 1);
+  const mine = message.reactions[view.person];
+  return node("div", { class: "reactions" }, [...counts].map(([emoji, count]) => node("span", { class: emoji === mine ? "mine" : "" }, count > 1 ? `${emoji} ${count}` : emoji)));
 }
 
 function invoiceOf(invoice) {

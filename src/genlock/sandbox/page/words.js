@@ -47,6 +47,7 @@ const WORDS = {
   menu: ["Menu", "Меню"],
   commands: ["Commands of the bot", "Команды бота"],
   keyboard: ["The bot’s keyboard", "Клавиатура бота"],
+  react: ["React", "Реакция"],
   reply: ["Reply", "Ответить"],
   reply_cancel: ["Do not reply", "Не отвечать"],
   copy: ["Copy text", "Копировать текст"],

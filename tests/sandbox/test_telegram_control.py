@@ -185,8 +185,9 @@ async def test_lines_of_others_are_shown(page: Page) -> None:
 async def test_pages_of_others_are_refused(page: Page, telegram: TelegramSimulator, headers: dict[str, str]) -> None:
     async with page.session.post(f"{page.url}/sim/people", json={"name": "Eve"}, headers=headers) as response:
         assert response.status == 403
-    async with page.session.get(f"{page.url}/sim/state", headers=headers) as response:
-        assert response.status == 403
+    for path in ("sim/state", f"bot{telegram.token}/getMe", f"file/bot{telegram.token}/photos/a.jpg"):
+        async with page.session.get(f"{page.url}/{path}", headers=headers) as response:
+            assert response.status == 403
     assert telegram.world.users == {}
 
 

@@ -154,8 +154,8 @@ async def test_a_call_goes_on_when_the_caller_hangs_up(telegram: TelegramSimulat
     body = f'{{"chat_id":{ann.id},"message_id":{message.id},"media":{{"type":"photo","media":"{stored.id}"}}}}'
     host, port = telegram.url.removeprefix("http://").split(":")
     _, writer = await asyncio.open_connection(host, int(port))
-    head = f"POST {where} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    writer.write((head + body).encode())
+    head = [f"POST {where} HTTP/1.1", f"Host: {host}", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+    writer.write("\r\n".join([*head, "", body]).encode())
     await writer.drain()
     await asyncio.sleep(0.1)
     writer.transport.abort()

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+GUARDED = ("/sim/", "/bot", "/file/")  #: all but the page itself, which anybody may link to
 QUIET_SECONDS = 15
 CALLS_TOLD = 500
 
@@ -98,14 +99,8 @@ class Control:
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Only for programs and pages of our own: another site's page, or a name that points here, gets nothing."""
-        host = request.url.host or ""
-        if self._telegram.host in LOOPBACK and host not in LOOPBACK:
-            return web.json_response({"error": "this host is not served"}, status=403)
-        origin = request.headers.get("Origin")
-        foreign = request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}
-        if foreign or (origin is not None and origin != f"{request.scheme}://{request.host}"):
-            return web.json_response({"error": "only from the page of the same origin"}, status=403)
+        if why := self._foreign(request):
+            return web.json_response({"error": why}, status=403)
         if not request.path.startswith("/sim/"):
             return await handler(request)
         try:
@@ -114,6 +109,18 @@ class Control:
             return web.json_response({"error": f"there is no {error}"}, status=404)
         except (ValueError, TypeError, AttributeError, Unseen, Refused) as error:
             return web.json_response({"error": str(error)}, status=400)
+
+    def _foreign(self, request: web.Request) -> str | None:
+        """Only for programs and pages of our own: another site's page, or a name that points here, gets nothing."""
+        if self._telegram.host in LOOPBACK and request.url.host not in LOOPBACK:
+            return "this host is not served"
+        if not request.path.startswith(GUARDED):
+            return None
+        origin = request.headers.get("Origin")
+        foreign = request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}
+        if foreign or (origin is not None and origin != f"{request.scheme}://{request.host}"):
+            return "only from the page of the same origin"
+        return None
 
     # looking
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 ATTACHED = "attach://"
 
@@ -120,13 +121,15 @@ async def read_call(request: web.Request) -> Given:
     values: dict[str, Any] = dict(request.query)
     if request.method != "POST":
         return Given(values)
-    if request.content_type == "application/json":
-        return Given(values | await _read_json(request))
     try:
+        if request.content_type == "application/json":
+            return Given(values | await _read_json(request))
         form = await request.post()
     except web.HTTPRequestEntityTooLarge:
         raise Refused(413, "Request Entity Too Large") from None
-    except ValueError:
+    except ConnectionResetError:
+        raise bad_request("the caller has gone") from None
+    except (ValueError, HttpProcessingError):
         raise bad_request("can't parse multipart/form-data") from None
     uploads: dict[str, Upload] = {}
     for name, value in form.items():

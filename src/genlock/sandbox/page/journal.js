@@ -170,7 +170,10 @@ function rowOf(one) {
     const open = find(".details", made);
     head.setAttribute("aria-expanded", String(!open));
     if (open) open.remove();
-    else made.append(node("div", { class: "details" }, node("pre", {}, JSON.stringify(one.details, null, 2))));
+    else {
+      made.append(node("div", { class: "details" }, node("pre", {}, JSON.stringify(one.details, null, 2))));
+      made.scrollIntoView({ block: "nearest" });
+    }
   });
   return made;
 }

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def test_after_a_break_the_page_takes_up_where_it_was(
     tabs: Tabs, ann: Person, telegram: TelegramSimulator
 ) -> None:
+    tabs.provoked = "Failed to load resource"
     async with wire_to(telegram) as wire:
         tabs.url = wire.url
         page = await tabs.open(ann)
@@ -28,7 +29,6 @@ async def test_after_a_break_the_page_takes_up_where_it_was(
         await expect(bubbles(page, "I heard: while away")).to_be_visible()
         await expect(page.locator("#banner")).to_be_hidden()
         assert await page.evaluate("document.querySelector('article').mine"), "only what was missed is drawn"
-    tabs.errors.clear()  # the browser complains about the cut, as it should
 
 
 async def test_another_world_at_the_same_address_is_loaded_anew(browser: Browser) -> None:
@@ -52,6 +52,7 @@ async def test_another_world_at_the_same_address_is_loaded_anew(browser: Browser
 
 async def test_nothing_but_the_page_itself_may_run_or_be_reached(tabs: Tabs, ann: Person) -> None:
     page = await tabs.open(ann)
+    tabs.provoked = "Content Security Policy"
     policy = await page.evaluate("fetch('/').then((answer) => answer.headers.get('content-security-policy'))")
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -64,4 +65,3 @@ async def test_nothing_but_the_page_itself_may_run_or_be_reached(tabs: Tabs, ann
         }"""
     )
     assert not ran
-    tabs.errors.clear()  # the browser tells that it refused

@@ -30,21 +30,17 @@ async def test_the_page_speaks_russian_and_english(tabs: Tabs, ann: Person) -> N
     await expect(page.locator(".write textarea")).to_have_attribute("placeholder", "Message")
 
 
-async def test_no_word_of_the_page_is_missing_in_either_language(tabs: Tabs, ann: Person) -> None:
+async def test_no_word_of_the_page_is_missing(tabs: Tabs, ann: Person) -> None:
     page = await tabs.open(ann)
     missing = await page.evaluate(
         """async () => {
             const names = ["bubble", "buttons", "composer", "faults", "head", "journal", "kie", "layers", "media",
                 "message_menu", "notices", "panel", "pay", "sidebar", "thread", "viewer", "appearance", "attach"];
-            const { say, setLanguage } = await import("/page/words.js");
+            const { known } = await import("/page/words.js");
             const missing = [];
             for (const name of names) {
                 const text = await (await fetch(`/page/${name}.js`)).text();
-                for (const [, key] of text.matchAll(/say\\("(\\w+)"/g))
-                    for (const language of ["en", "ru"]) {
-                        setLanguage(language);
-                        if (say(key, { n: 1 }) === key) missing.push(`${name} ${key}`);
-                    }
+                for (const [, key] of text.matchAll(/say\\("(\\w+)"/g)) if (!known(key)) missing.push(`${name} ${key}`);
             }
             return missing;
         }"""
@@ -120,8 +116,7 @@ async def test_who_reads_above_is_told_of_new_messages_below(tabs: Tabs, ann: Pe
     page = await tabs.open(ann)
     for number in range(40):
         await ann.say(f"line {number}")
-    await ann.sees("I heard: line 39")
-    await expect(bubbles(page, "I heard: line 39")).to_be_in_viewport()
+    await expect(page.locator("article")).to_have_count(80)
     await page.locator("#thread").evaluate("thread => thread.scrollTo(0, 0)")
     await expect(page.locator("#down")).to_be_visible()
     for text in ("new one", "new two"):

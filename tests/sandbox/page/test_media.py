@@ -7,7 +7,7 @@ from playwright.async_api import FilePayload, expect
 
 from genlock.sandbox.telegram import TelegramSimulator
 from genlock.sandbox.telegram_people import Person
-from tests.sandbox.page.tabs import Tabs, bubbles
+from tests.sandbox.page.tabs import Tabs, bubbles, comes
 from tests.sandbox.page.tiny_bot import TinyBot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -19,12 +19,12 @@ async def test_a_film_plays_and_a_sound_plays(tabs: Tabs, ann: Person) -> None:
     film = page.locator("article video")
     await expect(film).to_be_attached()
     await page.locator("article").get_by_role("button", name="Play").click()
-    await page.wait_for_function("document.querySelector('article video').currentTime > 0.2")
+    await comes(page, "document.querySelector('article video').currentTime > 0.2")
     assert await film.evaluate("film => film.videoWidth") == 640
     await ann.say("/audio")
     await expect(page.locator("article .file")).to_contain_text("Tone")
     await page.locator("article .file").get_by_role("button", name="Play").click()
-    await page.wait_for_function("document.querySelector('article audio').currentTime > 0.2")
+    await comes(page, "document.querySelector('article audio').currentTime > 0.2")
     assert await film.evaluate("film => film.paused")
     await ann.say("/animation")
     await page.wait_for_function(
@@ -36,7 +36,7 @@ async def test_a_film_goes_on_playing_while_its_words_are_edited(tabs: Tabs, ann
     page = await tabs.open(ann)
     await ann.say("/video")
     await page.locator("article").get_by_role("button", name="Play").click()
-    await page.wait_for_function("document.querySelector('article video').currentTime > 0.1")
+    await comes(page, "document.querySelector('article video').currentTime > 0.1")
     await page.evaluate("document.querySelector('article video').mine = true")
     await tiny.bot.edit_message_caption(ann.id, ann.last.id, caption="Other words")
     await expect(bubbles(page, "Other words")).to_be_visible()
@@ -51,7 +51,7 @@ async def test_an_album_stands_together_and_a_picture_is_enlarged(tabs: Tabs, an
     await expect(album).to_contain_text("Four trees")
     await album.locator("img").nth(1).click()
     viewer = page.locator("dialog.viewer img")
-    await page.wait_for_function("document.querySelector('dialog.viewer img').naturalWidth > 0")
+    await comes(page, "document.querySelector('dialog.viewer img').naturalWidth > 0")
     first = await viewer.get_attribute("src")
     await page.keyboard.press("ArrowRight")
     await expect(viewer).not_to_have_attribute("src", str(first))

@@ -40,7 +40,7 @@ async def test_a_new_person_comes_and_speaks_another_language(tabs: Tabs, ann: P
     page = await tabs.open(ann)
     await page.get_by_role("button", name="New").click()
     await page.get_by_label("Name").fill("Zoë <b>")
-    await page.get_by_label("Language in Telegram").select_option("ru")
+    await page.locator("dialog").get_by_label("Language in Telegram").select_option("ru")
     await page.get_by_role("button", name="Add").click()
     await expect(page.locator(".someone", has_text="Zoë <b>")).to_have_attribute("aria-current", "true")
     await expect(page.locator(".empty")).to_contain_text("Делаю картинки")

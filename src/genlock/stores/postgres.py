@@ -13,10 +13,11 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
+from genlock.stores.batch import Params
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import array, load, positional
 from genlock.stores.rows import Row
-from genlock.stores.store import Params, SqlStore
+from genlock.stores.store import SqlStore
 
 #: Locks out other instances while one migrates; any number nobody else uses.
 _MIGRATION_LOCK = 4_729_106
@@ -73,6 +74,7 @@ class PostgresStore(SqlStore):
         patience_seconds: float = 30.0,
         statement_seconds: float = 10.0,
         chance: random.Random | None = None,
+        migrate: bool = True,
     ) -> "PostgresStore":
         """Connect and bring the schema up to date. `clock` replaces the database's own, for simulations."""
         pooled = await _behind_pooler(url)
@@ -95,7 +97,7 @@ class PostgresStore(SqlStore):
             chance=chance or random.Random(),  # noqa: S311 - spreads retries, guards nothing
         )
         try:
-            store.applied = await store.migrate()
+            store.applied = await store.migrate() if migrate else []
         except BaseException:
             await store.close()
             raise
@@ -123,7 +125,7 @@ class PostgresStore(SqlStore):
     def time(value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
 
-    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+    def array(self, values: Sequence[Any]) -> Any:
         return array(values)
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:

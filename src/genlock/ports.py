@@ -1,7 +1,6 @@
 """What the engine needs from the outside, on one page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
+from genlock.domain.value import value
 
 
 class Clock(Protocol):
@@ -42,7 +42,7 @@ class Provider(Protocol):
         """Understand a callback. Raises ValueError if there is nothing to understand."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Placed:
     """What the channel says of a part it has shown."""
 
@@ -82,7 +82,7 @@ class Channel(Protocol):
         """Show on the placeholder how far a running job is, or drop it: at the loop's time `until` it is over."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Lease:
     """Who takes a job, and for how long."""
 
@@ -90,14 +90,24 @@ class Lease:
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Acceptance:
     job: Job
     #: False when the key was known: this is the job of then
     fresh: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
+class Arrival:
+    """A callback at the address of a job, to be kept in the commit of what it says."""
+
+    provider: str
+    #: proves that it is the job's address
+    secret_hash: str
+    body: str
+
+
+@value
 class Ending:
     """One attempt to end a job. Whichever comes first wins; `token` makes it the lease holder's alone."""
 
@@ -109,18 +119,22 @@ class Ending:
     error_code: str = ""
     error_text: str = ""
     cost: int | None = None
-    #: the callback it came by, settled in the same commit
+    #: the stored callback it came by, settled in the same commit
     callback_id: int | None = None
+    #: or the one that has just come in, kept in the same commit; for the job's own secret only
+    arrival: Arrival | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Ended:
     verdict: Verdict
     #: the row after a verdict of won or late, leased to the caller
     job: Job | None = None
+    #: the arrival, as it was kept
+    callback: Callback | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Wait:
     """Give the job back and look at it again `after` seconds (None: when an operator says so). Fenced."""
 
@@ -139,7 +153,7 @@ class Wait:
     attention: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Finish:
     """The end of a delivery. Fenced; moves the job's money in the same commit."""
 
@@ -150,13 +164,13 @@ class Finish:
     attention: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Finished:
     purse: Purse
     notice: Notice
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Role:
     """Who may do what only one may do. The epoch grows with every change of holder."""
 
@@ -164,7 +178,7 @@ class Role:
     epoch: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Violation:
     """A broken promise, found by looking."""
 
@@ -220,8 +234,8 @@ class Store(LimitStore, Protocol):
     async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
         """The task is known. Orphans of this task make the job due at once."""
 
-    async def adopt_task(self, job_id: int, secret_hash: str, task_id: str) -> bool:
-        """Keep the task of a submit that lost its lease while it was on the wire."""
+    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
+        """Keep the task of a submit that lost its lease while it was on the wire; None: its callback told us."""
 
     async def end(self, ending: Ending, lease: Lease | None) -> Ended:
         """End a job: the one door for callbacks, polls, deadlines and cancels. Moves the money back if need be."""
@@ -258,6 +272,9 @@ class Store(LimitStore, Protocol):
     async def settle_callback(
         self, callback_id: int, state: InboxState, task_id: str | None = None, note: str = ""
     ) -> None: ...
+
+    async def expire_callback(self, callback_id: int, older_than: float, note: str) -> bool:
+        """Keep a callback that nobody can read for the operator, if it has waited for so long."""
 
     async def hint(self, callback_id: int, provider: str, task_id: str) -> int | None:
         """A callback we may not believe: make its running job due for a status query, or keep it as an orphan."""

@@ -15,7 +15,7 @@ def test_the_bench_prints_the_promised_keys(store: str) -> None:
     figures = json.loads(done.stdout)
     expected = {"store", "lives_per_second", "history_ratio", "callback_to_channel_ms", "waiting_bytes_per_job"}
     if store == "postgres":
-        expected |= {"plain_per_second", "ratio"}
+        expected |= {"plain_per_second", "ratio", "plain_dedicated_per_second", "ratio_dedicated"}
     assert expected <= figures.keys()
     assert figures["store"] == store
     assert figures["lives_per_second"] > 0

@@ -22,7 +22,7 @@ class Batch(Generic[Item, Answer]):
         run: Callable[[list[Item]], Awaitable[Sequence[Answer | Exception]]],
         *,
         key: Callable[[Item], Hashable],
-        alike: Callable[[Item], Hashable] = lambda _: None,
+        alike: Callable[[Item], object] = lambda _: None,
         limit: int = 250,
     ) -> None:
         self._run = run
@@ -72,7 +72,8 @@ class Batch(Generic[Item, Answer]):
             else:
                 seen.add(key)
                 taken.append(entry)
-        self._queue.extendleft(reversed(later))
+        if later:
+            self._queue.extendleft(reversed(later))
         return taken
 
     async def _answer(self, taken: list[tuple[Item, asyncio.Future[Answer]]]) -> None:

@@ -89,8 +89,7 @@ class Walker:
                     assert any(map(wanted, shown)), f"{self.model.id}: {shown}"
                     return now, message
             await asyncio.sleep(0.005)  # the screen is on its way
-            now = await self.draft()
-        raise AssertionError(f"{self.model.id}: no screen of {now}, but {shown}")
+        raise AssertionError(f"{self.model.id}: no screen, but {shown}")
 
     async def _press(self, message: Any, data: str) -> None:
         self.taps += 1
@@ -99,7 +98,7 @@ class Walker:
     async def say(self, text: str) -> Draft:
         before = await self.draft()
         self.texts += 1
-        await self.customer.say(text)
+        await self.customer.hands.say(text)
         return await self._after(before)
 
     async def send(self, kind: FieldType, count: int) -> Draft:

@@ -154,7 +154,7 @@ class Talk:
 
     async def _offer(self, visit: Visit, model: Model, carried: Draft) -> None:
         draft = wizard.rest(wizard.open_model(carried, model, model.category.value), model)
-        await self._desk.keep(visit, draft)
+        await self._desk.keep(visit, replace(draft, path=()))
         note = visit.tongue.say("confirm.suggestion", title=model.title) if draft.at is At.CONFIRM else None
         await self._desk.show_draft(visit, note=note)
 
@@ -183,6 +183,8 @@ class Talk:
     async def _cancel(self, visit: Visit, _: str) -> None:
         t = visit.tongue
         idle = visit.draft.at in (At.HOME, At.ORDERED) and not visit.draft.sent
+        if idle and await self._pages.running(visit):
+            return
         await self._desk.keep(visit, visit.draft.emptied())
         await self._desk.show_draft(visit, note=t.say("menu.nothing_to_cancel" if idle else "menu.cancelled"))
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from genlock.domain.errors import GenlockError, Refusal
+from genlock.domain.errors import GenlockError
 from genlock.ports import Observer, Store
 
 T = TypeVar("T")
@@ -46,17 +46,11 @@ def main() -> None:
 
 def with_store(work: Callable[[Store, Observer], Awaitable[T]]) -> T:
     """Open the configured store, do something with it, close it."""
-    from pydantic import ValidationError
-
     from genlock.app import open_store
     from genlock.log import LogObserver
-    from genlock.settings import LogFormat, Settings
+    from genlock.settings import LogFormat, Settings, read_settings
 
-    try:
-        settings = Settings()
-    except ValidationError as error:
-        problems = "\n".join(f"  {problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
-        raise Refusal(f"These settings are not right:\n{problems}") from None
+    settings = read_settings(Settings)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     observer = LogObserver(logging.getLogger("genlock"), as_json=settings.log_format is LogFormat.JSON)
 
@@ -330,9 +324,9 @@ def wallet_credit(
 
 def _catalog() -> tuple[Any, Any]:
     from genlock.catalog import load
-    from genlock.settings import Settings
+    from genlock.settings import Settings, read_settings
 
-    settings = Settings()
+    settings = read_settings(Settings)
     return load(settings.catalog_overlay), settings
 
 
@@ -400,9 +394,9 @@ def models_sync(
     """Compare with the provider's public lists: new and gone models, changed prices."""
     from genlock.catalog import load, sync, tables
     from genlock.domain.errors import Refusal
-    from genlock.settings import Settings
+    from genlock.settings import Settings, read_settings
 
-    settings = Settings()
+    settings = read_settings(Settings)
     path = settings.catalog_overlay
     if apply and path is None:
         raise Refusal("GENLOCK_CATALOG_OVERLAY is not set, so there is no file to write to")

@@ -14,8 +14,10 @@ COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "submits_unknown": ("Create calls whose outcome stayed unknown.", ("provider",)),
     "results": ("Terminal reports, by what became of them.", ("verdict",)),
     "unknown_states": ("State words that are not in the table.", ("word",)),
+    "channel_errors": ("Calls to the channel that failed, by what it means.", ("reason",)),
     "deliveries": ("Delivery attempts, by how they ended.", ("outcome",)),
     "stage_errors": ("Failures of a stage that nobody foresaw.", ("state",)),
+    "updates": ("Updates of the chat, by kind and by whether they were new.", ("kind", "arrival")),
     "takeovers": ("Jobs taken over from dead instances.", ()),
 }
 

@@ -11,6 +11,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
+from genlock.domain.update import Arrival, Lane, NewUpdate, Update, UpdateState
 
 
 class Clock(Protocol):
@@ -162,6 +163,39 @@ class Violation:
     detail: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settled:
+    """What is left in a lane after one of its updates was dealt with."""
+
+    waiting: int
+    #: still ours while something waits, with the next update
+    lane: Lane
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fact:
+    key: str
+    value: str
+    #: seconds since it was set
+    age: float
+
+
+class LimitStore(Protocol):
+    """Limits by key that all instances keep together: when the next turn of each is free."""
+
+    async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
+        """Reserve up to `count` turns of a limit; for each, the seconds until it may be used."""
+
+    async def take_turns(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
+        """Take a turn of each of these limits, now or not at all; for each, 0 or the seconds until one is free.
+
+        Only turns that have been free for `spare` seconds are taken.
+        """
+
+    async def block(self, key: str, seconds: float) -> None:
+        """No turn of this limit for so long."""
+
+
 class Store(Protocol):
     """Rows and money. Every method is one commit; those that name a token change nothing when it is stale."""
 
@@ -251,6 +285,9 @@ class Store(Protocol):
     async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
         """Reserve up to `count` turns of a shared limit; for each, the seconds until it may be used."""
 
+    async def forget_limits(self, idle_seconds: float, role: Role) -> int:
+        """Drop the limits that nobody has used for so long: a fresh one is the same."""
+
     # looking, and an operator's hands
     async def job(self, job_id: int) -> Job | None: ...
 
@@ -271,3 +308,66 @@ class Store(Protocol):
 
     async def violations(self, *, settled: bool) -> list[Violation]:
         """Look for broken invariants; `settled` adds those that hold only when no work is in progress."""
+
+
+class UpdateStore(Protocol):
+    """Updates of the chat and the lanes they are worked off in. What names a lane changes nothing when it is lost."""
+
+    async def store_update(self, update: NewUpdate) -> Arrival:
+        """Keep an update; when this returns it may be acknowledged."""
+
+    async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:
+        """Take due lanes, the longest overdue first."""
+
+    async def next_update(self, lane: Lane) -> Lane | None:
+        """The first update of a lane that we hold; None if there is none, or the lane is lost."""
+
+    async def settle_update(self, lane: Lane, state: UpdateState, note: str, lease: Lease) -> Settled | None:
+        """An update is dealt with. None if the lane was lost; it is kept only while more is waiting there."""
+
+    async def postpone_update(self, lane: Lane, after: float, note: str) -> bool:
+        """A try failed: give the lane back until later."""
+
+    async def renew_lanes(self, lanes: Sequence[Lane], lease: Lease) -> set[int]:
+        """Keep lanes for longer; returns those that are still ours."""
+
+    async def rescue_lanes(self, instance: str, but: Sequence[int] = ()) -> int:
+        """Make due the lanes that an instance holds, except some."""
+
+    async def updates(self, state: UpdateState, limit: int) -> list[Update]: ...
+
+    async def retry_update(self, update: int) -> bool:
+        """Work off an update that was set aside."""
+
+
+class UpkeepStore(Protocol):
+    """Facts that all instances share, how things go, and what is forgotten in the end."""
+
+    async def fact(self, key: str) -> Fact | None: ...
+
+    async def facts(self, beginning: str) -> list[Fact]: ...
+
+    async def keep_fact(self, key: str, value: str) -> str:
+        """Know something, unless something is known already; says what is."""
+
+    async def set_fact(self, key: str, value: str) -> None: ...
+
+    async def drop_fact(self, key: str) -> None: ...
+
+    async def clock(self) -> datetime: ...
+
+    async def living(self, silent_seconds: float) -> list[str]:
+        """The instances that were heard of lately."""
+
+    async def pulse(self) -> dict[str, float]:
+        """Counts and ages of what is open, and how the newest jobs ended."""
+
+    async def money_violations(self) -> list[Violation]:
+        """Look for money that does not add up."""
+
+    async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        """Remove some old `updates` or `callbacks`; says how many."""
+
+
+class WholeStore(Store, UpdateStore, UpkeepStore, Protocol):
+    """Everything a store does."""

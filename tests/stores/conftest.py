@@ -14,7 +14,7 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.stores.store import SqlStore
 from tests.stores.lives import HandClock
 
-TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits")
+TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits", "updates", "lanes", "facts")
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 
 

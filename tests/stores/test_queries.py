@@ -10,10 +10,12 @@ from genlock.domain.delivery import again
 from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
-from genlock.ports import Store, Wait
+from genlock.domain.update import UpdateState
+from genlock.ports import Wait
+from genlock.stores.batch import Params
 from genlock.stores.queries import load, positional, scripts, statements
 from genlock.stores.rows import Row
-from genlock.stores.store import Params, SqlStore
+from genlock.stores.store import SqlStore
 from tests.stores.lives import (
     ME,
     RESULT,
@@ -28,6 +30,7 @@ from tests.stores.lives import (
     person_with,
     queued,
     running,
+    update,
 )
 
 DIALECTS = ("sqlite", "postgres")
@@ -109,7 +112,39 @@ def test_a_script_is_split_where_sqlite_would() -> None:
     ]
 
 
-async def a_little_of_everything(store: Store, clock: HandClock) -> None:
+async def a_little_of_updates(store: SqlStore) -> None:
+    for number in range(3):
+        await store.store_update(update(number))
+    [lane] = await store.claim_lanes(10, ME, urgent=False)
+    assert await store.renew_lanes([lane], ME) == {lane.id}
+    assert await store.next_update(lane)
+    assert await store.settle_update(lane, UpdateState.ASIDE, "", ME)
+    [aside] = await store.updates(UpdateState.ASIDE, 10)
+    assert await store.retry_update(aside.id)
+    assert await store.postpone_update(lane, 0.0, "no")
+    assert await store.rescue_lanes("me", [1]) == 0
+
+
+async def a_little_of_upkeep(store: SqlStore) -> None:
+    assert await store.keep_fact("key", "value") == "value"
+    await store.set_fact("key", "other")
+    assert await store.fact("key")
+    assert await store.facts("k")
+    await store.drop_fact("key")
+    await store.clock()
+    await store.living(3.0)
+    await store.pulse()
+    await store.money_violations()
+    role = await store.take_role("active", "me", 3.0)
+    for what in ("updates", "callbacks"):
+        await store.forget(what, 0.0, 10, role)
+    after = await store.last_callback()
+    await store.store_callback("kie", None, "", b"marked")
+    assert await store.marked_callbacks(after, b"mark") == [(None, "new")]
+    assert await store.drop_callbacks(after, b"mark") == 1
+
+
+async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     """Every method of the port, at least once."""
     person_id = await person_with(store, 1000)
     await store.wallet(person_id)
@@ -141,6 +176,9 @@ async def a_little_of_everything(store: Store, clock: HandClock) -> None:
     assert await store.hint(unread.id, "kie", "task")
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
+    await store.take_turns(["chat"], 1.0, 2, 0.0)
+    await store.block("chat", 5.0)
+    await store.forget_limits(60.0, role)
     await store.leave_role("active", "me")
     await store.callbacks(InboxState.DONE, 10)
 
@@ -177,5 +215,7 @@ async def test_every_statement_runs(store: SqlStore, clock: HandClock, monkeypat
     monkeypatch.setattr(store, "many", seen_many)
 
     await a_little_of_everything(store, clock)
+    await a_little_of_updates(store)
+    await a_little_of_upkeep(store)
 
     assert store.queries.keys() - executed == set()

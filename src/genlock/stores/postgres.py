@@ -13,10 +13,11 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
+from genlock.stores.batch import Params
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import load, positional
 from genlock.stores.rows import Row
-from genlock.stores.store import Params, SqlStore
+from genlock.stores.store import SqlStore
 
 #: Locks out other instances while one migrates; any number nobody else uses.
 _MIGRATION_LOCK = 4_729_106
@@ -122,8 +123,8 @@ class PostgresStore(SqlStore):
     def time(value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
 
-    def array(self, numbers: Sequence[int]) -> Any:
-        return list(numbers)
+    def array(self, values: Sequence[Any]) -> Any:
+        return list(values)
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
         return await self._fetch(name, params)
@@ -169,7 +170,7 @@ async def _nothing(_: object) -> None:
 
 
 def _lock_order(item: Params) -> Any:
-    return item.get("job_id") or item.get("person_id") or item.get("callback_id") or 0
+    return item.get("job_id") or item.get("person_id") or item.get("callback_id") or item.get("lane_id") or 0
 
 
 def _place(url: str, error: Exception) -> str:

@@ -14,10 +14,11 @@ from typing import IO, Any, TypeVar
 
 from genlock.domain.errors import StoreError, StoreInUse
 from genlock.ports import Clock, Observer
+from genlock.stores.batch import Params
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import load, statements
 from genlock.stores.rows import Row
-from genlock.stores.store import Params, SqlStore
+from genlock.stores.store import SqlStore
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]

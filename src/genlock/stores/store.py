@@ -1,9 +1,9 @@
 """Everything both databases do alike: which statement, which items, what the rows mean."""
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from genlock.domain.delivery import Part, dump_parts
 from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, StoreError
@@ -11,26 +11,17 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
-from genlock.stores.batch import Batch
+from genlock.stores.batch import Batch, Item, Params
+from genlock.stores.limits import LimitRows
 from genlock.stores.queries import Query
 from genlock.stores.rows import NOTICE, PURSE, VERDICT, Row, Time, read_callback, read_job, read_movement
-
-Params = dict[str, Any]
+from genlock.stores.updates import UpdateRows
+from genlock.stores.upkeep import UpkeepRows
 
 CALLBACK_HOLD_SECONDS = 3.0
 
 
-class Item(NamedTuple):
-    """One call of a batched operation."""
-
-    #: what it shares with the whole batch
-    shared: Params
-    params: Params
-    #: what the parameters were made from
-    value: Any = None
-
-
-class SqlStore(ABC):
+class SqlStore(LimitRows, UpdateRows, UpkeepRows):
     """The Store port over named statements. A dialect brings the connection and the clock."""
 
     queries: dict[str, Query]
@@ -317,11 +308,13 @@ class SqlStore(ABC):
         return [row["id"] for row in rows]
 
     async def rescue(self, instance: str, but: Sequence[int] = ()) -> int:
+        if not but:
+            await self.rescue_lanes(instance)  # first: the other one forgets the instance
         return len(await self.one("rescue", instance=instance, but=self.array(but)))
 
-    def array(self, numbers: Sequence[int]) -> Any:
-        """A list of numbers as the dialect takes it."""
-        return json.dumps(list(numbers))
+    def array(self, values: Sequence[Any]) -> Any:
+        """A list as the dialect takes it."""
+        return json.dumps(list(values))
 
     async def take_role(self, name: str, instance: str, seconds: float) -> Role:
         for _ in range(2):  # as for person
@@ -333,10 +326,14 @@ class SqlStore(ABC):
         await self.one("leave_role", name=name, instance=instance)
 
     async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
-        if key not in self._limits:
-            await self.one("open_limit", key=key)
-            self._limits.add(key)
-        rows = await self.one("reserve", key=key, count=count, interval=interval, burst=burst, horizon=horizon)
+        rows: list[Row] = []
+        while not rows:
+            if key not in self._limits:
+                await self.one("open_limit", key=key)
+                self._limits.add(key)
+            rows = await self.one("reserve", key=key, count=count, interval=interval, burst=burst, horizon=horizon)
+            if not rows:  # it was not used for long, and forgotten
+                self._limits.discard(key)
         first, after = rows[0]["wait"], rows[1]["wait"]
         granted = round((after - first) / interval)
         return [max(0.0, first + turn * interval) for turn in range(granted)]

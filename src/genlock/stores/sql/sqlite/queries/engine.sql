@@ -12,6 +12,9 @@ CREATE TEMP TABLE end_item (
     job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, person_id, price, held, verdict);
 CREATE TEMP TABLE finish_item (
     job_id, token, delivery, parts, placeholder, attention, person_id, price, held, purse, notice);
+CREATE TEMP TABLE update_item (bot, update_id, lane, kind, urgent, press, body, state);
+CREATE TEMP TABLE lane_item (lane_id);
+CREATE TEMP TABLE settle_item (lane_id, token, id, state, note);
 
 -- name: person
 -- Find or make the person a bot knows by an outside id.

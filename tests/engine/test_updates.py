@@ -113,7 +113,8 @@ async def house(live_store: SqlStore, recorder: Recorder) -> AsyncIterator[House
 async def test_an_update_is_handled_at_once(house: House) -> None:
     assert await house.updates.take_in(message(1, number=70)) is Arrival.FRESH
     assert await house.updates.take_in(message(1, number=70)) is Arrival.KNOWN
-    await house.until(lambda: house.seen == [70])
+    await house.until(lambda: bool(house.recorder.of(Event.UPDATE_DONE)))
+    assert house.seen == [70]
     assert await house.store.violations(settled=True) == []
     [done] = house.recorder.of(Event.UPDATE_DONE)
     assert done.correlation == "u46"

@@ -119,11 +119,12 @@ class Updates:
                 await self._later(lane, update, error, note)
                 return None
             state = UpdateState.ASIDE
-        self._say_settled(update, state, note, kit.loop.time() - started)
+        took = kit.loop.time() - started
         settled = await self._store.settle_update(lane, state, note, kit.lease)
         if settled is None:
             kit.observer.event(Event.LEASE_LOST, update.correlation, lane=lane.id, token=lane.token)
             return None
+        self._say_settled(update, state, note, took)
         return settled.lane if settled.waiting and not self._stopping else None
 
     def _say_settled(self, update: Update, state: UpdateState, note: str, seconds: float) -> None:

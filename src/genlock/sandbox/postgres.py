@@ -76,18 +76,20 @@ class PostgresServer(Postgres):
         self._server: Server | None = None
         self._binaries = _reachable_binaries(folder)
         super().__init__(f"postgresql://postgres@127.0.0.1:{self._port}/postgres")
-        self._init()
+        if not (self._data / "PG_VERSION").exists():
+            self._init()
 
     @classmethod
     @contextmanager
-    def running(cls) -> Iterator[Self]:
-        with guarded_folder() as folder:
+    def running(cls, kept: Path | None = None) -> Iterator[Self]:
+        """A server until the block ends; its data is there again the next time if its folder is to be kept."""
+        with guarded_folder(kept) as folder:
             server = cls(folder)
             server.start()
             try:
                 yield server
             finally:
-                server.crash()
+                server._end(SIGINT if kept else SIGQUIT)
 
     def start(self) -> None:
         assert self._server is None
@@ -141,8 +143,9 @@ def _reachable_binaries(folder: Path) -> Path:
     package = _installation().parent
     libraries = package.with_name(f"{package.name}.libs")
     installation = folder / package.name / _installation().name
-    shutil.copytree(_installation(), installation)
-    shutil.copytree(libraries, folder / libraries.name)
+    if not installation.exists():
+        shutil.copytree(libraries, folder / libraries.name, dirs_exist_ok=True)
+        shutil.copytree(_installation(), installation)
     return installation / "bin"
 
 

@@ -14,6 +14,7 @@ from genlock.engine.limits import Limit, Limits
 from genlock.ports import Channel, Clock, Observer, Provider, Store
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from genlock.stores.store import SqlStore
 
 if TYPE_CHECKING:
     from genlock.providers.kie import Kie
@@ -33,7 +34,7 @@ class SystemClock:
         return datetime.now(UTC)
 
 
-async def open_store(url: str, *, observer: Observer, clock: Clock | None = None) -> Store:
+async def open_store(url: str, *, observer: Observer, clock: Clock | None = None) -> SqlStore:
     """The store an address names, with its schema up to date. `clock` is for simulations."""
     if url.startswith("sqlite:///"):
         return await SqliteStore.open(url.removeprefix("sqlite:///"), clock=clock or SystemClock(), observer=observer)
@@ -50,6 +51,7 @@ def make_engine(
     channels: Mapping[str, Channel],
     rules: Rules | None = None,
     public_url: str | None = None,
+    instance: str | None = None,
 ) -> Engine:
     """One instance over a store, under an id that no other start has had."""
     rules = rules or Rules()
@@ -59,7 +61,7 @@ def make_engine(
             providers=providers,
             channels=channels,
             observer=observer,
-            instance=secrets.token_hex(8),
+            instance=instance or secrets.token_hex(8),
             limits=Limits(store, rules.limits),
             rules=rules,
             public_url=public_url,
@@ -93,8 +95,9 @@ def make_kie_door(engine: Engine, settings: "Settings") -> "CallbackDoor":
     )
 
 
-def make_rules(settings: "Settings") -> Rules:
+def make_rules(settings: "Settings", *, stop_seconds: float = 15.0) -> Rules:
     return Rules(
+        stop_seconds=stop_seconds,
         lease_seconds=settings.lease_seconds,
         orphan_expire_seconds=settings.orphan_expire_seconds,
         poll_seconds=settings.poll_seconds,

@@ -12,17 +12,19 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from genlock.domain.errors import GenlockError
-from genlock.ports import Observer, Store
+from genlock.ports import Observer, Store, WholeStore
 
 T = TypeVar("T")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Generations, delivered once and charged once.")
 jobs = typer.Typer(no_args_is_help=True, help="Look at jobs, and help those that are stuck.")
 orphans = typer.Typer(no_args_is_help=True, help="Callbacks whose job is not known.")
+updates = typer.Typer(no_args_is_help=True, help="Messages and presses of the chat.")
 wallet = typer.Typer(no_args_is_help=True, help="People's money.")
 models = typer.Typer(no_args_is_help=True, help="What is on sale: models, their inputs and prices.")
 app.add_typer(jobs, name="jobs")
 app.add_typer(orphans, name="orphans")
+app.add_typer(updates, name="updates")
 app.add_typer(wallet, name="wallet")
 app.add_typer(models, name="models")
 
@@ -44,15 +46,16 @@ def main() -> None:
         sys.exit(1)
 
 
-def with_store(work: Callable[[Store, Observer], Awaitable[T]]) -> T:
+def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]]) -> T:
     """Open the configured store, do something with it, close it."""
     from genlock.app import open_store
-    from genlock.log import LogObserver
+    from genlock.log import LogObserver, Mask, set_up_logging
     from genlock.settings import LogFormat, Settings, read_settings
 
     settings = read_settings(Settings)
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    observer = LogObserver(logging.getLogger("genlock"), as_json=settings.log_format is LogFormat.JSON)
+    as_json = settings.log_format is LogFormat.JSON
+    set_up_logging(Mask(settings.secrets()), as_json=as_json, stream=sys.stderr, level=logging.WARNING)
+    observer = LogObserver(logging.getLogger("genlock"), as_json=as_json)
 
     async def run() -> T:
         store = await open_store(settings.database_url, observer=observer)
@@ -79,6 +82,17 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     Console().print(table)
+
+
+@app.command()
+def serve() -> None:
+    """Run the bot: web doors and workers in one process. SIGTERM or Ctrl-C ends it in order, a second one at once."""
+    from genlock.settings import ServiceSettings, read_settings
+
+    settings = read_settings(ServiceSettings)
+    from genlock.serve import run
+
+    raise typer.Exit(run(settings))
 
 
 @app.command()
@@ -256,6 +270,45 @@ def orphans_ls(
         for callback in found
     ]
     show(rows, as_json=as_json, empty=f"No callbacks are {state}.")
+
+
+# updates
+
+
+@updates.command("ls")
+def updates_ls(
+    state: Annotated[str, typer.Option(help="aside, new, done or repeated.")] = "aside",
+    limit: Limit = 20,
+    as_json: Json = False,
+) -> None:
+    """List updates by what became of them; those set aside could not be handled."""
+    from genlock.domain.update import UpdateState
+
+    wanted = _choice(UpdateState, state)
+    found = with_store(lambda store, _: store.updates(wanted, limit))
+    rows = [
+        {
+            "id": update.id,
+            "bot": update.bot,
+            "update": update.update_id,
+            "kind": update.kind,
+            "received": update.received_at.isoformat(timespec="seconds"),
+            "note": update.note,
+            "body": update.body if as_json else update.body[:60],
+        }
+        for update in found
+    ]
+    show(rows, as_json=as_json, empty=f"No updates are {state}.")
+
+
+@updates.command("retry")
+def updates_retry(update_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+    """Work off an update that was set aside."""
+    from genlock.domain.errors import NotPossible
+
+    if not with_store(lambda store, _: store.retry_update(update_id)):
+        raise NotPossible(f"update {update_id} was not set aside")
+    typer.echo(f"Update {update_id} is due. A running instance goes on with it.")
 
 
 # money

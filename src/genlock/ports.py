@@ -11,7 +11,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
-from genlock.domain.update import Arrival, Lane, NewUpdate, Update, UpdateState
+from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
 
 
 class Clock(Protocol):
@@ -54,10 +54,18 @@ class Placed:
 class Channel(Protocol):
     """Shows results. `put` sets a message to a content and may be repeated; `place`, `send` and `notify` may not.
 
-    Raises LevelRefused, PlaceholderGone, ChannelBusy, ChannelUnknown and ChatClosed.
+    Raises LevelRefused, PlaceholderGone, ChannelBusy, ChannelUnknown, ChatClosed, ChatMoved and ResultBroken.
     """
 
     name: str
+
+    def divide(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """The parts as this channel can show them: what is too long for a message becomes several. Pure."""
+        return parts
+
+    def moments(self, job: Job) -> Sequence[float]:
+        """At which fractions of the expected time progress is shown. Pure."""
+        return ()
 
     async def place(self, job: Job, index: int) -> str:
         """Send an empty message that part `index` will be put on."""
@@ -70,6 +78,9 @@ class Channel(Protocol):
 
     async def notify(self, job: Job) -> None:
         """Send the short final notice."""
+
+    async def progress(self, job: Job, fraction: float, until: float) -> None:
+        """Show on the placeholder how far a running job is, or drop it: at the loop's time `until` it is over."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -239,6 +250,12 @@ class Store(Protocol):
     async def finish(self, finish: Finish, lease: Lease) -> Finished | None:
         """End a delivery. None if the lease was lost; keeps the lease only if a notice is due."""
 
+    async def spoil(self, job_id: int, token: int, parts: tuple[Part, ...], code: str, text: str) -> Job | None:
+        """A result that nobody has paid for turns out to be none: the job has failed, its money goes back. Fenced."""
+
+    async def move(self, job_id: int, token: int, address: str, parts: tuple[Part, ...]) -> bool:
+        """The job's chat has another address now; its placeholder stayed behind."""
+
     async def begin_notice(self, job_id: int, token: int) -> bool:
         """Journal the notice before it is sent. The job is done with this."""
 
@@ -252,6 +269,9 @@ class Store(Protocol):
     # the inbox
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         """Keep a callback before anybody has understood it; finds its job by the secret."""
+
+    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+        """Whether this is the secret of a job's callback address."""
 
     async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
         """Stored callbacks that nobody has dealt with in time."""
@@ -313,7 +333,7 @@ class Store(Protocol):
 class UpdateStore(Protocol):
     """Updates of the chat and the lanes they are worked off in. What names a lane changes nothing when it is lost."""
 
-    async def store_update(self, update: NewUpdate) -> Arrival:
+    async def store_update(self, update: NewUpdate) -> Received:
         """Keep an update; when this returns it may be acknowledged."""
 
     async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:
@@ -369,5 +389,5 @@ class UpkeepStore(Protocol):
         """Remove some old `updates` or `callbacks`; says how many."""
 
 
-class WholeStore(Store, UpdateStore, UpkeepStore, Protocol):
+class WholeStore(Store, LimitStore, UpdateStore, UpkeepStore, Protocol):
     """Everything a store does."""

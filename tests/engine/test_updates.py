@@ -11,7 +11,7 @@ import pytest
 
 from genlock.domain.errors import ChannelBusy, ChatClosed, StoreUnavailable
 from genlock.domain.events import Event
-from genlock.domain.update import Arrival, NewUpdate, Update, UpdateState, read_update
+from genlock.domain.update import NewUpdate, Received, Update, UpdateState, read_update
 from genlock.engine import updates as module
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Kit, Rules, handled
@@ -111,8 +111,8 @@ async def house(live_store: SqlStore, recorder: Recorder) -> AsyncIterator[House
 
 
 async def test_an_update_is_handled_at_once(house: House) -> None:
-    assert await house.updates.take_in(message(1, number=70)) is Arrival.FRESH
-    assert await house.updates.take_in(message(1, number=70)) is Arrival.KNOWN
+    assert await house.updates.take_in(message(1, number=70)) is Received.FRESH
+    assert await house.updates.take_in(message(1, number=70)) is Received.KNOWN
     await house.until(lambda: bool(house.recorder.of(Event.UPDATE_DONE)))
     assert house.seen == [70]
     assert await house.store.violations(settled=True) == []
@@ -139,7 +139,7 @@ async def test_each_persons_updates_are_handled_in_order_and_persons_beside_each
 
 async def test_a_repeated_press_is_answered_and_not_handled(house: House) -> None:
     await house.updates.take_in(press(1, "menu", number=5))
-    assert await house.updates.take_in(press(1, "menu", number=6)) is Arrival.REPEATED
+    assert await house.updates.take_in(press(1, "menu", number=6)) is Received.REPEATED
     await house.until(lambda: house.repeated == [6] and house.seen == [5])
 
 

@@ -160,12 +160,16 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
 
     shown = await ended(store)
     assert await store.save_parts(shown.id, shown.lease_token, RESULT, ME)
+    assert await store.move(shown.id, shown.lease_token, "elsewhere", RESULT)
+    page = await ended(store)
+    assert await store.spoil(page.id, page.lease_token, RESULT, "broken_result", "a page")
     assert await finish(store, shown)
     assert await store.begin_notice(shown.id, shown.lease_token)
     assert await store.resend(shown.id, again(RESULT))
     await claimed(store, shown)
 
     waiting = await running(store, "task")
+    assert await store.is_secret(waiting.id, "kie", hash_secret(SECRET))
     callback = await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
     await end(store, waiting, State.FAILED, callback_id=callback.id)
     unread = await store.store_callback("kie", None, "", b"{}")

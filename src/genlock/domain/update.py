@@ -12,7 +12,7 @@ _PRESS = "callback_query"
 _ID_MAX = 2**63
 
 
-class Arrival(StrEnum):
+class Received(StrEnum):
     """What became of an update at the door."""
 
     FRESH = "fresh"  #: kept; somebody works it off
@@ -82,7 +82,7 @@ def read_update(bot: str, said: Any, body: str) -> NewUpdate:
     update_id = said.get("update_id") if isinstance(said, Mapping) else None
     if not isinstance(update_id, int) or isinstance(update_id, bool) or not 0 <= update_id < _ID_MAX:
         raise ValueError("it has no update_id")
-    kind = next((name for name, value in said.items() if isinstance(value, Mapping)), "nothing")
+    kind = next((name for name, value in said.items() if isinstance(value, Mapping) and name.isidentifier()), "nothing")
     content = said.get(kind, {})
     urgent = kind == _PRE_CHECKOUT
     whose = _number(content.get("from")) or _number(content.get("chat")) or "nobody"

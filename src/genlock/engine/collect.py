@@ -1,5 +1,7 @@
 """Collect: callbacks and polls become results. Both end in `conclude`; the first terminal report wins."""
 
+from dataclasses import replace
+
 from genlock.domain.delivery import WORDS, plan
 from genlock.domain.errors import ProviderBusy
 from genlock.domain.events import Event
@@ -8,6 +10,7 @@ from genlock.domain.job import Job, State, Verdict, hash_secret
 from genlock.domain.result import Outcome, Report, settle_report
 from genlock.domain.retry import backoff
 from genlock.engine.kit import Kit
+from genlock.engine.progress import next_moment, show
 from genlock.engine.submit import give_up
 from genlock.ports import Ending, Wait
 
@@ -28,8 +31,12 @@ async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Ca
     job_id, secret = read_token(token)
     # Providers repeat the address they called. What is kept must not tell how to call us.
     kept = body.replace(secret.encode(), b"*" * len(secret)) if len(secret) >= _SECRET_LEAST else body
+    started = kit.loop.time()
     callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), kept)
-    kit.observer.event(Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id)
+    took = round(kit.loop.time() - started, 4)
+    kit.observer.event(
+        Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id, seconds=took
+    )
     return callback
 
 
@@ -50,6 +57,7 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
         report = provider.read_callback(callback.body)
     except Exception as error:  # noqa: BLE001 - a stranger's bytes: whatever they break, they are kept and shown
         kit.observer.event(Event.CALLBACK_UNREADABLE, callback.correlation, callback=callback.id, error=str(error))
+        kit.observer.count("callbacks", 1, outcome="unreadable")
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note=str(error)[:500])
         return None
     kit.observer.event(
@@ -60,6 +68,7 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
         return None
     if report.outcome in (Outcome.RUNNING, Outcome.UNKNOWN):
         _say_unknown(kit, report, callback.correlation)
+        kit.observer.count("callbacks", 1, outcome=report.outcome)
         await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id, report.outcome)
         return None
     return await conclude(kit, callback.job_id, report, callback.correlation, callback_id=callback.id)
@@ -68,10 +77,12 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
 async def _hint(kit: Kit, callback: Callback, report: Report) -> None:
     """Nobody vouches for this callback: it may cause a status query, never an effect."""
     if not report.task_id:
+        kit.observer.count("callbacks", 1, outcome="unreadable")
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note="no task id")
         return
     job_id = await kit.store.hint(callback.id, callback.provider, report.task_id)
     event = Event.ORPHAN_STORED if job_id is None else Event.ORPHAN_MATCHED
+    kit.observer.count("callbacks", 1, outcome="orphan" if job_id is None else "hint")
     kit.observer.event(event, callback.correlation, callback=callback.id, task_id=report.task_id, job=job_id)
 
 
@@ -85,21 +96,26 @@ async def poll(kit: Kit, job: Job) -> Job | None:
         kit.event(Event.POLL_TICK, job, task_id=job.task_id)
         report = await kit.providers[job.provider].status(job.task_id, job)
     except ProviderBusy as busy:
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="status", reason="ProviderBusy")
         again = Wait(job_id=job.id, token=job.lease_token, after=busy.after, failed=None)
     except Exception as error:  # noqa: BLE001 - a query changes nothing: ask again later
         kit.event(Event.POLL_STATE, job, error=type(error).__name__)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="status", reason=type(error).__name__)
         after = backoff(job.attempts, kit.chance.random(), base=2.0, most=60.0)
         again = Wait(job_id=job.id, token=job.lease_token, after=after, failed=True)
     else:
         kit.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)
         if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
-            return await conclude(kit, job.id, report, job.correlation)
+            return await conclude(kit, job.id, report, job.correlation, holder=job)
         _say_unknown(kit, report, job.correlation)
-        again = Wait(job_id=job.id, token=job.lease_token, after=kit.pace.delay(age, kit.chance.random()))
+        after = kit.pace.delay(age, kit.chance.random())
+        moment = next_moment(kit, job, age)
+        again = Wait(job_id=job.id, token=job.lease_token, after=after if moment is None else min(after, moment))
         asked = True
     overdue = (job.read_at - job.deadline_at).total_seconds()
     if overdue >= (0.0 if asked else kit.rules.last_answer_seconds):
         return await give_up(kit, job, "deadline", "the provider took too long")
+    await show(kit, job, age)
     kit.fenced(await kit.store.wait(again), job)
     return None
 
@@ -111,9 +127,18 @@ def _say_unknown(kit: Kit, report: Report, correlation: str) -> None:
 
 
 async def conclude(
-    kit: Kit, job_id: int, report: Report, correlation: str, *, callback_id: int | None = None
+    kit: Kit,
+    job_id: int,
+    report: Report,
+    correlation: str,
+    *,
+    callback_id: int | None = None,
+    holder: Job | None = None,
 ) -> Job | None:
-    """The one door for terminal reports. Returns the job if this report ended it, leased to us for delivery."""
+    """The one door for terminal reports. Returns the job if this report ended it, leased to us for delivery.
+
+    `holder` is the job as we held it: then nobody was interrupted by its end.
+    """
     report = settle_report(report)
     good = report.outcome is Outcome.SUCCESS
     ending = Ending(
@@ -128,14 +153,19 @@ async def conclude(
     )
     ended = await kit.store.end(ending, kit.lease)
     event = _VERDICT_EVENTS.get(ended.verdict, Event.RESULT_DUPLICATE)
+    took = None if ended.job is None else (ended.job.read_at - ended.job.created_at).total_seconds()
     kit.observer.event(
-        event, correlation, job=job_id, state=ending.state, verdict=ended.verdict, task_id=report.task_id
+        event, correlation, job=job_id, state=ending.state, verdict=ended.verdict, task_id=report.task_id, seconds=took
     )
     kit.observer.count("results", 1, verdict=ended.verdict)
+    if callback_id is not None:
+        kit.observer.count("callbacks", 1, outcome=ended.verdict)
     if ended.verdict is Verdict.WON:
         kit.pace.found(by_callback=callback_id is not None)
     if ended.verdict is Verdict.MISSING and callback_id is not None:
         await kit.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
     if ended.job is None:
         kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=ended.verdict)
+    elif holder is not None and ended.job.lease_token == holder.lease_token + 1:
+        return replace(ended.job, interrupted=False)
     return ended.job

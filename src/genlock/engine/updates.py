@@ -7,7 +7,7 @@ from typing import Any
 from genlock.domain.errors import ChannelBusy, ChannelUnknown, ChatClosed, StoreError
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
-from genlock.domain.update import Arrival, Lane, NewUpdate, Update, UpdateState
+from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
 from genlock.engine.kit import Kit, handled
 from genlock.engine.worker import every
 from genlock.ports import UpdateStore
@@ -42,18 +42,18 @@ class Updates:
         self._stopping = False
         self._unsure = 0
 
-    async def take_in(self, update: NewUpdate) -> Arrival:
+    async def take_in(self, update: NewUpdate) -> Received:
         """Keep an update; when this returns it may be acknowledged."""
         arrival = await self._store.store_update(update)
         kit = self._kit
         kit.observer.count("updates", 1, kind=update.kind, arrival=arrival)
-        if arrival is not Arrival.KNOWN:
+        if arrival is not Received.KNOWN:
             kit.observer.event(
                 Event.UPDATE_RECEIVED, update.correlation, update=update.update_id, kind=update.kind, arrival=arrival
             )
-        if arrival is Arrival.FRESH:
+        if arrival is Received.FRESH:
             self._due.set()
-        elif arrival is Arrival.REPEATED:
+        elif arrival is Received.REPEATED:
             task = kit.loop.create_task(self._answer(update))
             self._answers.add(task)
             task.add_done_callback(self._answers.discard)

@@ -34,6 +34,8 @@ JANITORS = ("claim", "heartbeat", "take_role", "claim_callbacks", "match_orphans
 INSTANCES_MAX = 12
 HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 4.0
+#: what people are told a job takes; it takes as long as it takes
+EXPECTED_SECONDS = 16.0
 #: a dead instance's work must be free after this long: silence, a heartbeat of a peer, and its way to the store
 TAKEOVER_SECONDS = SILENT_SECONDS + 2 * HEARTBEAT_SECONDS + 0.5
 
@@ -105,6 +107,7 @@ class Scenario:
             stage_attempts=chance.choice((2, 10)),
             capacity=chance.choice((2, 1000, 1000)),
             stop_seconds=5.0,
+            limits_idle_seconds=20.0,
             limits={"create:kie": Limit(interval=0.5, burst=2), "status:kie": Limit(interval=0.2)} if limited else {},
         )
 
@@ -216,6 +219,7 @@ class Scenario:
             chance=chance,
             make_secret=lambda: f"{chance.getrandbits(64):x}",
             public_url=self._public_url,
+            expected=lambda _: EXPECTED_SECONDS,
         )
         instance = Instance(life, Engine(kit))
         self._fleet.append(instance)
@@ -335,6 +339,8 @@ class Scenario:
             await self._reuse_key(order)
         if self.world.happens("chat: closed", job=job_id):
             self._truth.closed.setdefault(order.address, self.world.loop.time())
+        if self.world.happens("chat: moved", job=job_id):
+            self._truth.moved.setdefault(order.address, f"{order.address}-moved")
         for name, message in list(self._truth.messages.items()):
             mine = message.address == order.address and not message.deleted
             if mine and self.world.happens("message: deleted", message=name):

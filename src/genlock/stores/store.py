@@ -3,6 +3,7 @@
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from genlock.domain.delivery import Part, dump_parts
@@ -100,14 +101,18 @@ class SqlStore(LimitRows, UpdateRows, UpkeepRows):
 
     async def _run_end(self, items: list[Item]) -> list[Ended]:
         verdicts: dict[int, Verdict] = {}
+        interrupted: set[int] = set()
         jobs: dict[int, Job] = {}
         written = {item.value.job_id: item.value.parts for item in items}
         for row in await self._rows("end", items):
             columns = row.keys()
             if "verdict" in columns:
                 verdicts[row["ended_id"]] = VERDICT[row["verdict"]]
+                if row["interrupted"]:
+                    interrupted.add(row["ended_id"])
             if "id" in columns and row["id"] is not None:
-                jobs[row["ended_id"]] = read_job(row, self.time, written[row["ended_id"]])
+                job = read_job(row, self.time, written[row["ended_id"]])
+                jobs[job.id] = replace(job, interrupted=True) if job.id in interrupted else job
         return [
             Ended(verdict=verdicts.get(item.params["job_id"], Verdict.MISSING), job=jobs.get(item.params["job_id"]))
             for item in items
@@ -230,6 +235,16 @@ class SqlStore(LimitRows, UpdateRows, UpkeepRows):
         }
         return await self._finish(Item(_lease(lease), item))  # type: ignore[no-any-return]
 
+    async def spoil(self, job_id: int, token: int, parts: tuple[Part, ...], code: str, text: str) -> Job | None:
+        rows = await self.one(
+            "spoil", job_id=job_id, token=token, parts=dump_parts(parts), error_code=code, error_text=text
+        )
+        return read_job(rows[0], self.time) if rows else None
+
+    async def move(self, job_id: int, token: int, address: str, parts: tuple[Part, ...]) -> bool:
+        rows = await self.one("move", job_id=job_id, token=token, address=address, parts=dump_parts(parts))
+        return bool(rows)
+
     async def begin_notice(self, job_id: int, token: int) -> bool:
         return await self._fence("begin_notice", job_id=job_id, token=token)
 
@@ -276,6 +291,9 @@ class SqlStore(LimitRows, UpdateRows, UpkeepRows):
             received_at=received,
             correlation=row["correlation"] or "",
         )
+
+    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+        return bool(await self.one("is_secret", job_id=job_id, provider=provider, secret_hash=secret_hash))
 
     async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
         rows = await self.one("claim_callbacks", limit=limit, hold_seconds=hold_seconds)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from genlock.domain.update import Arrival, Lane, NewUpdate, Update, UpdateState
+from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
 from genlock.ports import Lease, Settled
 from genlock.stores.batch import Batch, Item, Params
 from genlock.stores.rows import Row, Time, read_update
@@ -31,7 +31,7 @@ class UpdateRows(ABC):
     @abstractmethod
     def _batch(self, name: str, run: Any, key: Any) -> "Batch[Item, Any]": ...
 
-    async def store_update(self, update: NewUpdate) -> Arrival:
+    async def store_update(self, update: NewUpdate) -> Received:
         item = {
             "bot": update.bot,
             "update_id": update.update_id,
@@ -49,10 +49,10 @@ class UpdateRows(ABC):
             "store_updates", self._run_store, lambda item: (item.params["bot"], item.params["update_id"])
         )
 
-    async def _run_store(self, items: list[Item]) -> list[Arrival]:
+    async def _run_store(self, items: list[Item]) -> list[Received]:
         rows = await self.many("store_updates", items[0].shared, [item.params for item in items])
         kept = {(row["bot"], row["update_id"]): row["state"] for row in rows}
-        words = {None: Arrival.KNOWN, "new": Arrival.FRESH, "repeated": Arrival.REPEATED}
+        words = {None: Received.KNOWN, "new": Received.FRESH, "repeated": Received.REPEATED}
         return [words[kept.get(_name(item))] for item in items]
 
     async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:

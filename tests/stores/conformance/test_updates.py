@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from genlock.domain.update import Arrival, Lane, UpdateState
+from genlock.domain.update import Lane, Received, UpdateState
 from genlock.stores.store import SqlStore
 from genlock.stores.updates import PRESS_SECONDS
 from tests.stores.conftest import Raw
@@ -14,7 +14,7 @@ from tests.stores.lives import ME, OTHER, HandClock, update
 
 async def stored(store: SqlStore, *numbers: int, lane: str = "ann", **changes: Any) -> None:
     for number in numbers:
-        assert await store.store_update(update(number, lane, **changes)) is Arrival.FRESH
+        assert await store.store_update(update(number, lane, **changes)) is Received.FRESH
 
 
 async def claim(store: SqlStore, limit: int = 100, *, urgent: bool = False) -> list[Lane]:
@@ -29,9 +29,9 @@ def number(lane: Lane | None) -> int:
 
 async def test_an_update_is_kept_once_however_often_it_comes(store: SqlStore) -> None:
     arrivals = await asyncio.gather(*(store.store_update(update(7)) for _ in range(5)))
-    assert sorted(arrivals) == [Arrival.FRESH, *[Arrival.KNOWN] * 4]
-    assert await store.store_update(update(7)) is Arrival.KNOWN
-    assert await store.store_update(update(7, bot="another")) is Arrival.FRESH
+    assert sorted(arrivals) == [Received.FRESH, *[Received.KNOWN] * 4]
+    assert await store.store_update(update(7)) is Received.KNOWN
+    assert await store.store_update(update(7, bot="another")) is Received.FRESH
     assert await store.violations(settled=False) == []
 
 
@@ -39,7 +39,7 @@ async def test_a_known_update_stays_known_when_it_is_done(store: SqlStore) -> No
     await stored(store, 7)
     [lane] = await claim(store)
     await store.settle_update(lane, UpdateState.DONE, "", ME)
-    assert await store.store_update(update(7)) is Arrival.KNOWN
+    assert await store.store_update(update(7)) is Received.KNOWN
     assert await claim(store) == []
 
 
@@ -198,8 +198,8 @@ async def test_what_was_set_aside_can_be_seen_and_tried_again(store: SqlStore) -
 
 async def test_the_same_press_again_is_kept_and_not_worked_off(store: SqlStore) -> None:
     await stored(store, 1, press="5/77/menu")
-    assert await store.store_update(update(2, press="5/77/menu")) is Arrival.REPEATED
-    assert await store.store_update(update(2, press="5/77/menu")) is Arrival.KNOWN
+    assert await store.store_update(update(2, press="5/77/menu")) is Received.REPEATED
+    assert await store.store_update(update(2, press="5/77/menu")) is Received.KNOWN
     await stored(store, 3, press="5/77/other")
     await stored(store, 4, press="5/78/menu")
     await stored(store, 5, lane="bob", press="5/77/menu")
@@ -210,7 +210,7 @@ async def test_the_same_press_again_is_kept_and_not_worked_off(store: SqlStore) 
 
 async def test_two_presses_that_arrive_together_are_one(store: SqlStore) -> None:
     arrivals = await asyncio.gather(*(store.store_update(update(n, press="p")) for n in (1, 2, 3)))
-    assert arrivals == [Arrival.FRESH, Arrival.REPEATED, Arrival.REPEATED]
+    assert arrivals == [Received.FRESH, Received.REPEATED, Received.REPEATED]
 
 
 async def test_a_press_may_be_made_again_later(store: SqlStore, clock: HandClock) -> None:
@@ -218,15 +218,15 @@ async def test_a_press_may_be_made_again_later(store: SqlStore, clock: HandClock
     [lane] = await claim(store)
     await store.settle_update(lane, UpdateState.DONE, "", ME)
     clock.advance(PRESS_SECONDS - 0.1)
-    assert await store.store_update(update(2, press="p")) is Arrival.REPEATED
+    assert await store.store_update(update(2, press="p")) is Received.REPEATED
     clock.advance(0.2)
-    assert await store.store_update(update(3, press="p")) is Arrival.FRESH, "a repeated one does not count"
+    assert await store.store_update(update(3, press="p")) is Received.FRESH, "a repeated one does not count"
 
 
 async def test_a_press_that_is_still_being_worked_on_was_made_once(store: SqlStore, clock: HandClock) -> None:
     await stored(store, 1, press="p")
     clock.advance(60)
-    assert await store.store_update(update(2, press="p")) is Arrival.REPEATED
+    assert await store.store_update(update(2, press="p")) is Received.REPEATED
 
 
 # races
@@ -270,5 +270,5 @@ async def test_one_bad_update_does_not_keep_the_others_out(store: SqlStore, bad:
         store.store_update(update(3)),
         return_exceptions=True,
     )
-    assert (answers[0], answers[2]) == (Arrival.FRESH, Arrival.FRESH)
+    assert (answers[0], answers[2]) == (Received.FRESH, Received.FRESH)
     assert isinstance(answers[1], Exception)

@@ -6,7 +6,7 @@ import pytest
 
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State
-from genlock.domain.update import Arrival, UpdateState
+from genlock.domain.update import Received, UpdateState
 from genlock.ports import Role
 from genlock.stores.store import SqlStore
 from tests.stores.conftest import Raw
@@ -103,7 +103,7 @@ async def test_money_that_does_not_add_up_is_found(store: SqlStore, raw: Raw) ->
 
 async def old_things(store: SqlStore, clock: HandClock) -> Role:
     for number in range(3):
-        assert await store.store_update(update(number)) is Arrival.FRESH
+        assert await store.store_update(update(number)) is Received.FRESH
         callback = await store.store_callback("kie", None, "", b"{}")
         await store.settle_callback(callback.id, InboxState.UNREADABLE)
     [lane] = await store.claim_lanes(1, ME, urgent=False)

@@ -63,6 +63,8 @@ SELECT unnest(ARRAY['updates', 'update_age']),
     unnest(ARRAY[sum(waiting), extract(epoch FROM :now - min(due_at))])::float8
 FROM lanes WHERE due_at IS NOT NULL
 UNION ALL
+SELECT 'ledger_violations', value::float8 FROM facts WHERE key = 'ledger_violations'
+UNION ALL
 SELECT 'updates_aside', count(*)::float8 FROM updates WHERE state = 'aside'
 UNION ALL
 SELECT 'instances', count(*)::float8 FROM instances WHERE seen_at >= :now - interval '10 seconds'

@@ -9,7 +9,8 @@ CREATE TEMP TABLE accept_item (
     person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input, price,
     deadline_seconds, notice, fresh);
 CREATE TEMP TABLE end_item (
-    job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, person_id, price, held, verdict);
+    job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, person_id, price, held, verdict,
+    interrupted);
 CREATE TEMP TABLE finish_item (
     job_id, token, delivery, parts, placeholder, attention, person_id, price, held, purse, notice);
 CREATE TEMP TABLE update_item (bot, update_id, lane, kind, urgent, press, body, state);
@@ -132,11 +133,12 @@ SELECT
         WHEN j.state = 'cancelled' THEN 'cancelled'
         WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
         THEN 'contradiction'
-        ELSE 'duplicate' END
+        ELSE 'duplicate' END,
+    j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL
 FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state
       FROM json_each(:items)) i
 JOIN jobs j ON j.id = i.job_id;
-SELECT job_id AS ended_id, verdict FROM end_item;
+SELECT job_id AS ended_id, verdict, interrupted FROM end_item;
 UPDATE jobs
 SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     late = i.verdict = 'late',
@@ -166,6 +168,27 @@ FROM end_item i WHERE jobs.id = i.job_id AND i.verdict = 'cancelled' AND i.cost 
 UPDATE inbox SET state = 'done', due_at = NULL, task_id = i.task_id, note = i.verdict
 FROM end_item i WHERE inbox.id = i.callback_id AND i.verdict <> 'busy';
 DELETE FROM end_item;
+
+-- name: spoil
+-- A result that nobody has paid for turns out to be none: the job has failed, its money goes back in the same commit.
+INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
+SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now
+FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending' AND state = 'succeeded' AND purse = 'held';
+UPDATE people SET available = available + j.price, held = held - j.price
+FROM jobs j WHERE j.id = :job_id AND j.lease_token = :token AND j.delivery = 'sending' AND j.state = 'succeeded'
+    AND j.purse = 'held' AND people.id = j.person_id;
+UPDATE jobs
+SET state = 'failed', error_code = :error_code, error_text = :error_text, parts = :parts,
+    purse = CASE WHEN purse = 'held' THEN 'released' ELSE purse END
+WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
+    AND (state = 'succeeded' AND purse IN ('held', 'free') OR state = 'failed')
+RETURNING *, :now AS read_at;
+
+-- name: move
+-- The chat has another address now; the placeholder stayed behind.
+UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL
+WHERE id = :job_id AND lease_token = :token
+RETURNING id;
 
 -- name: save_parts
 -- Journal how far a delivery has come and renew its lease.
@@ -259,6 +282,10 @@ VALUES (
     (SELECT id FROM jobs WHERE id = :job_id AND secret_hash = :secret_hash AND provider = :provider),
     :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now)
 RETURNING id, job_id, received_at, (SELECT correlation FROM jobs WHERE jobs.id = inbox.job_id) AS correlation;
+
+-- name: is_secret
+-- Whether this is the secret of a job's callback address.
+SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
 
 -- name: claim_callbacks
 -- Stored callbacks that nobody has dealt with in time.

@@ -62,6 +62,8 @@ SELECT 'updates', coalesce(sum(waiting), 0) FROM lanes WHERE due_at IS NOT NULL
 UNION ALL
 SELECT 'update_age', (:now - min(due_at)) / 1e6 FROM lanes WHERE due_at IS NOT NULL
 UNION ALL
+SELECT 'ledger_violations', CAST(value AS REAL) FROM facts WHERE key = 'ledger_violations'
+UNION ALL
 SELECT 'updates_aside', count(*) FROM updates WHERE state = 'aside'
 UNION ALL
 SELECT 'instances', count(*) FROM instances WHERE seen_at >= :now - 10000000

@@ -18,7 +18,7 @@ from genlock.domain.errors import Refusal
 from genlock.sandbox.books import Books
 from genlock.sandbox.chaos_people import People
 from genlock.sandbox.chaos_trouble import LEASE_SECONDS, Trouble
-from genlock.sandbox.chaos_verdict import Verdict, all_jobs, judge, spans, story, takeovers
+from genlock.sandbox.chaos_verdict import all_jobs, judge, spans, story, takeovers
 from genlock.sandbox.databases import Silent
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie import running_kie
@@ -212,10 +212,10 @@ async def report(world: World) -> tuple[dict[str, Any], list[list[str]]]:
     finally:
         await store.close()
     stories = [story(order, books, rows, world.fleet.log.lines) for order in verdict.concerned[:STORIES_MAX]]
-    return verdict.told() | _figures(world, verdict), stories
+    return verdict.told() | _figures(world), stories
 
 
-def _figures(world: World, verdict: Verdict) -> dict[str, Any]:
+def _figures(world: World) -> dict[str, Any]:
     fleet, blows = world.fleet, world.trouble.blows
     times = takeovers(fleet.log.lines, blows)
     ends = {prompt: tasks[0].ended for prompt, tasks in world.books.tasks().items()}

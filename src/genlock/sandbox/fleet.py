@@ -34,7 +34,6 @@ class Fleet:
     def add(self) -> Instance:
         """One more process, begun now."""
         instance = Instance(f"instance-{len(self.instances) + 1}", self.folder, self.settings)
-        self.log.skip(instance)
         self.instances.append(instance)
         instance.start()
         self.balancer.add(instance.port)

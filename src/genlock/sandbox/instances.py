@@ -31,6 +31,7 @@ class Instance:
         self.name = name
         self.port = find_free_port()
         self.log = folder / f"{name}.log"
+        self.log.unlink(missing_ok=True)  # what a former run said
         self._pid = folder / f"{name}.pid"
         self._folder = folder
         self._settings = settings
@@ -155,9 +156,13 @@ class Log:
 
     def read(self, instances: "list[Instance]") -> list[dict[str, Any]]:
         """The lines that are new."""
-        new = [line for instance in instances for line in self._read(instance)]
+        new = self.take(instances)
         self.lines += new
         return new
+
+    def take(self, instances: "list[Instance]") -> list[dict[str, Any]]:
+        """The same, not kept."""
+        return [line for instance in instances for line in self._read(instance)]
 
     def _read(self, instance: Instance) -> list[dict[str, Any]]:
         if not instance.log.exists():
@@ -168,11 +173,6 @@ class Log:
         whole = text[: text.rfind(b"\n") + 1]  # the last one may still be in the making
         self._places[instance.log] = self._places.get(instance.log, 0) + len(whole)
         return [_told(line, instance.name) for line in whole.splitlines() if line.strip()]
-
-    def skip(self, instance: Instance) -> None:
-        """Leave out what a former run said."""
-        if instance.log.exists():
-            self._places[instance.log] = instance.log.stat().st_size
 
 
 def _told(line: bytes, name: str) -> dict[str, Any]:

@@ -101,7 +101,9 @@ def sandbox(
     instances: Annotated[int, typer.Option(help="How many processes; several need --postgres.", min=1, max=9)] = 1,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin with an empty world and keep nothing of it.")] = False,
     state: Annotated[Path, typer.Option(help="The folder that keeps the world between runs.")] = Path(".sandbox"),
-    port: Annotated[int | None, typer.Option(help="The chat page's port.  [default: 8090, or any]")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The chat page's port, the first of four in a row. 8080 if free, else any.")
+    ] = None,
     speed: Annotated[float, typer.Option(help="How many times faster models work than they do.", min=0.1)] = 8.0,
 ) -> None:
     """Run everything on this machine, without any account: simulators, service, and a chat page in the browser."""

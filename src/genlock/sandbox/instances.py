@@ -75,7 +75,7 @@ class Instance:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for the parent, which then stops it in order
             )
-        self._pid.write_text(str(self._process.pid))
+        self._pid.write_text(f"{self._process.pid}\n")
 
     async def ready(self, seconds: float = READY_SECONDS) -> None:
         """Wait until it takes traffic."""

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import signal
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,21 +18,19 @@ from rich.table import Table
 
 from genlock.domain.errors import Refusal
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
-from genlock.sandbox.instances import Instance
 from genlock.sandbox.kie import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
 from genlock.sandbox.telegram import running_telegram
 
 STATE = Path(".sandbox")
-PAGE_PORT = 8090
-SERVICE_PORT = 8080
-KIE_PORT = 8081
-FILES_PORT = 8082
+#: of the chat page; the service, the simulated Kie.ai and its files come after it
+FIRST_PORT = 8080
 WELCOME_CREDITS = 500
 LOOK_SECONDS = 0.25
-#: an instance that ends sooner than this cannot be helped by starting it again
+#: an instance that ends sooner than this, so many times in a row, cannot be helped by starting it again
 FAST_SECONDS = 5.0
+FAST_ENDS_MAX = 3
 LOUD = {"STAGE_ERROR", "ALARM", ""}
 
 
@@ -41,7 +40,7 @@ class Options:
     instances: int = 1
     #: None: nothing is kept
     state: Path | None = STATE
-    #: of the chat page; None: the usual one, or any if that is taken
+    #: the first of four; None: the usual ones, or any where those are taken
     port: int | None = None
     #: a picture takes a minute divided by this
     speed: float = 8.0
@@ -60,10 +59,11 @@ def run(options: Options) -> int:
         stack.enter_context(_alone(folder))
         try:
             database = _start_database(options, folder, stack)
-            return asyncio.run(_play(options, folder, database, console))
+            asyncio.run(_play(options, folder, database, console))
         except ProgramFailed as error:
             console.print(str(error), style="red", highlight=False, markup=False)
             return 1
+    return 0
 
 
 def _start_database(options: Options, folder: Path, stack: ExitStack) -> str:
@@ -86,23 +86,19 @@ def _alone(folder: Path) -> Iterator[IO[str]]:
         yield lock
 
 
-async def _play(options: Options, folder: Path, database: str, console: Console) -> int:
+async def _play(options: Options, folder: Path, database: str, console: Console) -> None:
     asked = _listen()
     began = time()
+    page_port, service_port, kie_port, files_port = _ports(options.port)
     async with AsyncExitStack() as stack:
         with console.status("Starting…"):
             kie = await stack.enter_async_context(
-                running_kie(
-                    webhook_key=WEBHOOK_KEY,
-                    speed=options.speed,
-                    port=_free(KIE_PORT),
-                    files_port=_free(FILES_PORT),
-                )
+                running_kie(webhook_key=WEBHOOK_KEY, speed=options.speed, port=kie_port, files_port=files_port)
             )
             telegram = await stack.enter_async_context(
                 running_telegram(
                     limiter=True,
-                    port=_page_port(options.port),
+                    port=page_port,
                     state=folder / "telegram" if options.state else None,
                     kie_url=kie.url,
                 )
@@ -113,7 +109,7 @@ async def _play(options: Options, folder: Path, database: str, console: Console)
                     kie=kie,
                     folder=folder,
                     database_url=database,
-                    port=_free(SERVICE_PORT),
+                    port=service_port,
                     settings={"GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS)},
                 )
             )
@@ -121,9 +117,8 @@ async def _play(options: Options, folder: Path, database: str, console: Console)
         if not telegram.world.users:
             telegram.person("Ann", language="en", started=False)
         console.print(_welcome(fleet, options, folder, time() - began))
-        status = await _watch(fleet, asked, console)
+        await _watch(fleet, asked, console)
         await _stop(fleet, asked, console)
-        return status
 
 
 @dataclass(frozen=True)
@@ -144,19 +139,24 @@ def _listen() -> Asked:
     return asked
 
 
-async def _watch(fleet: Fleet, asked: Asked, console: Console) -> int:
+async def _watch(fleet: Fleet, asked: Asked, console: Console) -> None:
     """Bring what the instances say to the page; start again who was killed. Ends when somebody asks for it."""
+    fast_ends: Counter[str] = Counter()
     while not asked.once.is_set():
         _pass_on(fleet, console)
         for instance in fleet.instances:
-            if not instance.running and not _started_again(instance, console):
-                return 1
+            if not instance.running:
+                lived = time() - instance.started_at
+                fast_ends[instance.name] = fast_ends[instance.name] + 1 if lived < FAST_SECONDS else 0
+                console.print(f"{instance.name} ended with {instance.status} after {lived:.1f} s", style="yellow")
+                if fast_ends[instance.name] == FAST_ENDS_MAX:
+                    raise ProgramFailed(f"{instance.name} does not stay:\n{instance.last_words()}")
+                instance.start()
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 await asked.once.wait()
         except TimeoutError:
             continue
-    return 0
 
 
 def _pass_on(fleet: Fleet, console: Console) -> None:
@@ -165,16 +165,6 @@ def _pass_on(fleet: Fleet, console: Console) -> None:
         if line["event"] in LOUD:
             said = line.get("text") or f"[{line['event']}] {line.get('error') or line.get('alarm') or ''}"
             console.print(f"{line['process']}: {said}", style="red", highlight=False, markup=False)
-
-
-def _started_again(instance: Instance, console: Console) -> bool:
-    lived = time() - instance.started_at
-    console.print(f"{instance.name} ended with {instance.status} after {lived:.0f} s", style="yellow", highlight=False)
-    if lived < FAST_SECONDS:
-        console.print(instance.last_words(), style="red", highlight=False, markup=False)
-        return False
-    instance.start()
-    return True
 
 
 async def _stop(fleet: Fleet, asked: Asked, console: Console) -> None:
@@ -206,17 +196,13 @@ def _welcome(fleet: Fleet, options: Options, folder: Path, seconds: float) -> Pa
     return Panel(table, title="genlock sandbox", subtitle="Ctrl-C ends it", border_style="green", expand=False)
 
 
-def _page_port(wanted: int | None) -> int:
-    if wanted is None:
-        return _free(PAGE_PORT)
-    if not _is_free(wanted):
-        raise Refusal(f"port {wanted} is in use: stop what uses it, or give another one with --port")
-    return wanted
-
-
-def _free(usual: int) -> int:
-    """The usual port, or any."""
-    return usual if _is_free(usual) else find_free_port()
+def _ports(first: int | None) -> list[int]:
+    """Page, service, Kie.ai, files: in a row, or any if nobody asked for these."""
+    row = list(range(first or FIRST_PORT, (first or FIRST_PORT) + 4))
+    taken = [port for port in row if not _is_free(port)]
+    if first is not None and taken:
+        raise Refusal(f"port {taken[0]} is in use: stop what uses it, or give another first port with --port")
+    return [find_free_port() if port in taken else port for port in row]
 
 
 def _is_free(port: int) -> bool:

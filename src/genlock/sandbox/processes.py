@@ -21,15 +21,11 @@ TEMPORARY = "/tmp" if AS_ROOT else None  # noqa: S108 (what is made there is uni
 # Waits until this process lets go or is gone, ends the programs that still run, and removes the folder if it may.
 GUARD = """
 cat
-signal() {
-    for file in "$1"/pid "$1"/*.pid; do
-        if [ -f "$file" ]; then kill "-$2" "$(cat "$file")"; fi
-    done
-}
-if ls "$1"/pid "$1"/*.pid; then
-    signal "$1" QUIT
+running() { cat "$1"/pid "$1"/*.pid; }
+if [ -n "$(running "$1")" ]; then
+    kill -QUIT $(running "$1")
     sleep 2
-    signal "$1" KILL
+    kill -KILL $(running "$1")
 fi
 if [ "$2" = kept ]; then
     rm -f "$1"/pid "$1"/*.pid
@@ -125,7 +121,7 @@ class Server:
                 start_new_session=True,  # Ctrl-C is for this process, which then stops the server in order
                 **options,
             )
-        self._pid.write_text(str(self._process.pid))
+        self._pid.write_text(f"{self._process.pid}\n")
         try:
             self._wait_until(answers)
         except BaseException:

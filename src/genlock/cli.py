@@ -365,7 +365,7 @@ def updates_retry(update_id: Annotated[int, typer.Argument(metavar="ID")]) -> No
     from genlock.domain.errors import NotPossible
 
     if not with_store(lambda store, _: store.retry_update(update_id)):
-        raise NotPossible(f"update {update_id} was not set aside")
+        raise NotPossible(f"nothing under {update_id} was set aside")
     typer.echo(f"Update {update_id} is due. A running instance goes on with it.")
 
 

@@ -17,7 +17,7 @@ from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.domain.update import NewUpdate, read_update
 from genlock.ports import Observer, UpkeepStore
-from genlock.telegram.calls import Caller, Priority
+from genlock.telegram.calls import Caller, Priority, bot_id
 from genlock.telegram.errors import TokenRefused, sort
 
 #: what we want to hear of; all else would be kept for nothing
@@ -45,7 +45,7 @@ class Poller:
         observer: Observer,
     ) -> None:
         self._caller = caller
-        self._bot_id = str(caller.bot.id)
+        self._bot_id = bot_id(caller.bot.token)
         self._take_in = take_in
         self._is_active = is_active
         self._observer = observer
@@ -98,10 +98,17 @@ class Poller:
             said = await _ask(self._caller.bot, self._offset)
         except TimedOut:
             return  # an answer that was lost: what it brought comes again
-        updates = [read_update(self._bot_id, one, json.dumps(one, ensure_ascii=False)) for one in said]
+        updates = [update for one in said if (update := self._read(one))]
         await asyncio.gather(*(self._take_in(update) for update in updates))
         if updates:
             self._offset = max(update.update_id for update in updates) + 1
+
+    def _read(self, said: Any) -> NewUpdate | None:
+        try:
+            return read_update(self._bot_id, said, json.dumps(said, ensure_ascii=False))
+        except ValueError as error:
+            self._observer.event(Event.UPDATE_REFUSED, reason=str(error))
+            return None
 
     async def _fail(self, error: Exception) -> None:
         meaning = error if isinstance(error, StoreError) else sort(error)
@@ -143,7 +150,7 @@ class WebhookKeeper:
         self._secret = secret
         self._is_active = is_active
         self._observer = observer
-        self._key = f"webhook:{caller.bot.id}"
+        self._key = f"webhook:{bot_id(caller.bot.token)}"
 
     async def run(self) -> None:
         """For ever: the active instance looks now and then."""

@@ -20,6 +20,13 @@ async with running_telegram(token="42:sandbox") as telegram:
     telegram.calls("sendPhoto")                            # those of one method
     telegram.limiter.on = True                             # 1/s per chat, 20/min per group, 30/s in all; off by default
     telegram.upload_seconds = 0.5                          # how long an edit's media is on its way, for races
+
+It also runs by itself (`python -m genlock.sandbox.telegram_alone`), and all of this can be done over HTTP on the same
+port: see telegram_control.py. One bot, known by its token; the wire is that of a Bot API server run with `--local`, so
+that webhooks may be plain HTTP on this machine, but with the limits of Telegram's own.
+
+What it is not: rich messages, stickers, polls, inline mode, channels, subscriptions, Markdown. Those answer
+`Not Found: method not found`, or `unsupported parse_mode`.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The hand on the simulated Telegram from outside, made so that a chat page can be built on it.
 
 Everything is JSON. `person` and `chat` are ids; without `chat` a person acts in the private chat with the bot.
-A view of a message is {"chat", "message" (as in the Bot API), "shown" (its kind), "keyboard", "paid"}.
+A view of a message is {"chat", "message" (as in the Bot API), "shown" (its kind), "keyboard", "paid", "reactions"}.
 
 GET  /sim/state                      bot, commands, people, chats, faults, limiter, last (number of the newest event)
 GET  /sim/chats/CHAT?person=PERSON   what that person sees there: {"messages": [view, …], "last": N}
@@ -15,6 +15,7 @@ POST /sim/people/PERSON/send         multipart: file (several make an album), ki
                                      each file), caption, chat, reply_to → views
 POST /sim/people/PERSON/press        {"message", "button" (its data or words), "chat"?} → {"press"}, {"url"} or {"said"}
 POST /sim/people/PERSON/pay          {"message", "chat"?} or {"link"} → {"ok", "reason", "charge_id"}, within 10 s
+POST /sim/people/PERSON/react        {"message", "emoji" (or null), "chat"?}
 POST /sim/people/PERSON/delete       {"message", "for_both", "chat"?}
 POST /sim/people/PERSON/clear        {"chat"?, "for_both"?}: the whole history
 POST /sim/groups                     {"title", "members", "kind"? (group or supergroup)} → the chat
@@ -29,8 +30,8 @@ Events, each with {"number", "at"}: message and edit (a view), delete {chat, mes
 message_id}, notification {person, chat, message, text}, action {chat, action}, draft {chat, draft, text}, reaction,
 answer {person, press, text, alert}, payment {person, ok, reason | charge, amount, stars}, stars {person, stars},
 person, block, chat, profile, update (what goes to the bot), call (what came from it, see Call), fault (the switches),
-log {line}. `hello` {world} comes first: another world than before, or `reset`, says that events were missed: load the
-state anew.
+log {line}. The first, without a name and number, is {world}: another one than before, or `reset`, says that events
+were missed: load the state anew.
 """
 
 import asyncio
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+GUARDED = ("/sim/", "/bot", "/file/")  #: all but the page itself, which anybody may link to
 QUIET_SECONDS = 15
 CALLS_TOLD = 500
 
@@ -85,6 +87,7 @@ class Control:
             f"{person}/send": self.send,
             f"{person}/press": self.press,
             f"{person}/pay": self.pay,
+            f"{person}/react": self.react,
             f"{person}/delete": self.delete,
             f"{person}/clear": self.clear,
             "/sim/groups": self.add_group,
@@ -96,22 +99,28 @@ class Control:
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Only for pages of our own: another site's page, or a name that points here, gets nothing."""
+        if why := self._foreign(request):
+            return web.json_response({"error": why}, status=403)
         if not request.path.startswith("/sim/"):
             return await handler(request)
-        host = request.url.host or ""
-        if self._telegram.host in LOOPBACK and host not in LOOPBACK:
-            return web.json_response({"error": "this host is not served"}, status=403)
-        origin = request.headers.get("Origin")
-        foreign = request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}
-        if foreign or (origin is not None and origin != f"{request.scheme}://{request.host}"):
-            return web.json_response({"error": "only from the page of the same origin"}, status=403)
         try:
             return await handler(request)
         except (KeyError, IndexError) as error:
             return web.json_response({"error": f"there is no {error}"}, status=404)
         except (ValueError, TypeError, AttributeError, Unseen, Refused) as error:
             return web.json_response({"error": str(error)}, status=400)
+
+    def _foreign(self, request: web.Request) -> str | None:
+        """Only for programs and pages of our own: another site's page, or a name that points here, gets nothing."""
+        if self._telegram.host in LOOPBACK and request.url.host not in LOOPBACK:
+            return "this host is not served"
+        if not request.path.startswith(GUARDED):
+            return None
+        origin = request.headers.get("Origin")
+        foreign = request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}
+        if foreign or (origin is not None and origin != f"{request.scheme}://{request.host}"):
+            return "only from the page of the same origin"
+        return None
 
     # looking
 
@@ -166,7 +175,7 @@ class Control:
         )
         await response.prepare(request)
         hello = json.dumps({"world": events.id})
-        await response.write(f"retry: 1000\nevent: hello\ndata: {hello}\n\n".encode())
+        await response.write(f"retry: 1000\ndata: {hello}\n\n".encode())
         if number > events.last or number < events.first - 1:
             await response.write(f"id: {events.last}\nevent: reset\ndata: {{}}\n\n".encode())
             number = events.last
@@ -216,23 +225,18 @@ class Control:
     async def send(self, request: web.Request) -> web.Response:
         form, person = await request.post(), self._who(request)
         files = [file for file in form.getall("file") if isinstance(file, web.FileField)]
-        contents = [(file.filename, await asyncio.to_thread(file.file.read)) for file in files]
         kinds = [str(kind) for kind in form.getall("kind", [])] or ["document"]
-        kinds += kinds[-1:] * (len(contents) - len(kinds))
+        kinds += kinds[-1:] * (len(files) - len(kinds))
         chat, reply_to = str(form.get("chat", "")), str(form.get("reply_to", ""))
-        album = str(self._world.chance.randrange(10**16, 10**17)) if len(contents) > 1 else None
-        sent = [
-            await person.send(
-                kind,
-                content,
-                name=name,
-                caption="" if place else str(form.get("caption", "")),
-                chat=int(chat) if chat else None,
-                reply_to=int(reply_to) if reply_to else None,
-                album=album,
-            )
-            for place, (kind, (name, content)) in enumerate(zip(kinds, contents, strict=False))
-        ]
+        sent = await person.send_all(
+            [
+                (kind, await asyncio.to_thread(file.file.read), file.filename)
+                for kind, file in zip(kinds, files, strict=False)
+            ],
+            caption=str(form.get("caption", "")),
+            chat=int(chat) if chat else None,
+            reply_to=int(reply_to) if reply_to else None,
+        )
         return web.json_response([self._world.view(message) for message in sent])
 
     async def press(self, request: web.Request) -> web.Response:
@@ -246,6 +250,11 @@ class Control:
         said, person = await _read(request), self._who(request)
         payment = await person.pay(said.get("link") or int(said["message"]), chat=said.get("chat"))
         return web.json_response({"ok": payment.ok, "reason": payment.reason, "charge_id": payment.charge_id})
+
+    async def react(self, request: web.Request) -> web.Response:
+        said, person = await _read(request), self._who(request)
+        await person.react(int(said["message"]), said["emoji"], chat=said.get("chat"))
+        return web.json_response({})
 
     async def delete(self, request: web.Request) -> web.Response:
         said, person = await _read(request), self._who(request)

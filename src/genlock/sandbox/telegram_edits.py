@@ -18,8 +18,8 @@ REPLACEABLE = {"text", "animation", "audio", "document", "photo", "video"}
 
 
 async def edit_text(world: World, given: Given) -> Any:
-    message = _own(world, given)
     content, markup = read_text(given), read_inline(given)
+    message = _own(world, given)
     if message.kind != "text":
         raise bad_request("there is no text in the message to edit")
     await _travel(world, given, message)
@@ -31,8 +31,8 @@ async def edit_text(world: World, given: Given) -> Any:
 
 
 async def edit_caption(world: World, given: Given) -> Any:
-    message = _own(world, given)
     caption, markup = caption_of(given), read_inline(given)
+    message = _own(world, given)
     if message.kind not in MEDIA:
         raise bad_request("there is no caption in the message to edit")
     await _travel(world, given, message)
@@ -40,8 +40,8 @@ async def edit_caption(world: World, given: Given) -> Any:
 
 
 async def edit_markup(world: World, given: Given) -> Any:
-    message = _own(world, given)
     markup = read_inline(given)
+    message = _own(world, given)
     if message.album is not None:
         raise bad_request(NOT_MODIFIED)
     await _travel(world, given, message)
@@ -50,10 +50,11 @@ async def edit_markup(world: World, given: Given) -> Any:
 
 async def edit_media(world: World, given: Given) -> Any:
     """The upload takes its time: a newer edit of the same message cancels it, and so does a deletion."""
-    message = _own(world, given, "message media can't be edited")
     markup = read_inline(given)
     item = given.json("media", "media")
-    _replaceable(message, item)
+    kind = media_kind(item)
+    message = _own(world, given, "message media can't be edited")
+    _replaceable(message, kind)
     mine, place = object(), (message.chat, message.id)
     world.uploading[place] = mine
     try:
@@ -71,10 +72,9 @@ async def edit_media(world: World, given: Given) -> Any:
     return _changed(world, message, content, markup)
 
 
-def _replaceable(message: Message, item: Any) -> None:
+def _replaceable(message: Message, kind: str) -> None:
     if message.kind not in REPLACEABLE:
         raise bad_request("message media can't be edited")
-    kind = media_kind(item)
     if message.album is not None:
         same = {"photo", "video"} if message.kind in {"photo", "video"} else {message.kind}
         if kind not in same:
@@ -136,7 +136,7 @@ async def delete_messages(world: World, given: Given) -> bool:
         raise bad_request("message identifiers are not specified")
     for number in numbers:
         try:
-            await delete_message(world, Given(given.values | {"message_id": number}))
+            await delete_message(world, Given({"chat_id": given.values.get("chat_id"), "message_id": number}))
         except Refused as refused:
             if "message" not in refused.description:
                 raise

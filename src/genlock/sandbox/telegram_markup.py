@@ -30,9 +30,9 @@ def read_markup(given: Given) -> Markup | None:
     if not isinstance(markup, dict):
         raise bad_request("object expected as reply markup")
     if "inline_keyboard" in markup:
-        return _inline(markup["inline_keyboard"])
+        return _inline(_rows(markup, "inline_keyboard"))
     if "keyboard" in markup:
-        return markup | {"keyboard": [[_named(button) for button in row] for row in markup["keyboard"]]}
+        return markup | {"keyboard": [[_named(button) for button in row] for row in _rows(markup, "keyboard")]}
     if markup.get("remove_keyboard") or markup.get("force_reply"):
         return markup
     return None
@@ -50,13 +50,21 @@ def is_inline(markup: Markup | None) -> bool:
     return markup is None or "inline_keyboard" in markup
 
 
-def _named(button: Any) -> dict[str, Any]:
-    return {"text": button} if isinstance(button, str) else button
-
-
-def _inline(rows: Any) -> Markup | None:
+def _rows(markup: Markup, name: str) -> list[list[Any]]:
+    rows = markup[name]
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise bad_request('field "inline_keyboard" must be of type Array')
+        raise bad_request(f'field "{name}" must be of type Array')
+    return rows
+
+
+def _named(button: Any) -> dict[str, Any]:
+    named = {"text": button} if isinstance(button, str) else button
+    if not isinstance(named, dict) or not isinstance(named.get("text"), str):
+        raise bad_request("can't parse keyboard button: KeyboardButton must be a String or an Object")
+    return named
+
+
+def _inline(rows: list[list[Any]]) -> Markup | None:
     kept = [[_checked(button) for button in row] for row in rows if row]
     if sum(map(len, kept)) > BUTTONS_MAX:
         raise bad_request("reply markup is too long")
@@ -76,7 +84,10 @@ def _checked(button: Any) -> dict[str, Any]:
 
 
 def _check_url(url: str) -> None:
-    parts = urlsplit(url if "://" in url else f"http://{url}")
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+    except ValueError:
+        raise bad_request(f"inline keyboard button URL '{url}' is invalid: Wrong HTTP URL") from None
     if parts.scheme == "tg":
         return
     if parts.scheme not in {"http", "https", "ton", "tonsite"}:

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from genlock.sandbox.telegram_markup import read_markup
+from genlock.sandbox.telegram_markup import Markup, read_markup
 from genlock.sandbox.telegram_media import FETCH_FAILED, WRONG_TYPE, Media, content_of
-from genlock.sandbox.telegram_text import read_caption, read_text
+from genlock.sandbox.telegram_text import read_caption, read_entities, read_text
 from genlock.sandbox.telegram_wire import Given, Refused, bad_request
 from genlock.sandbox.telegram_world import Chat, Message, World
 
@@ -46,28 +46,25 @@ RIGHTS = {
 
 
 async def send_message(world: World, given: Given) -> Any:
-    chat = open_chat(world, given, "text")
-    return _posted(world, chat, given, read_text(given))
+    content, markup = read_text(given), read_markup(given)
+    return _posted(world, open_chat(world, given, "text"), given, content, markup)
 
 
 def send_media(kind: str) -> Method:
     async def send(world: World, given: Given) -> Any:
+        caption, markup = caption_of(given), read_markup(given)
         chat = open_chat(world, given, kind)
-        caption = caption_of(given)
         where(chat, given)
         stored = await world.media.take(kind, given.media(kind), given.values)
         world.writable(chat)
-        return _posted(world, chat, given, content_of(stored) | caption | shown_as(given))
+        return _posted(world, chat, given, content_of(stored) | caption | shown_as(given), markup)
 
     return send
 
 
 async def send_album(world: World, given: Given) -> Any:
     """All or nothing: one bad item fails the call."""
-    items = given.json("media", "media")
-    if items is not None and not isinstance(items, list):
-        raise bad_request("can't parse media JSON object")
-    items = items or []
+    items = given.objects("media", "media")
     kinds = _album_kinds(items)
     chat = open_chat(world, given, kinds[0])
     answered = where(chat, given)
@@ -128,7 +125,7 @@ async def input_media(media: Media, item: Any, given: Given) -> dict[str, Any]:
 
 
 def caption_of(given: Given) -> dict[str, Any]:
-    entities = given.json("caption_entities", "caption entities")
+    entities = read_entities(given, "caption_entities")
     return read_caption(given.text("caption"), given.text("parse_mode"), entities)
 
 
@@ -154,7 +151,7 @@ async def copy_message(world: World, given: Given) -> Any:
     if given.has("caption") and source.kind != "text":
         content = {name: value for name, value in content.items() if not name.startswith("caption")}
         content |= caption_of(given)
-    shown = _posted(world, chat, given, content)
+    shown = _posted(world, chat, given, content, read_markup(given))
     return {"message_id": shown["message_id"]}
 
 
@@ -187,8 +184,11 @@ async def set_reaction(world: World, given: Given) -> bool:
     message = chat.messages.get(given.number("message_id"))
     if message is None:
         raise bad_request("message to react not found")
-    reaction = given.json("reaction", "reaction types") or []
-    world.events.add("reaction", chat=chat.id, message_id=message.id, reaction=reaction)
+    reaction = given.objects("reaction", "reaction types")
+    message.reactions.pop(world.bot_id, None)
+    if reaction:
+        message.reactions[world.bot_id] = str(reaction[0].get("emoji", ""))
+    world.events.add("reaction", person=world.bot_id, chat=chat.id, message_id=message.id, reaction=reaction)
     return True
 
 
@@ -205,8 +205,8 @@ def where(chat: Chat, given: Given) -> dict[str, Any]:
 
 
 def _replied(chat: Chat, given: Given) -> int | None:
-    reply = given.json("reply_parameters", "reply parameters") or {}
-    number = int(reply.get("message_id") or given.number("reply_to_message_id"))
+    reply = given.object("reply_parameters", "reply parameters")
+    number = Given(reply).number("message_id") or given.number("reply_to_message_id")
     if not number or number in chat.messages:
         return number or None
     if reply.get("allow_sending_without_reply") or given.flag("allow_sending_without_reply"):
@@ -226,13 +226,13 @@ def _thread(chat: Chat, given: Given) -> int | None:
     return number
 
 
-def _posted(world: World, chat: Chat, given: Given, content: dict[str, Any]) -> dict[str, Any]:
+def _posted(world: World, chat: Chat, given: Given, content: dict[str, Any], markup: Markup | None) -> dict[str, Any]:
     message = world.post(
         chat,
         world.bot_id,
         content,
         silent=given.flag("disable_notification"),
-        markup=read_markup(given),
+        markup=markup,
         **where(chat, given),
     )
     return world.show(message)

@@ -16,9 +16,8 @@ LINK = "https://t.me/$"
 
 
 async def send_invoice(world: World, given: Given) -> Any:
+    invoice, markup = _invoice(given), read_markup(given)
     chat = open_chat(world, given, "text")
-    invoice = _invoice(given)
-    markup = read_markup(given)
     silent = given.flag("disable_notification")
     content = {"invoice": invoice.told()}
     message = world.post(chat, world.bot_id, content, silent=silent, markup=markup, **where(chat, given))
@@ -33,7 +32,7 @@ async def create_link(world: World, given: Given) -> str:
 
 
 def _invoice(given: Given) -> Invoice:
-    prices = given.json("prices", "prices")
+    prices = given.objects("prices", "prices")
     lengths = {"title": (given.text("title"), 32), "description": (given.text("description"), 255)}
     for name, (text, limit) in lengths.items():
         if not 1 <= len(text) <= limit:
@@ -42,13 +41,14 @@ def _invoice(given: Given) -> Invoice:
         raise bad_request("INVOICE_PAYLOAD_INVALID")
     if given.text("currency") != STARS:
         raise bad_request("PAYMENT_PROVIDER_INVALID" if given.text("provider_token") else "CURRENCY_INVALID")
-    if not isinstance(prices, list) or len(prices) != 1 or not 1 <= int(prices[0].get("amount", 0)) <= 100_000:
+    amount = Given(prices[0]).number("amount") if len(prices) == 1 else 0
+    if not 1 <= amount <= 100_000:
         raise bad_request("STARS_INVOICE_INVALID")
     return Invoice(
         title=given.text("title"),
         description=given.text("description"),
         payload=given.text("payload"),
-        amount=int(prices[0]["amount"]),
+        amount=amount,
     )
 
 

@@ -3,6 +3,7 @@
 import io
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -99,6 +100,7 @@ def _plain_type(content: bytes) -> str:
     return {b"%PDF": "application/pdf", b"PK\x03\x04": "application/zip"}.get(content[:4], "")
 
 
+@lru_cache(maxsize=16)  # the same bytes come often: every attempt at a delivery sends them
 def make_sizes(content: bytes) -> list[tuple[int, int, bytes]]:
     """A photo as Telegram keeps it: JPEGs of growing size, the largest last, none larger than the photo."""
     try:
@@ -117,7 +119,7 @@ def _jpeg(whole: Image.Image, side: int) -> tuple[int, int, bytes]:
     picture = whole
     if max(whole.size) > side:
         picture = whole.copy()
-        picture.thumbnail((side, side))
+        picture.thumbnail((side, side), Image.Resampling.BILINEAR)
     file = io.BytesIO()
     picture.save(file, "JPEG", quality=87)
     return picture.width, picture.height, file.getvalue()

@@ -12,7 +12,7 @@ ANSWER_MAX = 200
 RIGHTS = (
     *("can_be_edited", "is_anonymous", "can_manage_chat", "can_delete_messages", "can_manage_video_chats"),
     *("can_restrict_members", "can_promote_members", "can_change_info", "can_invite_users"),
-    *("can_post_stories", "can_edit_stories", "can_delete_stories"),
+    *("can_post_stories", "can_edit_stories", "can_delete_stories", "can_send_welcome_messages"),
 )
 TOO_OLD = "query is too old and response timeout expired or query ID is invalid"
 
@@ -35,9 +35,9 @@ async def log_out(_: World, __: Given) -> bool:
 
 
 async def set_commands(world: World, given: Given) -> bool:
-    commands = given.json("commands", "list of bot commands")
-    if not isinstance(commands, list) or len(commands) > 100:
-        raise bad_request("BOT_COMMANDS_TOO_MUCH" if isinstance(commands, list) else "can't parse commands")
+    commands = given.objects("commands", "list of bot commands")
+    if len(commands) > 100:
+        raise bad_request("BOT_COMMANDS_TOO_MUCH")
     for command in commands:
         if not 1 <= len(str(command.get("command", "")).removeprefix("/")) <= 32:
             raise bad_request("BOT_COMMAND_INVALID")
@@ -59,8 +59,8 @@ async def delete_commands(world: World, given: Given) -> bool:
 
 
 def _scope(given: Given) -> str:
-    scope = given.json("scope", "bot command scope") or {"type": "default"}
-    return f"{scope['type']}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{given.text('language_code')}"
+    scope = given.object("scope", "bot command scope") or {"type": "default"}
+    return f"{scope.get('type')}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{given.text('language_code')}"
 
 
 def words(field: str) -> tuple[Method, Method]:
@@ -80,7 +80,7 @@ def words(field: str) -> tuple[Method, Method]:
 
 
 async def set_menu_button(world: World, given: Given) -> bool:
-    world.profile[f"menu/{given.number('chat_id')}"] = given.json("menu_button", "menu button") or {"type": "default"}
+    world.profile[f"menu/{given.number('chat_id')}"] = given.object("menu_button", "menu button") or {"type": "default"}
     return True
 
 

@@ -79,8 +79,14 @@ async def load(world: World, folder: Path) -> None:
 
 def _chat(said: dict[str, Any]) -> Chat:
     messages = {
-        one["id"]: Message(**one | {"hidden_from": set(one["hidden_from"])}) for one in said["messages"].values()
+        one["id"]: Message(**one | {"hidden_from": set(one["hidden_from"]), "reactions": _numbered(one["reactions"])})
+        for one in said["messages"].values()
     }
     topics = {int(number): Topic(**one) for number, one in said["topics"].items()}
     sets = {name: set(said[name]) for name in ("members", "forbidden")}
     return Chat(**said | sets | {"messages": messages, "topics": topics})
+
+
+def _numbered(said: dict[str, Any]) -> dict[int, Any]:
+    """JSON has no numbers for keys."""
+    return {int(number): one for number, one in said.items()}

@@ -49,7 +49,7 @@ class _Open:
 
 def read_text(given: Given, name: str = "text") -> dict[str, Any]:
     """The text of a message with its entities; there must be some."""
-    text, entities = formatted(given.text(name), given.text("parse_mode"), given.json("entities", "entities"))
+    text, entities = formatted(given.text(name), given.text("parse_mode"), read_entities(given, "entities"))
     if not text:
         raise bad_request("message text is empty")
     if utf16(text) > TEXT_MAX:
@@ -57,7 +57,16 @@ def read_text(given: Given, name: str = "text") -> dict[str, Any]:
     return {"text": text} | ({"entities": entities} if entities else {})
 
 
-def read_caption(text: str, mode: str, entities: list[Entity] | None) -> dict[str, Any]:
+def read_entities(given: Given, name: str) -> list[Entity]:
+    entities = given.objects(name, "entities")
+    for one in entities:
+        whole = isinstance(one.get("offset"), int) and isinstance(one.get("length"), int)
+        if not whole or not isinstance(one.get("type"), str):
+            raise bad_request("can't parse entities: Can't parse MessageEntity")
+    return entities
+
+
+def read_caption(text: str, mode: str, entities: list[Entity]) -> dict[str, Any]:
     """The words under a picture, which may be none."""
     caption, found = formatted(text, mode, entities)
     if utf16(caption) > CAPTION_MAX:
@@ -65,11 +74,12 @@ def read_caption(text: str, mode: str, entities: list[Entity] | None) -> dict[st
     return ({"caption": caption} if caption else {}) | ({"caption_entities": found} if found else {})
 
 
-def formatted(source: str, mode: str, entities: list[Entity] | None) -> tuple[str, list[Entity]]:
+def formatted(source: str, mode: str, entities: list[Entity]) -> tuple[str, list[Entity]]:
     if mode and mode.lower() not in {"html", "none"}:
         raise bad_request("unsupported parse_mode")
-    text, found = parse_html(source) if mode.lower() == "html" else (source, list(entities or []))
-    return _trimmed(text, found)
+    text, found = parse_html(source) if mode.lower() == "html" else (source, entities)
+    text, found = _trimmed(text, found)
+    return text, sorted(found + _unmarked(text, found), key=_place)
 
 
 def found_entities(text: str) -> list[Entity]:
@@ -78,6 +88,23 @@ def found_entities(text: str) -> list[Entity]:
         {"type": match.lastgroup, "offset": utf16(text[: match.start()]), "length": utf16(match.group())}
         for match in FOUND.finditer(text)
     ]
+
+
+def _unmarked(text: str, marked: list[Entity]) -> list[Entity]:
+    """What is found where nothing was marked."""
+    return [
+        one
+        for one in found_entities(text)
+        if not any(_place(one)[0] < _end(other) and other["offset"] < _end(one) for other in marked)
+    ]
+
+
+def _place(entity: Entity) -> tuple[int, int]:
+    return entity["offset"], -entity["length"]
+
+
+def _end(entity: Entity) -> int:
+    return int(entity["offset"] + entity["length"])
 
 
 def parse_html(source: str) -> tuple[str, list[Entity]]:
@@ -104,7 +131,7 @@ def parse_html(source: str) -> tuple[str, list[Entity]]:
         place = match.end() if match else place + 1
     if opened:
         raise _unparsable(f'Can\'t find end tag corresponding to start tag "{opened[-1].tag}"')
-    return "".join(text), sorted(_merged(entities), key=lambda one: (one["offset"], -one["length"]))
+    return "".join(text), sorted(_merged(entities), key=_place)
 
 
 def _tag_end(source: str, place: int) -> int:

@@ -13,6 +13,7 @@ from genlock.sandbox.telegram_wire import Given, Refused, bad_request
 
 POLL_SECONDS_MAX = 50
 CONFLICT_SECONDS = 3.0
+HURRY_SECONDS = 3.0
 OTHER_POLL = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
 WEBHOOK_ACTIVE = (
     "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
@@ -115,13 +116,13 @@ class Updates:
         """Offset, limit and time-out; who asks the same in a hurry is slowed down, as the real server does."""
         offset = given.number("offset")
         limit = min(max(given.number("limit", 100), 1), 100)
-        timeout = min(max(given.number("timeout"), 0), POLL_SECONDS_MAX)
+        timeout: float = min(max(given.number("timeout"), 0), POLL_SECONDS_MAX)
         last_offset, last_at = self._last_poll
-        if offset == last_offset and now < last_at + 3.0 / self._speed:
-            timeout = max(timeout, 3)
+        if offset == last_offset and now < last_at + HURRY_SECONDS / self._speed:
+            timeout = max(timeout, HURRY_SECONDS / self._speed)
             limit = 1 if now < last_at + 0.5 / self._speed else limit
         self._last_poll = (offset, now)
-        return offset, limit, timeout / self._speed if timeout == 3 else timeout
+        return offset, limit, timeout
 
     def _take(self, offset: int) -> list[Update]:
         """Those from `offset` on. All before are confirmed and forgotten; a negative one keeps the last few."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 ATTACHED = "attach://"
 
@@ -73,6 +74,18 @@ class Given:
         except ValueError:
             raise bad_request(f"can't parse {what} JSON object") from None
 
+    def object(self, name: str, what: str) -> dict[str, Any]:
+        value = self.json(name, what)
+        if value is not None and not isinstance(value, dict):
+            raise bad_request(f"can't parse {what} JSON object")
+        return value or {}
+
+    def objects(self, name: str, what: str) -> list[dict[str, Any]]:
+        value = self.json(name, what) or []
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise bad_request(f"can't parse {what} JSON object")
+        return value
+
     def media(self, name: str) -> Upload | str:
         """A file in a field of its own, one attached under another name, or an address or file id."""
         return self.attached(self.text(name)) if name not in self.uploads else self.uploads[name]
@@ -108,13 +121,15 @@ async def read_call(request: web.Request) -> Given:
     values: dict[str, Any] = dict(request.query)
     if request.method != "POST":
         return Given(values)
-    if request.content_type == "application/json":
-        return Given(values | await _read_json(request))
     try:
+        if request.content_type == "application/json":
+            return Given(values | await _read_json(request))
         form = await request.post()
     except web.HTTPRequestEntityTooLarge:
         raise Refused(413, "Request Entity Too Large") from None
-    except ValueError:
+    except ConnectionResetError:
+        raise bad_request("the caller has gone") from None
+    except (ValueError, HttpProcessingError):
         raise bad_request("can't parse multipart/form-data") from None
     uploads: dict[str, Upload] = {}
     for name, value in form.items():

@@ -52,7 +52,9 @@ class Message:
     album: str | None = None
     edited: int | None = None
     forwarded: dict[str, Any] | None = None
-    #: a bot sees it, which in groups is not true of everything that people say
+    #: who reacted how, the bot among them
+    reactions: dict[int, str] = field(default_factory=dict)
+    #: people who deleted it for themselves
     hidden_from: set[int] = field(default_factory=set)
     #: grows with every edit
     version: int = 0
@@ -263,7 +265,7 @@ class World:
         keyboard = message.markup if message.markup and "inline_keyboard" not in message.markup else None
         paid = f"{message.chat}/{message.id}" in self.till.paid
         said = {"chat": message.chat, "message": self.show(message), "shown": message.kind}
-        return said | {"keyboard": keyboard, "paid": paid}
+        return said | {"keyboard": keyboard, "paid": paid, "reactions": message.reactions}
 
     # as the Bot API tells it
 

@@ -40,7 +40,8 @@ function bubbleOf(messages, { run, jump }) {
   if (group && first.from.id !== view.person) parts.push(senderOf(first.from));
   if (first.forward_origin) parts.push(node("div", { class: "forwarded" }, say("forwarded", { name: nameOf(first.forward_origin.sender_user) })));
   if (first.reply_to_message) parts.push(quoteOf(first.reply_to_message, jump));
-  const topped = parts.length > 0;
+  const named = parts.length === 1 && group && first.from.id !== view.person && !first.reply_to_message && !first.forward_origin;
+  const topped = parts.length > 0 && !named;
   const worded = messages.find((message) => message.caption ?? message.text);
   const media = messages.length > 1 ? albumOf(messages) : [mediaOf(first)];
   const above = worded?.show_caption_above_media;
@@ -49,10 +50,11 @@ function bubbleOf(messages, { run, jump }) {
   const last = messages.at(-1);
   const bare = isVisual(first) && !worded;
   if (bare) parts.push(metaOf(last, "over"));
+  else if (!worded) parts.push(metaOf(last, "beside"));
   else parts.push(textOf(worded, last, run));
   if (above) parts.push(...media);
-  if (last.reaction?.length) parts.push(node("div", { class: "reactions" }, last.reaction.map((one) => node("span", {}, one.emoji ?? "★"))));
-  const look = [isVisual(first) ? "visual" : "", bare ? "media-only" : "captioned", topped ? "topped" : ""].join(" ");
+  if (Object.keys(last.reactions ?? {}).length) parts.push(reactionsOf(last));
+  const look = [isVisual(first) ? "visual" : "", bare ? "media-only" : "captioned", topped ? "topped" : "", named ? "named" : ""].join(" ");
   return node("div", { class: `bubble ${look}` }, parts.filter(Boolean));
 }
 
@@ -62,7 +64,7 @@ function senderOf(user) {
 
 export function avatar(user) {
   const bot = user.is_bot;
-  return node("span", { class: "avatar", style: { "--hue": hue(user.id) }, "aria-hidden": "true" }, bot ? icon("bot") : initials(nameOf(user)));
+  return node("span", { class: bot ? "avatar bot" : "avatar", style: { "--hue": hue(user.id) }, "aria-hidden": "true" }, bot ? icon("bot") : initials(nameOf(user)));
 }
 
 export function quoteOf(message, jump) {
@@ -80,10 +82,18 @@ function textOf(worded, last, run) {
 function metaOf(message, extra = "") {
   const mine = message.from.id === view.person;
   const sounded = world.sounded.has(`${view.person}/${message.chat.id}/${message.message_id}`);
-  const bell = sounded && !mine ? node("span", { title: say("made_sound"), "aria-label": say("made_sound"), role: "img" }, icon("bell", "bell")) : null;
+  const bell = sounded && !mine && !message.edit_date ? node("span", { title: say("made_sound"), "aria-label": say("made_sound"), role: "img" }, icon("bell", "bell")) : null;
   const time = node("time", { datetime: new Date(message.date * 1000).toISOString() }, clock(message.date));
   const edited = message.edit_date ? node("span", { class: "edited" }, say("edited")) : null;
   return node("span", { class: `meta ${extra}` }, bell, edited, time, mine ? icon("checks") : null);
+}
+
+/** Each emoji once, with how many gave it. */
+function reactionsOf(message) {
+  const counts = new Map();
+  for (const emoji of Object.values(message.reactions)) counts.set(emoji, (counts.get(emoji) ?? 0) + 1);
+  const mine = message.reactions[view.person];
+  return node("div", { class: "reactions" }, [...counts].map(([emoji, count]) => node("span", { class: emoji === mine ? "mine" : "" }, count > 1 ? `${emoji} ${count}` : emoji)));
 }
 
 function invoiceOf(invoice) {

@@ -3,6 +3,8 @@ import { copy, node } from "./nodes.js";
 import { say } from "./words.js";
 import { toast } from "./notices.js";
 
+/** They stand in lines of their own, so the line breaks around them are not shown. */
+const BLOCKS = new Set(["pre", "blockquote", "expandable_blockquote"]);
 const SAFE = /^(https?:|tg:|mailto:|tel:)/iu;
 
 /** Nodes for a text. `run` is called with a command that somebody taps. */
@@ -18,10 +20,11 @@ function inside(text, start, end, entities, run) {
     const entity = entities[index];
     const stop = Math.min(entity.offset + entity.length, end);
     if (entity.offset < place || entity.offset >= end) continue;
-    if (entity.offset > place) nodes.push(text.slice(place, entity.offset));
+    const block = BLOCKS.has(entity.type);
+    if (entity.offset > place) nodes.push(text.slice(place, block && text[entity.offset - 1] === "\n" ? entity.offset - 1 : entity.offset));
     const nested = entities.slice(index + 1).filter((one) => one.offset >= entity.offset && one.offset + one.length <= stop);
     nodes.push(wrapped(entity, text.slice(entity.offset, stop), inside(text, entity.offset, stop, nested, run), run));
-    place = stop;
+    place = block && text[stop] === "\n" ? stop + 1 : stop;
   }
   if (place < end) nodes.push(text.slice(place, end));
   return nodes;

@@ -10,6 +10,7 @@ export const tell = (person, chat, text, replyTo) =>
 export const press = (person, chat, message, button) => hand(person, "press", { chat, message, button });
 export const pay = (person, chat, message) => hand(person, "pay", { chat, message });
 export const remove = (person, chat, message, both) => hand(person, "delete", { chat, message, for_both: both });
+export const react = (person, chat, message, emoji) => hand(person, "react", { chat, message, emoji });
 export const clear = (person, chat, both) => hand(person, "clear", { chat, for_both: both });
 export const migrate = (chat) => call("POST", `/sim/groups/${chat}`, { migrate: true });
 

@@ -33,7 +33,7 @@ export const titleOf = (chat, person) => (chat.type === "private" ? botName(pers
 
 export function chatAvatar(chat, title) {
   const bot = chat.type === "private";
-  return node("span", { class: "avatar", style: { "--hue": hue(bot ? world.bot.id : chat.id) }, "aria-hidden": "true" }, bot ? icon("bot") : initials(title));
+  return node("span", { class: bot ? "avatar bot" : "avatar", style: { "--hue": hue(chat.id) }, "aria-hidden": "true" }, bot ? icon("bot") : initials(title));
 }
 
 function statusOf(chat) {

@@ -124,7 +124,7 @@ function callWords({ call }) {
 }
 
 function outcome(call) {
-  const ms = `${Math.round(call.seconds * 1000)} ms`;
+  const ms = call.seconds < 0.001 ? "<1 ms" : `${Math.round(call.seconds * 1000)} ms`;
   if (call.executed && !call.answered) return { look: "warn", text: `${say("lost_after")} · ${ms}` };
   if (!call.answered) return { look: "bad", text: `${say("lost_before")} · ${ms}` };
   if (call.error) return { look: /not modified/u.test(call.error) ? "" : "bad", text: `${call.error.slice(0, 34)} · ${ms}` };
@@ -161,10 +161,10 @@ const short = (job) => (job.length > 10 ? job.slice(0, 8) : job);
 
 function rowOf(one) {
   const time = new Date(one.at * 1000);
-  const stamp = `${String(time.getMinutes()).padStart(2, "0")}:${String(time.getSeconds()).padStart(2, "0")}.${String(Math.floor(time.getMilliseconds() / 10)).padStart(2, "0")}`;
+  const stamp = [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
   const tag = one.job && node("span", { class: "jobtag", title: one.job, on: { click: (event) => { event.stopPropagation(); onlyJob(one.job); } } }, short(one.job));
-  const end = one.end ? node("span", { class: `end ${one.end.look}` }, one.end.text) : node("span");
-  const head = node("button", { type: "button", "aria-expanded": "false" }, node("time", {}, stamp), node("span", { class: "name" }, icon(PICTURES[one.kind]), one.name), end, node("span", { class: "facts" }, tag, one.facts));
+  const end = node("span", {}, tag, one.end && node("span", { class: `end ${one.end.look}` }, one.end.text));
+  const head = node("button", { type: "button", "aria-expanded": "false" }, node("time", {}, stamp), node("span", { class: "name" }, icon(PICTURES[one.kind]), one.name), end, node("span", { class: "facts" }, one.facts));
   const made = node("div", { class: `note ${one.kind === "log" ? "event" : one.kind} ${one.look}`, data: one.job ? { job: one.job } : {}, style: one.job ? { "--hue": hue(one.job) } : {} }, head);
   head.addEventListener("click", () => {
     const open = find(".details", made);

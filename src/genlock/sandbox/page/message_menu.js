@@ -1,18 +1,22 @@
 // What can be done with one message.
 import { reply } from "./composer.js";
-import { fileUrl, remove } from "./hands.js";
-import { ask, menu } from "./layers.js";
+import { fileUrl, react, remove } from "./hands.js";
+import { ask, close, menu } from "./layers.js";
 import { copy, node } from "./nodes.js";
 import { failed, toast } from "./notices.js";
 import { view } from "./view.js";
 import { kindOf } from "./world.js";
 import { say } from "./words.js";
 
+const EMOJI = ["👍", "❤️", "🔥", "🎉", "😁", "😢"];
+
 /** The menu of a message, at a place. */
 export function openMessageMenu(at, message) {
   const text = message.text ?? message.caption;
   const file = fileOf(message);
   const items = [
+    reacting(message),
+    null,
     { icon: "reply", text: say("reply"), run: () => reply(message) },
     text && { icon: "copy", text: say("copy"), run: () => copy(text).then(() => toast(say("copied"))) },
     file && { icon: "download", text: say("save"), run: () => node("a", file).click() },
@@ -20,6 +24,17 @@ export function openMessageMenu(at, message) {
     { icon: "trash", text: say("delete"), danger: true, run: () => removeMessage(message) },
   ];
   menu(at, items.filter((item) => item === null || item));
+}
+
+/** A tap puts a reaction, the same once more takes it back. */
+function reacting(message) {
+  const mine = message.reactions?.[view.person];
+  const put = (emoji) => {
+    close();
+    react(view.person, message.chat.id, message.message_id, emoji === mine ? null : emoji).catch(failed);
+  };
+  const one = (emoji) => node("button", { type: "button", "aria-pressed": String(emoji === mine), on: { click: () => put(emoji) } }, emoji);
+  return node("div", { class: "emoji", role: "group", "aria-label": say("react") }, EMOJI.map(one));
 }
 
 function fileOf(message) {

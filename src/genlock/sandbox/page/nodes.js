@@ -19,11 +19,11 @@ function set(made, name, value) {
 
 export const find = (selector, within = document) => within.querySelector(selector);
 
-/** A number between 0 and 360 that is always the same for the same thing. */
+/** A number between 0 and 360 that is always the same for the same thing, and far from its neighbours'. */
 export function hue(seed) {
   let sum = 7;
   for (const letter of String(seed)) sum = (sum * 31 + letter.codePointAt(0)) % 99991;
-  return (sum * 47) % 360;
+  return Math.round(sum * 137.508 + 60) % 360;
 }
 
 /** Copies words, also where the modern way is refused. */

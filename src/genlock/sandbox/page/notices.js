@@ -43,7 +43,7 @@ function banner(person, chat, text, message) {
     made.remove();
     show(person, chat);
   };
-  const face = node("span", { class: "avatar", style: { "--hue": hue(chat > 0 ? world.bot.id : chat) }, "aria-hidden": "true" }, chat > 0 ? icon("bot") : initials(title));
+  const face = node("span", { class: chat > 0 ? "avatar bot" : "avatar", style: { "--hue": hue(chat) }, "aria-hidden": "true" }, chat > 0 ? icon("bot") : initials(title));
   const from = node("span", { class: "from" }, several ? `${title} → ${personOf(person)?.first_name}` : title, icon("bell"));
   const said = node("span", { class: "said" }, textOf(text));
   const made = node(

@@ -83,8 +83,8 @@ function myself() {
   return node(
     "section",
     { class: "myself", "aria-label": nameOf(person) },
-    node("div", { class: "row" }, node("span", { class: "label" }, say("stars_balance")), sum, more),
-    node("div", { class: "row" }, node("span", { class: "label" }, say("telegram_language")), languages(person.language_code, (code) => change({ language: code }))),
+    node("div", { class: "fact" }, node("span", { class: "label" }, say("stars_balance")), sum, more),
+    node("div", { class: "fact" }, node("span", { class: "label" }, say("telegram_language")), languages(person.language_code, (code) => change({ language: code }))),
   );
 }
 

@@ -39,14 +39,15 @@ function listen() {
   const stream = new EventSource(`/sim/events?after=${world.last}`);
   const heard = (message) => {
     const event = JSON.parse(message.data);
-    if (loading) missed.push(event);
+    if (event.number === undefined) greeted(event);
+    else if (loading) missed.push(event);
     else apply(event);
   };
-  for (const kind of KINDS) stream.addEventListener(kind, heard);
-  stream.addEventListener("hello", (message) => {
+  const greeted = (event) => {
     online(true);
-    if (JSON.parse(message.data).world !== world.id) again(stream);
-  });
+    if (event.world !== world.id) again(stream);
+  };
+  for (const kind of KINDS) stream.addEventListener(kind, heard);
   stream.addEventListener("reset", () => again(stream));
   stream.addEventListener("error", () => {
     online(false);

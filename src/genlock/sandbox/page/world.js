@@ -53,7 +53,7 @@ export function load(state) {
 const keyed = (view) => [view.message.message_id, flat(view)];
 
 /** A view of a message as one object: the Bot API's fields, and what only the page is told. */
-const flat = ({ message, keyboard, paid, hidden_from: hidden }) => ({ ...message, keyboard, paid, hidden_from: hidden ?? [] });
+const flat = ({ message, keyboard, paid, reactions, hidden_from: hidden }) => ({ ...message, keyboard, paid, reactions, hidden_from: hidden ?? [] });
 
 /** One event of the stream. An event that was seen already changes nothing. */
 export function apply(event) {
@@ -89,7 +89,7 @@ const APPLIED = {
   edit(view) {
     const known = world.chats.get(view.chat)?.messages.get(view.message.message_id);
     if (!known) return;
-    const message = { ...flat(view), hidden_from: known.hidden_from, reaction: known.reaction };
+    const message = { ...flat(view), hidden_from: known.hidden_from };
     world.chats.get(view.chat).messages.set(message.message_id, message);
     tell("edit", { chat: view.chat, message });
   },
@@ -116,10 +116,12 @@ const APPLIED = {
   draft(event) {
     tell("draft", event);
   },
-  reaction({ chat, message_id: id, reaction }) {
+  reaction({ chat, message_id: id, person, reaction }) {
     const message = world.chats.get(chat)?.messages.get(id);
     if (!message) return;
-    world.chats.get(chat).messages.set(id, { ...message, reaction });
+    const { [person]: _, ...others } = message.reactions ?? {};
+    const reactions = reaction.length ? { ...others, [person]: reaction[0].emoji } : others;
+    world.chats.get(chat).messages.set(id, { ...message, reactions });
     tell("edit", { chat, message });
   },
   block({ person, blocked }) {

@@ -31,7 +31,7 @@ WELCOME_CREDITS = 1000
 KIE_SPEED = 20.0
 #: Kie.ai's usual 20 would make every run a test of patience. The provider keeps to the same figure, and refuses more.
 KIE_CREATES = 400
-GRACE_SECONDS = 20.0
+GRACE_SECONDS = 10.0
 QUIET_SECONDS_MAX = 60.0
 TOLD_SECONDS = 5.0
 STORIES_MAX = 5
@@ -108,7 +108,7 @@ async def _run(
 async def running_world(
     plan: Plan, folder: Path, database: PostgresServer | None, **settings: str
 ) -> AsyncIterator[World]:
-    """Simulators, instances that are ready, and people who have not ordered yet."""
+    """Simulators, instances that are ready, and people who have not ordered yet. `settings` go before ours."""
     chance = Random(plan.seed)
     url = database.create_database() if database else f"sqlite:///{folder}/genlock.db"
     async with AsyncExitStack() as stack:

@@ -145,9 +145,11 @@ class PlaceholderGone(ChannelError):
 class ChannelBusy(ChannelError):
     """The channel asks to try again later; nothing was shown."""
 
-    def __init__(self, after: float, reason: str = "") -> None:
+    def __init__(self, after: float, reason: str = "", *, failed: bool = False) -> None:
         super().__init__(reason or None)
         self.after = after
+        #: it was not the channel that asked: this counts as a try that failed
+        self.failed = failed
 
 
 class ChannelUnknown(ChannelError):

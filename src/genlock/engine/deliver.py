@@ -224,7 +224,7 @@ async def _later(kit: Kit, job: Job, parts: tuple[Part, ...], error: ChannelErro
     """Free the job for another try: at once after a lost answer, later each time; on the list when hope is gone."""
     kit.event(Event.DELIVER_FAIL, job, reason=type(error).__name__, attempt=job.attempts)
     kit.observer.count("deliveries", 1, outcome=type(error).__name__, level=_level(parts))
-    busy = isinstance(error, ChannelBusy)
+    busy = isinstance(error, ChannelBusy) and not error.failed
     if not busy and job.attempts + 1 >= kit.rules.delivery_attempts:
         await _finish(kit, job, parts, Delivery.UNDELIVERABLE, f"gave up after {job.attempts + 1} tries")
         return

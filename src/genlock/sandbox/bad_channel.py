@@ -19,7 +19,7 @@ from genlock.domain.result import PartKind
 from genlock.ports import Channel, Placed
 from genlock.sandbox.world import Message, World
 
-MOMENTS = (0.2, 0.4, 0.6, 0.8)
+MOMENTS = tuple(step / 10 for step in range(1, 10))
 #: how long after its end a progress edit, given up by its caller, may still take effect
 STRAY_SECONDS = 1.5
 _DEPTH = {Level.ADDRESS: 0, Level.BYTES: 1, Level.DOCUMENT: 2, Level.TEXT: 3}

@@ -31,11 +31,13 @@ SETTLE_SECONDS = 200.0
 FATES = 4
 #: what instances do all the time
 JANITORS = ("claim", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
+#: what few seeds come to at all is a fate more often
+FATEFUL = [*POINTS, *(point for point in POINTS if point.endswith((".adopt_task", ".spoil")) for _ in range(4))]
 INSTANCES_MAX = 12
 HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 4.0
 #: what people are told a job takes; it takes as long as it takes
-EXPECTED_SECONDS = 16.0
+EXPECTED_SECONDS = 31.0
 #: a dead instance's work must be free after this long: silence, a heartbeat of a peer, and its way to the store
 TAKEOVER_SECONDS = SILENT_SECONDS + 2 * HEARTBEAT_SECONDS + 0.5
 
@@ -115,7 +117,7 @@ class Scenario:
         """Seeds take turns, so that every point is met by somebody, soon or late."""
         fates = {}
         for place in range(FATES):
-            point = POINTS[((self.world.seed + offset) * FATES + place) % len(POINTS)]
+            point = FATEFUL[((self.world.seed + offset) * FATES + place) % len(FATEFUL)]
             often = point.rpartition(".")[2] in JANITORS
             passings = self._chance.randint(1, 40) if often else self._chance.choice((1, 1, 1, 2))
             fates[point] = Fate(kind=kind, passings=passings, seconds=self._chance.uniform(3.0, 15.0))

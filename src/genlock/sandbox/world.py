@@ -56,13 +56,13 @@ RATES: dict[str, float] = {
     "notify: unforeseen error": 0.02,
     "part: refused as it is": 0.15,
     "part: refused in every way": 0.02,
-    "part: no result": 0.03,
+    "part: no result": 0.10,
     "message: deleted": 0.20,
     "chat: closed": 0.03,
     "chat: moved": 0.05,
     "progress: dropped": 0.10,
     "progress: unforeseen error": 0.02,
-    "progress: slow": 0.15,
+    "progress: slow": 0.30,
     "call: slow": 0.06,
     "store: slow": 0.05,
     "store: answer slow": 0.05,
@@ -87,7 +87,8 @@ THEMES: tuple[tuple[str, ...], ...] = (
     ("message: deleted", "send: answer lost", "send: busy", "instance: killed"),
     ("store: slow", "store: answer slow", "call: slow", "instance: paused", "callback: without token"),
     ("create: answer lost", "callback: early", "callback: without token", "call: slow"),
-    ("progress: slow", "callback: late", "instance: paused", "instance: killed"),
+    ("progress: slow", "callback: contradicts", "callback: twice"),
+    ("part: no result", "chat: moved", "message: deleted", "instance: killed"),
 )
 THEME_RATE = 0.35
 

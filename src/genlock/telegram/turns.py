@@ -32,7 +32,7 @@ class Rate:
 #: be used up to a second after it was taken, which can make a burst one larger than it says here.
 BOT = Rate(interval=0.035, burst=1)
 CHAT = Rate(interval=1.02, burst=2)
-GROUP = Rate(interval=3.2, burst=1)
+GROUP = Rate(interval=3.25, burst=2)
 #: how many calls are given their turn at once; the others stay where a more urgent one can overtake them
 BATCH = 8
 BOT_HORIZON_SECONDS = 2.0

@@ -167,7 +167,9 @@ async def repeating(url: str) -> AsyncIterator[str]:
         times = 2 if request.path.endswith("/sendMessage") else 1
         async with aiohttp.ClientSession() as session:
             for _ in range(times):
-                async with session.request(request.method, f"{url}{request.path_qs}", data=body, headers=headers) as one:
+                async with session.request(
+                    request.method, f"{url}{request.path_qs}", data=body, headers=headers
+                ) as one:
                     said, status = await one.read(), one.status
         return web.Response(body=said, status=status, content_type="application/json")
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -226,6 +227,7 @@ def _figures(world: World) -> dict[str, Any]:
         "takeovers": len(times),
         "kills": sum(blow.what == "kill" for blow in blows),
         "pauses": sum(blow.what == "pause" for blow in blows),
+        "ends_by_themselves": sum(blow.what == "end" for blow in blows),
         "database_restarts": world.trouble.restarts,
         "seconds": round(world.seconds, 1),
         "order_seconds": spans([at - order.asked_at for order, at in ended]),
@@ -251,11 +253,11 @@ class Teller:
     def __call__(self, world: World) -> None:
         people, trouble = world.people, world.trouble
         now = time()
-        kills = sum(blow.what == "kill" for blow in trouble.blows)
+        blows = Counter(blow.what for blow in trouble.blows)
         text = (
             f"{now - self._started:5.0f} s  {people.ended} of {world.plan.jobs} orders ended, "
-            f"{len(people.orders) - people.ended} in the works, {kills} kills, "
-            f"{len(trouble.blows) - kills} pauses, {trouble.restarts} database restarts"
+            f"{len(people.orders) - people.ended} in the works, {blows['kill']} kills, "
+            f"{blows['pause']} pauses, {trouble.restarts} database restarts"
         )
         if self._console.is_terminal:
             self._console.print(text, end="\r", highlight=False, soft_wrap=True)

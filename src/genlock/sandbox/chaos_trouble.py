@@ -46,12 +46,14 @@ TELEGRAM_CHANCES = {
     TelegramFault.TOO_MANY: 0.005,
 }
 TOO_MANY_SECONDS = 2.0
+SUPERVISE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Blow:
-    """Something that was done to an instance."""
+    """Something that happened to an instance."""
 
+    #: kill, pause, or end: by itself
     what: str
     instance: str
     at: float
@@ -79,6 +81,7 @@ class Trouble:
             self.fleet.telegram.faults.switch(trouble, probability=chance, seconds=TOO_MANY_SECONDS)
 
     def begin(self) -> None:
+        self._spawn(self._supervise())
         if self.kill_every:
             self._spawn(self._kill_some(self.kill_every))
         if self.pause:
@@ -110,6 +113,15 @@ class Trouble:
     def _watch(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.failed(error)
+
+    async def _supervise(self) -> None:
+        """As every platform does: who ended is started again."""
+        while True:
+            for instance in self.fleet.instances:
+                if not instance.running:
+                    self._note("end", instance)
+                    instance.start()
+            await asyncio.sleep(SUPERVISE_SECONDS)
 
     def _victim(self) -> Instance | None:
         """Anybody who is there and awake, also in the middle of a start."""

@@ -11,7 +11,7 @@ from genlock.domain.errors import Refusal
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Kit, Rules
 from genlock.engine.limits import Limit, Limits
-from genlock.ports import Channel, Clock, Observer, Provider, Store
+from genlock.ports import Channel, Clock, ExaminedStore, Observer, Provider, Store
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
 from genlock.stores.store import SqlStore
@@ -48,6 +48,17 @@ async def open_store(url: str, *, observer: Observer, clock: Clock | None = None
     if url.startswith(("postgresql://", "postgres://")):
         return await PostgresStore.open(url, clock=clock, observer=observer)
     raise Refusal(f"GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not {url.partition(':')[0]!r}")
+
+
+async def examine_store(url: str, *, observer: Observer) -> ExaminedStore:
+    """The store an address names, as it is. Raises StoreUnavailable."""
+    from genlock.stores.examine import PostgresExamination, SqliteExamination
+
+    if url.startswith("sqlite:///"):
+        path = url.removeprefix("sqlite:///")
+        opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, look_only=True)
+        return SqliteExamination(opened, path, observer)
+    return PostgresExamination(await PostgresStore.open(url, observer=observer, migrate=False), observer)
 
 
 def make_engine(

@@ -165,6 +165,23 @@ def migrate() -> None:
 
 
 @app.command()
+def doctor(as_json: Json = False) -> None:
+    """Try out the whole world this is set up for, and leave nothing behind. Exits 1 if something is not right."""
+    from genlock.doctor.doctor import Doctor
+    from genlock.settings import Settings, read_settings
+
+    phases = asyncio.run(Doctor(read_settings(Settings)).examine())
+    ok = all(phase.ok for phase in phases)
+    if as_json:
+        typer.echo(json.dumps({"ok": ok, "phases": [asdict(phase) for phase in phases]}, ensure_ascii=False, indent=2))
+    else:
+        for phase in phases:
+            typer.secho(f"{'✔' if phase.ok else '✘'} {phase.name}: {phase.detail}", fg=None if phase.ok else "red")
+        typer.echo("All is well." if ok else "Something is not right.")
+    raise typer.Exit(0 if ok else 1)
+
+
+@app.command()
 def simulate(
     seeds: Annotated[int, typer.Option(help="How many runs.", min=1)] = 100,
     first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 1,

@@ -1,10 +1,26 @@
 """What the engine needs from the outside, on one page."""
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from genlock.domain.chat import (
+    Activity,
+    AuditLine,
+    Broadcast,
+    BroadcastState,
+    Figures,
+    FreeRuns,
+    Payment,
+    PaymentState,
+    Profile,
+    Promo,
+    PromoUse,
+    SavedDraft,
+    Upload,
+)
 from genlock.domain.delivery import Part
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
@@ -330,6 +346,105 @@ class Store(Protocol):
         """Look for broken invariants; `settled` adds those that hold only when no work is in progress."""
 
 
+class ChatStore(Protocol):
+    """What the chat product keeps. Every method is one commit."""
+
+    # people
+    async def see_profile(
+        self, person_id: int, *, language: str, name: str, username: str, referred_by: int | None
+    ) -> Profile:
+        """The profile of a person who has just written, made on first sight; only then language and inviter count."""
+
+    async def profile(self, person_id: int) -> Profile:
+        """Raises NoSuchPerson."""
+
+    async def find_profiles(self, text: str, limit: int) -> list[Profile]:
+        """By our number, the channel's, a username or a part of the name."""
+
+    async def set_language(self, person_id: int, language: str) -> None: ...
+
+    async def set_last_model(self, person_id: int, model: str) -> None: ...
+
+    async def set_ban(self, person_id: int, *, banned: bool, reason: str) -> bool: ...
+
+    async def set_blocked(self, person_id: int, *, blocked: bool) -> None: ...
+
+    # drafts
+    async def draft(self, person_id: int, chat: int) -> SavedDraft | None: ...
+
+    async def save_draft(self, person_id: int, chat: int, draft: SavedDraft) -> int | None:
+        """Write it over the version it was made from; the new version, or None if somebody else was quicker."""
+
+    async def show_draft(self, person_id: int, chat: int, message: int | None) -> None:
+        """Remember which message shows it."""
+
+    async def draft_owner(self, chat: int, message: int) -> int | None: ...
+
+    # files and limits
+    async def keep_upload(self, upload: Upload) -> None: ...
+
+    async def upload(self, address: str) -> Upload | None: ...
+
+    async def uploads_wait(self, person_id: int) -> tuple[int, float]:
+        """Files sent in an hour, and the seconds until the oldest falls out of it."""
+
+    async def activity(self, person_id: int) -> Activity: ...
+
+    # payments
+    async def keep_payment(self, charge: str, person_id: int, stars: int, amount: int) -> bool:
+        """Write down a payment that is in the ledger. False if it was known."""
+
+    async def payment(self, charge: str) -> Payment | None: ...
+
+    async def payments(self, person_id: int, limit: int) -> list[Payment]: ...
+
+    async def move_payment(self, charge: str, before: PaymentState, state: PaymentState) -> int | None:
+        """The next step of a refund; how many were begun, or None if it is not in the state before."""
+
+    # gifts
+    async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:
+        """Take a free run for an order, once per key. A run whose job brought nothing does not count."""
+
+    async def free_runs(self, person_id: int, per_day: int) -> FreeRuns: ...
+
+    async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool: ...
+
+    async def close_promo(self, code: str) -> bool: ...
+
+    async def promos(self, limit: int) -> list[Promo]: ...
+
+    async def use_promo(self, code: str, person_id: int, request_key: str) -> PromoUse: ...
+
+    async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
+        """People who have paid for a first result, with those who invited them."""
+
+    async def set_rewarded(self, person_id: int) -> bool: ...
+
+    # broadcasts
+    async def reachable(self) -> int:
+        """How many people a broadcast would go to."""
+
+    async def begin_broadcast(self, text: str, *, author: str, request_key: str) -> Broadcast: ...
+
+    async def broadcast(self, broadcast_id: int) -> Broadcast | None: ...
+
+    async def running_broadcast(self) -> Broadcast | None: ...
+
+    async def reach_next(self, broadcast_id: int) -> tuple[int, str, str] | None:
+        """The next person (number, language, the channel's id), ours alone. None when there is nobody left."""
+
+    async def count_broadcast(self, broadcast_id: int, *, sent: bool) -> None: ...
+
+    async def end_broadcast(self, broadcast_id: int, state: BroadcastState) -> bool: ...
+
+    # operators
+    async def add_audit(self, *, key: str, actor: str, action: str, subject: str, detail: str) -> None: ...
+
+    async def audit(self, limit: int) -> Sequence[AuditLine]: ...
+
+    async def figures(self, seconds: float) -> Figures: ...
+
+
 class UpdateStore(Protocol):
     """Updates of the chat and the lanes they are worked off in. What names a lane changes nothing when it is lost."""
 
@@ -388,6 +503,37 @@ class UpkeepStore(Protocol):
     async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
         """Remove some old `updates` or `callbacks`; says how many."""
 
+    async def last_callback(self) -> int:
+        """The newest callback there is."""
 
-class WholeStore(Store, LimitStore, UpdateStore, UpkeepStore, Protocol):
+    async def marked_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
+        """Job and state of the callbacks after this one that have a mark in their body."""
+
+    async def drop_callbacks(self, after: int, mark: bytes) -> int:
+        """Remove them; says how many."""
+
+
+class WholeStore(Store, LimitStore, ChatStore, UpdateStore, UpkeepStore, Protocol):
     """Everything a store does."""
+
+
+class ExaminedStore(Protocol):
+    """A store as the doctor looks at it: compared with what it should be, tried out, and left as it was."""
+
+    dialect: str
+
+    @property
+    def store(self) -> WholeStore: ...
+
+    async def missing(self) -> list[str]:
+        """The migrations that are not applied. Raises SchemaMismatch if its past is not ours."""
+
+    async def differences(self) -> list[str]:
+        """What a fresh schema has and this one has not."""
+
+    def rehearsal(self, clock: Clock) -> AbstractAsyncContextManager[WholeStore]:
+        """A store whose every statement really runs, and is undone at the end of the block."""
+
+    def description(self) -> str: ...
+
+    async def close(self) -> None: ...

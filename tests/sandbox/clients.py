@@ -117,9 +117,13 @@ def _ptb(key: str, value: Any) -> Any:
             "force_reply": telegram.ForceReply,
         }
         return next(made.de_json(value, None) for name, made in kinds.items() if name in value)
-    lists = {"prices": telegram.LabeledPrice, "commands": telegram.BotCommand}
+    lists: dict[str, Any] = {
+        "prices": telegram.LabeledPrice,
+        "commands": telegram.BotCommand,
+        "reaction": telegram.ReactionType,
+    }
     if key in lists:
-        return [lists[key](**item) for item in value]
+        return [lists[key].de_json(item, None) for item in value]
     return telegram.ReplyParameters(**value) if key == "reply_parameters" else value
 
 

@@ -11,6 +11,7 @@ from genlock.sandbox.telegram_limiter import Limits
 from genlock.sandbox.telegram_people import Person
 from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
 from tests.sandbox.samples import picture
+from tests.sandbox.waiting import until
 
 #: whether the call took effect
 EFFECTS = {
@@ -113,7 +114,7 @@ async def test_a_result_of_a_strange_shape_is_one_the_client_cannot_use(
 
 
 async def test_a_delay_comes_before_inside_or_after(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
-    telegram.faults.once(Fault.DELAY_AFTER, seconds=0.5)
+    telegram.faults.once(Fault.DELAY_AFTER, seconds=1.5)
     sending = asyncio.create_task(client.call("sendMessage", chat_id=ann.id, text="quick"))
     await ann.sees("quick")
     assert not sending.done()
@@ -130,9 +131,9 @@ async def test_a_late_progress_edit_becomes_the_caption(
     """It passed its check while the message was text, and arrives when it is a picture."""
     sent = await client.call("sendMessage", chat_id=ann.id, text="10 %")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
-    telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=0.6)
+    telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=2)
     late = asyncio.create_task(client.call("editMessageText", **where, text="20 %"))
-    await asyncio.sleep(0.1)
+    await until(lambda: telegram.calls("editMessageText"))
     result = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
     await client.call("editMessageMedia", **where, media=result)
     assert ann.last.text == "done"

@@ -9,6 +9,7 @@ from genlock.sandbox.telegram_people import Person, Unseen
 from genlock.sandbox.telegram_wire import Upload
 from tests.sandbox.clients import Bytes, Client, Told
 from tests.sandbox.samples import picture
+from tests.sandbox.waiting import until
 
 RESULT = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
 
@@ -99,6 +100,23 @@ async def test_an_address_button_gives_its_address_and_a_reply_button_speaks(cli
     assert (ann.last.text, ann.last.sender) == ("Menu", ann.id)
 
 
+async def test_a_reaction_is_told_to_who_asked_for_it(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+    sent = await client.call("sendMessage", chat_id=ann.id, text="x")
+    await ann.react(sent["message_id"], "👎")
+    assert telegram.world.updates.pending == {}
+    await client.call("getUpdates", allowed_updates=["message", "message_reaction"])
+    await ann.react(sent["message_id"], "👍")
+    (update,) = await client.call("getUpdates")
+
+    told = update["message_reaction"]
+    assert (told["old_reaction"][0]["emoji"], told["new_reaction"][0]["emoji"]) == ("👎", "👍")
+    hers = await ann.say("hello")
+    await client.call(
+        "setMessageReaction", chat_id=ann.id, message_id=hers.id, reaction=[{"type": "emoji", "emoji": "👀"}]
+    )
+    assert hers.reactions == {42: "👀"}
+
+
 # races
 
 
@@ -107,9 +125,9 @@ async def test_a_newer_edit_cancels_one_whose_upload_is_on_its_way(
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
-    telegram.upload_seconds = 0.5
+    telegram.upload_seconds = 1.5
     first = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT | {"caption": "first"}))
-    await asyncio.sleep(0.2)
+    await until(lambda: telegram.world.uploading)
     await client.call("editMessageMedia", **where, media=RESULT | {"caption": "second"})
 
     with pytest.raises(Told) as told:
@@ -121,9 +139,9 @@ async def test_a_newer_edit_cancels_one_whose_upload_is_on_its_way(
 async def test_a_deletion_during_the_upload_is_told(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
-    telegram.upload_seconds = 0.5
+    telegram.upload_seconds = 1.5
     edit = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT))
-    await asyncio.sleep(0.2)
+    await until(lambda: telegram.world.uploading)
     await ann.delete(sent["message_id"])
 
     with pytest.raises(Told) as told:
@@ -136,9 +154,9 @@ async def test_text_edits_go_on_while_the_upload_is_on_its_way(
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
-    telegram.upload_seconds = 0.5
+    telegram.upload_seconds = 1.5
     edit = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT))
-    await asyncio.sleep(0.2)
+    await until(lambda: telegram.world.uploading)
     await client.call("editMessageText", **where, text="99 %")
     assert ann.last.text == "99 %"
     await edit
@@ -157,7 +175,7 @@ async def test_a_call_goes_on_when_the_caller_hangs_up(telegram: TelegramSimulat
     head = [f"POST {where} HTTP/1.1", f"Host: {host}", "Content-Type: application/json", f"Content-Length: {len(body)}"]
     writer.write("\r\n".join([*head, "", body]).encode())
     await writer.drain()
-    await asyncio.sleep(0.1)
+    await until(lambda: telegram.world.uploading)
     writer.transport.abort()
 
     await ann.sees(lambda seen: seen.kind == "photo", seconds=5)

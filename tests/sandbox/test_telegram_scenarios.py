@@ -12,6 +12,7 @@ from genlock.sandbox.telegram_people import Person
 from genlock.sandbox.telegram_world import Press
 from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
 from tests.sandbox.samples import PDF, picture, sample
+from tests.sandbox.waiting import until
 
 KEYBOARD = {"inline_keyboard": [[{"text": "Menu", "callback_data": "menu"}]]}
 OTHER_KEYBOARD = {"inline_keyboard": [[{"text": "Back", "callback_data": "back"}]]}
@@ -120,6 +121,39 @@ async def test_text_has_entities_a_reply_and_a_thread_of_ids(client: Client, ann
     assert first["entities"][2]["url"] == "https://example.org/?a=1&b=2"
     assert reply["reply_to_message"]["message_id"] == first["message_id"]
     assert reply["message_id"] == first["message_id"] + 1
+
+
+async def test_addresses_and_commands_are_found_where_nothing_was_marked(client: Client, ann: Person) -> None:
+    text = "<code>/start</code> /help https://example.org/a #art"
+    sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
+
+    assert [(one["type"], one["offset"]) for one in sent["entities"]] == [
+        ("code", 0),
+        ("bot_command", 7),
+        ("url", 13),
+        ("hashtag", 35),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "entities"),
+    [
+        ("<u>a</u><s>b</s><tg-spoiler>c</tg-spoiler>", ["underline", "strikethrough", "spoiler"]),
+        ('<span class="tg-spoiler">a</span>', ["spoiler"]),
+        ('<pre><code class="language-python">x = 1</code></pre>', ["pre"]),
+        ("<blockquote expandable>a</blockquote>", ["expandable_blockquote"]),
+        ("<b></b>x", []),
+        ("&lt;b&gt; &amp; &#128512; &nbsp;", []),
+    ],
+)
+async def test_html_becomes_entities(client: Client, ann: Person, text: str, entities: list[str]) -> None:
+    sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
+
+    assert [one["type"] for one in sent.get("entities", [])] == entities
+    if entities == ["pre"]:
+        assert sent["entities"][0]["language"] == "python"
+    if not entities:
+        assert sent["text"] in {"x", "<b> & 😀 &nbsp;"}
 
 
 async def test_an_album_is_several_messages_with_one_mark(client: Client, ann: Person) -> None:
@@ -475,9 +509,9 @@ async def test_updates_of_every_kind_are_understood(client: Client, telegram: Te
     assert any("edited_message" in one for one in read)
 
 
-async def test_a_second_poller_ends_the_first(client: Client) -> None:
+async def test_a_second_poller_ends_the_first(client: Client, telegram: TelegramSimulator) -> None:
     first = asyncio.create_task(client.call("getUpdates", timeout=20))
-    await asyncio.sleep(0.2)
+    await until(lambda: telegram.world.updates._poll)
     assert await client.call("getUpdates") == []
 
     with pytest.raises(Told) as told:
@@ -505,9 +539,10 @@ async def pay(client: Client, ann: Person, invoice: dict[str, Any], **answer: An
     (asked,) = await client.call("getUpdates", timeout=5)
     query = asked["pre_checkout_query"]
     assert (query["currency"], query["total_amount"], query["invoice_payload"]) == ("XTR", 50, "order-1")
-    await client.call("getUpdates", offset=asked["update_id"] + 1)
     await client.call("answerPreCheckoutQuery", pre_checkout_query_id=query["id"], **answer)
-    return await paying
+    paid = await paying
+    await client.call("getUpdates", offset=asked["update_id"] + 1)
+    return paid
 
 
 def invoice_given() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from genlock.sandbox.telegram import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram_people import Person
+from tests.sandbox.waiting import until
 
 KEYBOARD = {"inline_keyboard": [[{"text": "Menu", "callback_data": "menu"}]]}
 
@@ -64,9 +65,11 @@ async def call(telegram: TelegramSimulator, method: str, **given: Any) -> dict[s
 
 async def settled(telegram: TelegramSimulator) -> None:
     """Wait until nothing is pending."""
-    async with asyncio.timeout(10):
-        while telegram.world.updates.pending:  # noqa: ASYNC110 - what is waited for makes no event
-            await asyncio.sleep(0.01)
+    await until(lambda: not telegram.world.updates.pending)
+
+
+async def polling_begins(telegram: TelegramSimulator) -> None:
+    await until(lambda: telegram.world.updates._poll)
 
 
 async def test_updates_are_sent_with_the_secret_and_forgotten(
@@ -106,8 +109,11 @@ async def test_what_is_not_taken_comes_again_at_once_then_later_and_later(
 
     times = [at for at, _, _ in hook.seen]
     pauses = [(later - earlier) * 10 for earlier, later in itertools.pairwise(times)]
-    assert pauses[0] < 1
-    assert [round(pause) for pause in pauses[1:]] == pytest.approx([2, 4, 8], abs=1)
+    assert all(pause >= least for pause, least in zip(pauses, [0, 2, 4, 8], strict=True))
+    webhook = telegram.world.updates.webhook
+    assert webhook is not None
+    assert [webhook.pause(attempt) for attempt in range(1, 7)] == [0, 2, 4, 8, 16, 32]
+    assert all(60 <= webhook.pause(attempt) <= 120 for attempt in range(8, 20))
     assert (await call(telegram, "getWebhookInfo"))["result"]["last_error_message"] == (
         "Wrong response from the webhook: 500"
     )
@@ -210,7 +216,7 @@ async def test_who_asks_the_same_in_a_hurry_gets_one_at_a_time(telegram: Telegra
 
 async def test_a_long_poll_ends_when_something_comes(telegram: TelegramSimulator, ann: Person) -> None:
     polling = asyncio.create_task(call(telegram, "getUpdates", timeout=30))
-    await asyncio.sleep(0.1)
+    await polling_begins(telegram)
     assert not polling.done()
     await ann.say("hello")
     async with asyncio.timeout(2):
@@ -219,7 +225,7 @@ async def test_a_long_poll_ends_when_something_comes(telegram: TelegramSimulator
 
 async def test_a_webhook_ends_the_poll(telegram: TelegramSimulator) -> None:
     polling = asyncio.create_task(call(telegram, "getUpdates", timeout=30))
-    await asyncio.sleep(0.1)
+    await polling_begins(telegram)
     await call(telegram, "setWebhook", url="http://127.0.0.1:9/hook")
 
     said = await polling

@@ -7,6 +7,7 @@ import aiohttp
 import pytest
 
 from genlock.sandbox.telegram import TelegramSimulator
+from genlock.sandbox.telegram_faults import Fault
 from genlock.sandbox.telegram_people import Person
 from tests.sandbox.samples import picture
 
@@ -76,6 +77,20 @@ async def test_errors_have_the_shape_of_the_real_ones(
             assert response.status == code
             if text is not None:
                 assert await response.json() == {"ok": False, "error_code": code, "description": text}
+
+
+async def test_too_many_are_told_in_the_header_too(
+    http: aiohttp.ClientSession, base: str, telegram: TelegramSimulator, ann: Person
+) -> None:
+    telegram.faults.once(Fault.TOO_MANY, seconds=17)
+    async with http.post(f"{base}/sendMessage", json={"chat_id": ann.id, "text": "x"}) as response:
+        assert (response.status, response.headers["Retry-After"]) == (429, "17")
+        assert await response.json() == {
+            "ok": False,
+            "error_code": 429,
+            "description": "Too Many Requests: retry after 17",
+            "parameters": {"retry_after": 17},
+        }
 
 
 async def test_uploads_over_the_limits(http: aiohttp.ClientSession, base: str, ann: Person) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.chat import BroadcastState, PaymentState, Promo, SavedDraft, Upload
 from genlock.domain.delivery import again
 from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.domain.update import UpdateState
-from genlock.ports import Wait
+from genlock.ports import ChatStore, Wait
 from genlock.stores.batch import Params
 from genlock.stores.queries import load, positional, scripts, statements
 from genlock.stores.rows import Row
@@ -193,7 +194,50 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     await store.attention(10)
     await store.counts()
     await delivered(store)
+    await a_little_of_the_chat(store)
     assert await store.violations(settled=True)
+
+
+async def a_little_of_the_chat(store: ChatStore) -> None:
+    """Every method of the chat product's port, at least once."""
+    await store.see_profile(1, language="en", name="Ann", username="ann", referred_by=None)
+    await store.profile(1)
+    await store.find_profiles("ann", 1)
+    await store.set_language(1, "ru")
+    await store.set_last_model(1, "z-image")
+    await store.set_ban(1, banned=False, reason="")
+    await store.set_blocked(1, blocked=False)
+    assert await store.save_draft(1, 7, SavedDraft(version=0, message=None, body="{}"))
+    await store.show_draft(1, 7, 5)
+    await store.draft(1, 7)
+    await store.draft_owner(7, 5)
+    await store.keep_upload(Upload(address="a", person_id=1, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.upload("a")
+    await store.uploads_wait(1)
+    await store.activity(1)
+    await store.keep_payment("charge", 1, 1, 1)
+    await store.payment("charge")
+    await store.payments(1, 1)
+    await store.move_payment("charge", PaymentState.PAID, PaymentState.REFUNDING)
+    await store.take_free_run(1, "key", 1)
+    await store.free_runs(1, 1)
+    promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_person=1, until=None)
+    await store.make_promo(promo, lasting=None, author="me")
+    await store.use_promo("C", 1, "key")
+    await store.close_promo("C")
+    await store.promos(1)
+    await store.rewards_due(1)
+    await store.set_rewarded(1)
+    await store.reachable()
+    broadcast = await store.begin_broadcast("text", author="me", request_key="key")
+    await store.broadcast(broadcast.id)
+    await store.running_broadcast()
+    await store.reach_next(broadcast.id)
+    await store.count_broadcast(broadcast.id, sent=True)
+    await store.end_broadcast(broadcast.id, BroadcastState.DONE)
+    await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
+    await store.audit(1)
+    await store.figures(60)
 
 
 def _known(movements: Sequence[Any]) -> tuple[Any, int, str]:

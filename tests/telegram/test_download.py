@@ -3,7 +3,6 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from aiohttp import web
 
 from genlock.telegram import download
 from genlock.telegram.download import AddressRefused, Downloads, FetchFailed, TooLarge, is_public
-from tests.telegram.house import Shelf, left_behind, running_shelf
+from tests.telegram.house import Shelf, running_shelf
 
 LIMIT = 1_000_000
 
@@ -23,17 +22,16 @@ async def shelf() -> AsyncIterator[Shelf]:
 
 
 @pytest.fixture
-async def downloads(shelf: Shelf, tmp_path: Path) -> AsyncIterator[Downloads]:
+async def downloads(shelf: Shelf) -> AsyncIterator[Downloads]:
     """The shelf's own address is allowed; no other on this machine is."""
-    made = Downloads(private=[shelf.url.removeprefix("http://")], folder=tmp_path)
+    made = Downloads(private=[shelf.url.removeprefix("http://")])
     yield made
     await made.close()
-    assert left_behind(tmp_path) == []
 
 
 async def fetch(downloads: Downloads, url: str, limit: int = LIMIT) -> bytes:
     async with downloads.fetch(url, limit) as fetched:
-        content = fetched.path.read_bytes()
+        content = fetched.file.read()
         assert len(content) == fetched.size
         assert content.startswith(fetched.head)
         return content

@@ -32,6 +32,7 @@ What it is not: rich messages, stickers, polls, inline mode, channels, subscript
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -69,16 +70,19 @@ async def get_webhook_info(world: World, _: Given) -> Any:
     return world.updates.webhook_info()
 
 
-class Described(dict[str, Any]):
+@dataclass(frozen=True)
+class Described:
     """`true` with a word beside it."""
+
+    description: str
 
 
 async def set_webhook(world: World, given: Given) -> Any:
-    return Described(result=True, description=await world.updates.set_webhook(given))
+    return Described(await world.updates.set_webhook(given))
 
 
 async def delete_webhook(world: World, given: Given) -> Any:
-    return Described(result=True, description=await world.updates.delete_webhook(given))
+    return Described(await world.updates.delete_webhook(given))
 
 
 NAMES: dict[str, Method] = {
@@ -217,11 +221,9 @@ class TelegramSimulator:
             call.error = refused.description
             return refusal(refused)
         call.executed = True
-        description = None
-        if isinstance(result, Described):
-            result, description = result["result"], result["description"]
-        call.answer = result
-        return answer(result, description)
+        description = result.description if isinstance(result, Described) else None
+        call.answer = True if description else result
+        return answer(call.answer, description)
 
     async def _trouble_after(
         self, call: Call, drawn: dict[Fault, Switch], response: web.Response

@@ -1,7 +1,6 @@
 """Media as Telegram takes it: uploads, file ids and addresses, really decoded, with the real limits."""
 
 import asyncio
-import io
 import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -185,12 +184,3 @@ def _number(value: Any) -> int:
         return int(value or 0)
     except (TypeError, ValueError):
         return 0
-
-
-def picture_bytes(colour: str = "teal", size: tuple[int, int] = (320, 240)) -> bytes:
-    """A picture to send, for hands that have none."""
-    from PIL import Image  # noqa: PLC0415 - only who draws needs it
-
-    file = io.BytesIO()
-    Image.new("RGB", size, colour).save(file, "PNG")
-    return file.getvalue()

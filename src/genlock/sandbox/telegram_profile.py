@@ -4,7 +4,7 @@ from typing import Any
 
 from genlock.sandbox.telegram_messages import Method
 from genlock.sandbox.telegram_wire import Given, bad_request
-from genlock.sandbox.telegram_world import Chat, World
+from genlock.sandbox.telegram_world import World
 
 DOWNLOAD_MAX = 20_971_520
 QUERY_SECONDS = 60
@@ -125,12 +125,6 @@ def member(world: World, number: int, status: str) -> dict[str, Any]:
     if status == "administrator":
         said |= dict.fromkeys(RIGHTS, True)
     return said
-
-
-def private_only(chat: Chat) -> Chat:
-    if not chat.private:
-        raise bad_request("method is available only in private chats")
-    return chat
 
 
 # files

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,17 @@ SAVE_SECONDS = 1.0
 def dumped(world: World) -> dict[str, Any]:
     webhook = world.updates.webhook
     return {
-        "users": [asdict(user) for user in world.users.values()],
-        "chats": [asdict(chat) for chat in world.chats.values()],
-        "notifications": [asdict(told) for told in world.notifications],
+        "users": list(world.users.values()),
+        "chats": list(world.chats.values()),
+        "notifications": world.notifications,
         "profile": world.profile,
         "last_id": world.last_id,
-        "invoices": {key: asdict(invoice) for key, invoice in world.till.invoices.items()},
-        "paid": sorted(world.till.paid),
-        "charges": [asdict(charge) for charge in world.till.charges],
+        "invoices": world.till.invoices,
+        "paid": world.till.paid,
+        "charges": world.till.charges,
         "files": world.files.dumped(),
         "update_id": world.updates.last_id,
-        "pending": [asdict(update) for update in world.updates.pending.values()],
+        "pending": list(world.updates.pending.values()),
         "allowed": world.updates.allowed,
         "webhook": {"url": webhook.url, "secret_token": webhook.secret} if webhook else None,
     }
@@ -36,8 +35,13 @@ def dumped(world: World) -> dict[str, Any]:
 
 async def save(world: World, folder: Path) -> None:
     """Whole or not at all."""
-    text = json.dumps(dumped(world), default=sorted, ensure_ascii=False)
+    text = json.dumps(dumped(world), default=_plain, ensure_ascii=False)
     await asyncio.to_thread(_write, folder / FILE, text)
+
+
+def _plain(value: Any) -> Any:
+    """Sets as lists, and our own things by their fields: without copies, for this holds up everything else."""
+    return sorted(value) if isinstance(value, set) else vars(value)
 
 
 def _write(file: Path, text: str) -> None:

@@ -102,8 +102,10 @@ class Webhook:
             return None
         reason = f"Wrong response from the webhook: {status}" if status else f"Connection failed: {said.decode()}"
         self.last_error = {"last_error_date": int(self.clock()), "last_error_message": reason}
-        if patience.isdigit():
-            return min(int(patience), RETRY_AFTER_MAX)
+        return min(int(patience), RETRY_AFTER_MAX) if patience.isdigit() else self.pause(attempt)
+
+    def pause(self, attempt: int) -> float:
+        """Again at once, then later and later, at last every minute or two."""
         return 0.0 if attempt == 1 else min(2.0 ** (attempt - 1), self._chance.uniform(60, 120))
 
     async def _run(self, said: bytes) -> None:

@@ -1,6 +1,5 @@
 """What the simulated Telegram remembers: people, chats, messages, and who may write where."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -165,10 +164,6 @@ class World:
 
     def now(self) -> int:
         return int(self.clock())
-
-    async def pause(self, seconds: float) -> None:
-        """As long as that takes at this speed."""
-        await asyncio.sleep(seconds / self.speed)
 
     def add_user(self, name: str, *, language: str | None, stars: int, started: bool = True) -> User:
         number = FIRST_PERSON + len(self.users)

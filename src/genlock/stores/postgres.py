@@ -73,6 +73,7 @@ class PostgresStore(SqlStore):
         patience_seconds: float = 30.0,
         statement_seconds: float = 10.0,
         chance: random.Random | None = None,
+        migrate: bool = True,
     ) -> "PostgresStore":
         """Connect and bring the schema up to date. `clock` replaces the database's own, for simulations."""
         pooled = await _behind_pooler(url)
@@ -95,7 +96,7 @@ class PostgresStore(SqlStore):
             chance=chance or random.Random(),  # noqa: S311 - spreads retries, guards nothing
         )
         try:
-            store.applied = await store.migrate()
+            store.applied = await store.migrate() if migrate else []
         except BaseException:
             await store.close()
             raise

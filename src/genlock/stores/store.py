@@ -13,6 +13,7 @@ from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
 from genlock.stores.batch import Batch, Item, Params
+from genlock.stores.chat import ChatRows
 from genlock.stores.limits import LimitRows
 from genlock.stores.queries import Query
 from genlock.stores.rows import NOTICE, PURSE, VERDICT, Row, Time, read_callback, read_job, read_movement
@@ -22,7 +23,7 @@ from genlock.stores.upkeep import UpkeepRows
 CALLBACK_HOLD_SECONDS = 3.0
 
 
-class SqlStore(LimitRows, UpdateRows, UpkeepRows):
+class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
     """The Store port over named statements. A dialect brings the connection and the clock."""
 
     queries: dict[str, Query]

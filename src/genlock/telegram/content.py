@@ -5,8 +5,8 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import PurePosixPath
+from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
 from telegram import (
@@ -121,10 +121,9 @@ class Contents:
             yield await self._by_address(job, part)
         else:
             async with self._room, self._fetched(job, part) as fetched:
-                kind, path, suffix = await self._prepare(part, fetched)
-                with path.open("rb") as opened:
-                    file = InputFile(opened, filename=f"{name}{suffix}", attach=True, read_file_handle=False)
-                    yield _upload(kind, file)
+                kind, content, suffix = await self._prepare(part, fetched)
+                file = InputFile(content, filename=f"{name}{suffix}", attach=True, read_file_handle=False)
+                yield _upload(kind, file)
 
     async def _by_address(self, job: Job, part: Part) -> Media:
         """Telegram fetches it: only what it is able to fetch, known from a look at the content."""
@@ -151,19 +150,19 @@ class Contents:
         except (AddressRefused, FetchFailed) as error:
             raise _meaning(job, error) from error
 
-    async def _prepare(self, part: Part, fetched: Fetched) -> tuple[Kind, Path, str]:
+    async def _prepare(self, part: Part, fetched: Fetched) -> tuple[Kind, IO[bytes], str]:
         try:
             found = recognise(fetched.head, fetched.content_type)
         except NoMedia as error:
             raise ResultBroken(str(error)) from error
         if part.level is Level.DOCUMENT or found.kind is not Kind.PHOTO:
             kind = Kind.DOCUMENT if part.level is Level.DOCUMENT else found.kind
-            return kind, fetched.path, found.suffix
+            return kind, fetched.file, found.suffix
         try:
-            path = await asyncio.to_thread(make_photo, fetched.path, found)
+            photo = await asyncio.to_thread(make_photo, fetched.file, fetched.size, found)
         except DoesNotFit as error:
             raise LevelRefused(str(error)) from error
-        return Kind.PHOTO, path, found.suffix if path == fetched.path else ".jpg"
+        return Kind.PHOTO, photo or fetched.file, ".jpg" if photo else found.suffix
 
 
 def _photo_fits(look: Look) -> bool:

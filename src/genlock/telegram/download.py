@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
@@ -61,7 +60,8 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fetched:
-    path: Path
+    #: without a name on the disk: nothing is left behind, however we end
+    file: IO[bytes]
     head: bytes
     content_type: str
     size: int
@@ -126,9 +126,8 @@ def _check_public(address: str, host: str) -> None:
 class Downloads:
     """Fetches what providers call results. `private` names the `host:port` pairs that may be fetched all the same."""
 
-    def __init__(self, *, private: Collection[str] = (), folder: Path | None = None) -> None:
+    def __init__(self, *, private: Collection[str] = ()) -> None:
         self._private = frozenset(pair.strip().lower() for pair in private if pair.strip())
-        self._folder = folder
         self._opened: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -147,18 +146,17 @@ class Downloads:
     @asynccontextmanager
     async def fetch(self, url: str, limit: int) -> AsyncIterator[Fetched]:
         """The whole file, on disk as long as the block lasts. Raises TooLarge as soon as it is known to be."""
-        with TemporaryDirectory(prefix="genlock-", dir=self._folder) as folder:
-            path = Path(folder) / "file"
+        with TemporaryFile() as file:
             async with _within(FETCH_SECONDS), self._get(url) as (response, _):
                 announced = _size(response)
                 if announced is not None and announced > limit:
                     raise TooLarge(f"{announced} bytes")
                 head = await _read_head(response)
-                size = await _write(response, head, path, limit)
+                size = await _write(response, head, file, limit)
                 if announced is not None and size < announced:
                     raise FetchFailed(f"only {size} of {announced} bytes came")
                 content_type = response.content_type
-            yield Fetched(path=path, head=head, content_type=content_type, size=size)
+            yield Fetched(file=file, head=head, content_type=content_type, size=size)
 
     @asynccontextmanager
     async def _get(self, url: str) -> AsyncIterator[tuple[aiohttp.ClientResponse, str]]:
@@ -241,21 +239,19 @@ async def _read_head(response: aiohttp.ClientResponse) -> bytes:
     return head
 
 
-async def _write(response: aiohttp.ClientResponse, head: bytes, path: Path, limit: int) -> int:
+async def _write(response: aiohttp.ClientResponse, head: bytes, file: IO[bytes], limit: int) -> int:
     """Piece by piece to the disk, off the event loop."""
     size = len(head)
-    with path.open("wb") as file:
-        file.write(head)
-        pieces: list[bytes] = []
-        waiting = 0
-        while piece := await response.content.read(HEAD_BYTES):
-            size += len(piece)
-            if size > limit:
-                raise TooLarge(f"more than {limit} bytes")
-            pieces.append(piece)
-            waiting += len(piece)
-            if waiting >= PIECE_BYTES:
-                await asyncio.to_thread(file.writelines, pieces)
-                pieces, waiting = [], 0
-        await asyncio.to_thread(file.writelines, pieces)
+    pieces, waiting = [head], len(head)
+    while piece := await response.content.read(HEAD_BYTES):
+        size += len(piece)
+        if size > limit:
+            raise TooLarge(f"more than {limit} bytes")
+        pieces.append(piece)
+        waiting += len(piece)
+        if waiting >= PIECE_BYTES:
+            await asyncio.to_thread(file.writelines, pieces)
+            pieces, waiting = [], 0
+    await asyncio.to_thread(file.writelines, pieces)
+    file.seek(0)
     return size

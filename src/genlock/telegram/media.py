@@ -5,7 +5,7 @@ import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from typing import IO
 
 from PIL import Image, ImageOps
 
@@ -162,24 +162,28 @@ def _fits(width: int, height: int) -> bool:
     return width + height <= SIDES_MAX and max(width, height) <= RATIO_MAX * min(width, height)
 
 
-def make_photo(path: Path, form: Format) -> Path:
-    """The file itself where Telegram takes it as a photo, else a JPEG made from it. Raises DoesNotFit. Blocks."""
+def make_photo(file: IO[bytes], size: int, form: Format) -> IO[bytes] | None:
+    """A JPEG made from a picture that Telegram would not take as a photo; None if it takes it. Blocks.
+
+    Raises DoesNotFit.
+    """
     try:
-        with Image.open(path) as picture:
+        with Image.open(file) as picture:
             width, height = picture.size
             if max(width, height) > RATIO_MAX * min(width, height):
                 raise DoesNotFit("the picture is too long and narrow")
             if width * height > PIXELS_MAX:
                 raise DoesNotFit("the picture is too large to be opened")
-            if form.types and _fits(width, height) and path.stat().st_size <= PHOTO_BYTES_MAX:
-                return path
-            return _encode(picture, path.with_suffix(".photo.jpg"))
+            if form.types and _fits(width, height) and size <= PHOTO_BYTES_MAX:
+                picture.load()  # what cannot be read to its end is no photo
+                return None
+            return _encode(picture)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DoesNotFit(f"the picture cannot be opened: {error}") from error
 
 
-def _encode(picture: Image.Image, path: Path) -> Path:
-    if getattr(picture, "n_frames", 1) > 1 and picture.format != "GIF":
+def _encode(picture: Image.Image) -> IO[bytes]:
+    if getattr(picture, "n_frames", 1) > 1:
         raise DoesNotFit("the picture moves")
     whole = ImageOps.exif_transpose(picture)
     if whole.has_transparency_data:
@@ -189,7 +193,9 @@ def _encode(picture: Image.Image, path: Path) -> Path:
     whole = whole.convert("RGB")
     whole.thumbnail((LONG_SIDE, LONG_SIDE))
     for quality in (92, 80, 60):
-        whole.save(path, "JPEG", quality=quality)
-        if path.stat().st_size <= PHOTO_BYTES_MAX:
-            return path
+        made = io.BytesIO()
+        whole.save(made, "JPEG", quality=quality)
+        if made.tell() <= PHOTO_BYTES_MAX:
+            made.seek(0)
+            return made
     raise DoesNotFit("the picture stays too large")

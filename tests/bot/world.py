@@ -1,0 +1,195 @@
+"""The whole product in one process: the real bot and engine, a real store, both simulators over HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from telegram import Update
+
+from genlock.app import make_engine, open_store
+from genlock.bot.bot import ChatBot
+from genlock.bot.rules import Package, ShopRules
+from genlock.bot.words import ChatWords
+from genlock.catalog import load
+from genlock.domain.catalog import Catalog
+from genlock.domain.job import Job
+from genlock.domain.money import Kind
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from genlock.ports import WholeStore
+from genlock.providers.kie import Kie
+from genlock.sandbox.kie import KieSimulator, running_kie
+from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram_world import Message, Press
+from genlock.telegram.calls import Caller, Priority, make_bot
+from genlock.telegram.download import Downloads
+from genlock.telegram.sender import TelegramChannel
+from tests.engine.world import Recorder
+
+CATALOG = load()
+CREDITS = 1000
+QUICK = Rules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
+PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
+
+
+class NoLimits:
+    """Turns that are always free: what the limits do is tested where they live."""
+
+    async def take(self, chat: int, priority: Priority) -> None: ...
+
+    async def stop(self, chat: int | None, seconds: float) -> None: ...
+
+
+class Postman:
+    """Brings updates from the simulator to the bot, in order for each person, as the inbox does."""
+
+    def __init__(self, bot: ChatBot, caller: Caller) -> None:
+        self._bot = bot
+        self._caller = caller
+        self._lanes: dict[int, asyncio.Queue[Update]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.failures: list[BaseException] = []
+        self.handled = 0
+
+    async def run(self) -> None:
+        offset = 0
+        while True:
+            for update in await self._caller.bot.get_updates(offset=offset, timeout=1):
+                offset = update.update_id + 1
+                self._put(update)
+
+    def _put(self, update: Update) -> None:
+        user = update.effective_user
+        lane = user.id if user else 0
+        if lane not in self._lanes:
+            self._lanes[lane] = asyncio.Queue()
+            self._start(self._work(self._lanes[lane]))
+        self._lanes[lane].put_nowait(update)
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+
+    async def _work(self, queue: "asyncio.Queue[Update]") -> None:
+        while True:
+            update = await queue.get()
+            try:
+                await self._bot.handle(update, first=True)
+            except Exception as error:  # noqa: BLE001 - the test looks at it in the end
+                self.failures.append(error)
+            self.handled += 1
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+@dataclass(kw_only=True)
+class Town:
+    telegram: TelegramSimulator
+    kie: KieSimulator
+    store: WholeStore
+    engine: Engine
+    bot: ChatBot
+    caller: Caller
+    catalog: Catalog
+    rules: ShopRules
+    recorder: Recorder
+    postman: Postman
+    parts: list[Any] = field(default_factory=list)
+
+    async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
+        person = self.telegram.person(name, language=language)
+        number = await self.store.person("telegram", str(self.caller.bot.id), str(person.id))
+        if having:
+            await self.store.transfer(number, Kind.GRANT, having * 1000, f"test:{number}")
+        return Customer(town=self, hands=person, number=number)
+
+    async def jobs(self, customer: "Customer") -> list[Job]:
+        return await self.store.jobs(person_id=customer.number)
+
+
+@dataclass(kw_only=True)
+class Customer:
+    """A person with our number, and hands that find buttons by their words."""
+
+    town: Town
+    hands: Person
+    number: int
+
+    @property
+    def screen(self) -> Message:
+        return next(message for message in reversed(self.hands.messages) if message.buttons)
+
+    async def say(self, text: str, **more: Any) -> Message:
+        return await self.hands.say(text, **more)
+
+    async def sees(self, what: str | Callable[[Message], bool], **more: Any) -> Message:
+        return await self.hands.sees(what, **more)
+
+    async def tap(self, words: str, *, on: Message | None = None) -> Press:
+        """Press the first button whose words hold these, and wait for the bot's answer."""
+        message = on or self.screen
+        found = [one for one in message.buttons if words in one["text"]]
+        assert found, f"{words!r} is not among {[one['text'] for one in message.buttons]}"
+        press = await self.hands.press(message, found[0]["callback_data"])
+        assert isinstance(press, Press)
+        return await self.hands.answered(press)
+
+    async def available(self) -> int:
+        return (await self.town.store.wallet(self.number)).available
+
+
+@asynccontextmanager
+async def town(
+    database_url: str,
+    *,
+    rules: ShopRules | None = None,
+    speed: float = 200.0,
+    catalog: Catalog = CATALOG,
+    folder: Path | None = None,
+) -> AsyncIterator[Town]:
+    recorder = Recorder()
+    rules = rules or ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
+    store: Any = await open_store(database_url, observer=recorder)
+    async with (
+        running_telegram() as telegram,
+        running_kie(speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
+    ):
+        caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
+        provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
+        downloads = Downloads(private=[kie.files_url.removeprefix("http://")], folder=folder)
+        channel = TelegramChannel(caller, ChatWords(catalog.get), downloads, near=True)
+        engine = make_engine(store, recorder, providers={"kie": provider}, channels={"telegram": channel}, rules=QUICK)
+        bot = ChatBot.made_of(
+            caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=provider.upload
+        )
+        await bot.start()
+        postman = Postman(bot, caller)
+        await engine.start()
+        polling = asyncio.get_running_loop().create_task(postman.run())
+        try:
+            yield Town(
+                telegram=telegram, kie=kie, store=store, engine=engine, bot=bot, caller=caller, catalog=catalog,
+                rules=rules, recorder=recorder, postman=postman,
+            )  # fmt: skip
+            assert postman.failures == []
+        finally:
+            polling.cancel()
+            await asyncio.gather(polling, return_exceptions=True)
+            await postman.stop()
+            await engine.stop()
+            await bot.close()
+            await provider.close()
+            await downloads.close()
+            await caller.close()
+    await store.close()
+
+
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'genlock.db'}"

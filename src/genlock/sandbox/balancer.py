@@ -54,6 +54,10 @@ class Balancer:
         if backend is not None:
             _cut(backend)
 
+    def is_ready(self, port: int) -> bool:
+        backend = self._backends.get(port)
+        return backend is not None and backend.ready
+
     async def served(self) -> None:
         """Wait until somebody is ready."""
         while not any(backend.ready for backend in self._backends.values()):

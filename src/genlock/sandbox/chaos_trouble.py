@@ -47,6 +47,9 @@ TELEGRAM_CHANCES = {
 }
 TOO_MANY_SECONDS = 2.0
 SUPERVISE_SECONDS = 1.0
+#: how long the only one that works is left alone, and how often somebody is hit who has not come so far
+LIFE_SECONDS = 1.0
+START_SHARE = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,10 +126,16 @@ class Trouble:
                     instance.start()
             await asyncio.sleep(SUPERVISE_SECONDS)
 
-    def _victim(self) -> Instance | None:
-        """Anybody who is there and awake, also in the middle of a start."""
-        there = [instance for instance in self.fleet.instances if instance.running and not instance.paused]
-        return self.chance.choice(there) if there else None
+    async def _victim(self) -> Instance:
+        """Mostly somebody who works, sometimes somebody in the middle of a start. Never while nobody works at all."""
+        while not (working := [one for one in self._awake() if self.fleet.balancer.is_ready(one.port)]):
+            await self.fleet.balancer.served()
+            await asyncio.sleep(LIFE_SECONDS)
+        starting = [one for one in self._awake() if one not in working]
+        return self.chance.choice(starting if starting and self.chance.random() < START_SHARE else working)
+
+    def _awake(self) -> list[Instance]:
+        return [instance for instance in self.fleet.instances if instance.running and not instance.paused]
 
     def _note(self, what: str, instance: Instance) -> None:
         self.blows.append(Blow(what=what, instance=instance.name, at=time()))
@@ -134,18 +143,15 @@ class Trouble:
     async def _kill_some(self, every: float) -> None:
         while True:
             await asyncio.sleep(every)
-            victim = self._victim()
-            if victim is not None:
-                self._note("kill", victim)
-                victim.kill()
-                victim.start()
+            victim = await self._victim()
+            self._note("kill", victim)
+            victim.kill()
+            victim.start()
 
     async def _pause_some(self) -> None:
         while True:
             await asyncio.sleep(self.chance.uniform(0.5, 1.0) * PAUSE_EVERY_SECONDS)
-            victim = self._victim()
-            if victim is None:
-                continue
+            victim = await self._victim()
             self._note("pause", victim)
             victim.pause()
             await asyncio.sleep(PAUSE_SECONDS)

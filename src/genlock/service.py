@@ -13,9 +13,19 @@ from typing import Any
 import telegram
 from prometheus_client import CollectorRegistry
 
-from genlock.app import make_engine, make_kie, make_kie_door, make_rules, open_store
+from genlock.app import (
+    expected_seconds,
+    make_channel,
+    make_chat,
+    make_engine,
+    make_kie,
+    make_kie_door,
+    make_rules,
+    open_store,
+)
+from genlock.bot.bot import ChatBot
 from genlock.catalog import load
-from genlock.domain.errors import ChannelError, Refusal
+from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.update import Update
 from genlock.engine import alarms, forget
@@ -26,10 +36,11 @@ from genlock.engine.updates import Updates
 from genlock.engine.worker import every
 from genlock.log import LogObserver, Mask
 from genlock.metrics import MetricsObserver, Observers
-from genlock.ports import Channel, WholeStore
+from genlock.ports import WholeStore
 from genlock.settings import LogFormat, ServiceSettings
 from genlock.telegram.answers import answer_repeated, tell_operators
 from genlock.telegram.calls import Caller, Priority, make_bot
+from genlock.telegram.download import Downloads
 from genlock.telegram.errors import TokenRefused
 from genlock.telegram.intake import WEBHOOK_PATH, Poller, WebhookKeeper, webhook_secret
 from genlock.telegram.turns import Turns
@@ -41,8 +52,9 @@ from genlock.web.telegram import TelegramDoor
 TOKEN_CHECK_SECONDS = 5.0
 #: a provider's orders and the chat's updates that are not finished by then are handed over
 STOP_SECONDS = 12.0
-
-Chat = Callable[[telegram.Update, bool], Awaitable[None]]
+#: payments that Telegram knows of and we do not
+RECONCILE_SECONDS = 180.0
+CHORE_SECONDS = 5.0
 
 
 class Service:
@@ -75,16 +87,23 @@ class Service:
         caller = self._make_caller(store)
         kie = make_kie(settings, catalog)
         self._closing.push_async_callback(kie.close)
+        downloads = Downloads(private=settings.media_private_hosts)
+        self._closing.push_async_callback(downloads.close)
         self.engine = engine = make_engine(
             store,
             self.observer,
             providers={kie.name: kie},
-            channels=self._make_channels(caller),
+            channels={"telegram": make_channel(settings, caller, catalog, downloads)},
             rules=make_rules(settings, stop_seconds=STOP_SECONDS),
             public_url=settings.public_url,
             instance=self._instance,
+            expected=expected_seconds(catalog),
         )
-        engine.updates = Updates(engine.kit, store, self._make_handler(caller), partial(answer_repeated, caller))
+        chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
+        self._closing.push_async_callback(chat.close)
+        engine.updates = Updates(
+            engine.kit, store, partial(_handle, chat, caller.bot), partial(answer_repeated, caller)
+        )
         await self._check_token(caller)
         intake, doors = await self._make_intake(caller, store, engine.updates)
         pulse = Pulse(engine.kit, store)
@@ -99,7 +118,7 @@ class Service:
         address = await self._listen(web)
         await engine.start()
         self._closing.push_async_callback(engine.stop)
-        self._begin(intake, *self._janitors(caller, store, pulse))
+        self._begin(intake, *self._janitors(caller, store, pulse), *self._chores(chat))
         self._open = True
         return address
 
@@ -109,15 +128,6 @@ class Service:
         caller = Caller(bot, Turns(store, settings.bot_id), self.observer)
         self._closing.push_async_callback(caller.close)
         return caller
-
-    def _make_channels(self, caller: Caller) -> dict[str, Channel]:
-        return {}
-
-    def _make_handler(self, caller: Caller) -> Callable[[Update], Awaitable[None]]:
-        async def handle(update: Update) -> None:
-            telegram.Update.de_json(json.loads(update.body), caller.bot)
-
-        return handle
 
     async def _check_token(self, caller: Caller) -> None:
         try:
@@ -175,6 +185,36 @@ class Service:
             every(forget.ROUND_SECONDS, Forget(kit, leader, store).round, kit),
         ]
 
+    def _chores(self, chat: ChatBot) -> list[Coroutine[Any, Any, None]]:
+        """What the chat product does by itself; one instance is enough for it."""
+        kit = self.engine.kit
+
+        def when_active(chore: Callable[[], Awaitable[object]]) -> Callable[[], Coroutine[Any, Any, None]]:
+            async def round_() -> None:
+                if self.engine.active:
+                    await chore()
+
+            round_.__name__ = chore.__name__
+            return round_
+
+        return [
+            self._introduce(chat),
+            every(RECONCILE_SECONDS, when_active(chat.reconcile), kit),
+            every(CHORE_SECONDS, when_active(chat.reward), kit),
+            every(CHORE_SECONDS, when_active(chat.broadcast), kit),
+        ]
+
+    async def _introduce(self, chat: ChatBot) -> None:
+        """Tell Telegram our commands; if it is away, later."""
+        while True:
+            try:
+                await chat.start()
+            except GenlockError as error:
+                self.observer.event(Event.STAGE_ERROR, step="introduce", error=f"{type(error).__name__}: {error}")
+                await asyncio.sleep(CHORE_SECONDS)
+            else:
+                return
+
     def _begin(self, *loops: Coroutine[Any, Any, None]) -> None:
         self._tasks = [asyncio.get_running_loop().create_task(loop) for loop in loops]
 
@@ -187,3 +227,8 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._closing.aclose()
         self.observer.event(Event.STOPPED, instance=self._instance)
+
+
+async def _handle(chat: ChatBot, bot: telegram.Bot, update: Update) -> None:
+    told = telegram.Update.de_json(json.loads(update.body), bot)
+    await chat.handle(told, first=update.attempts == 1)

@@ -80,6 +80,17 @@ class Settings(BaseSettings):
     free_per_day: int = Field(default=0, ge=0, description="how many free runs a person has each day, on chosen models")
     markup: float = Field(default=2.0, gt=0.0, description="how many times the provider's price a person pays")
     credit_usd: float = Field(default=0.01, gt=0.0, description="what one of our credits costs a person, in US dollars")
+    star_packages: Annotated[dict[int, int], NoDecode] = Field(
+        default={},
+        description="what is sold for Telegram Stars, as `STARS:CREDITS` with commas between them; "
+        "without it some sizes at what a star brings the operator",
+    )
+    support: str = Field(default="", description="where people turn to for help, such as `@name`")
+    reward_inviter_credits: float = Field(default=0.0, ge=0.0, description="what an invitation brings whoever invited")
+    reward_invited_credits: float = Field(default=0.0, ge=0.0, description="what an invitation brings whoever came")
+    running_max: int = Field(default=5, gt=0, description="how many jobs a person may have running")
+    per_minute: int = Field(default=10, gt=0, description="how many orders a person may make in a minute")
+    per_hour: int = Field(default=100, gt=0, description="how many orders a person may make in an hour")
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="`host:port`, with commas between them, that may be fetched though private, such as simulators",
@@ -141,6 +152,16 @@ class Settings(BaseSettings):
     @classmethod
     def _list(cls, value: Any) -> Any:
         return [word for word in re.split(r"[\s,;]+", value.strip("[]")) if word] if isinstance(value, str) else value
+
+    @field_validator("star_packages", mode="before")
+    @classmethod
+    def _packages(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        pairs = [word.split(":") for word in re.split(r"[\s,;]+", value) if word]
+        if any(len(pair) != 2 or not all(word.isdigit() and int(word) for word in pair) for pair in pairs):  # noqa: PLR2004
+            raise ValueError("must be STARS:CREDITS, with commas between them, such as 100:130,500:650")
+        return {int(stars): int(credits_) for stars, credits_ in pairs}
 
     @field_validator("media_private_hosts")
     @classmethod

@@ -42,7 +42,7 @@ async def test_every_offered_model_can_be_ordered_through_the_chat_alone(
     turns = asyncio.Semaphore(AT_ONCE)
     seen: Counter[str] = Counter()
     problems: list[str] = []
-    async with town(sqlite_url(tmp_path), speed=2000.0, folder=tmp_path) as here:
+    async with town(sqlite_url(tmp_path), speed=2000.0) as here:
 
         async def one(number: int, model: Model) -> None:
             async with turns:

@@ -152,7 +152,6 @@ async def town(
     rules: ShopRules | None = None,
     speed: float = 200.0,
     catalog: Catalog = CATALOG,
-    folder: Path | None = None,
 ) -> AsyncIterator[Town]:
     recorder = Recorder()
     rules = rules or ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
@@ -163,7 +162,7 @@ async def town(
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
-        downloads = Downloads(private=[kie.files_url.removeprefix("http://")], folder=folder)
+        downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
         channel = TelegramChannel(caller, ChatWords(catalog.get), downloads, near=True)
         engine = make_engine(store, recorder, providers={"kie": provider}, channels={"telegram": channel}, rules=QUICK)
         bot = ChatBot.made_of(

@@ -117,7 +117,7 @@ async def test_an_update_is_handled_at_once(house: House) -> None:
     assert house.seen == [70]
     assert await house.store.violations(settled=True) == []
     [done] = house.recorder.of(Event.UPDATE_DONE)
-    assert done.correlation == "u46"
+    assert done.correlation == "u70"
 
 
 async def test_each_persons_updates_are_handled_in_order_and_persons_beside_each_other(house: House) -> None:
@@ -230,7 +230,7 @@ async def test_a_handler_knows_the_correlation_of_its_update(house: House) -> No
     for number in (16, 17):
         await house.updates.take_in(message(1, number=number))
     await house.until(lambda: len(told) == 2)
-    assert told == ["u10", "u11"]
+    assert told == ["u16", "u17"]
 
 
 async def test_the_updates_of_a_dead_instance_are_taken_over(live_store: SqlStore, recorder: Recorder) -> None:

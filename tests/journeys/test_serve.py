@@ -35,6 +35,8 @@ class Town:
     telegram: TelegramSimulator
     kie: KieSimulator
     instances: list[Instance] = field(default_factory=list)
+    #: settings that all of them get
+    more: dict[str, str] = field(default_factory=dict)
 
     def settings(self, **more: str) -> dict[str, str]:
         return {
@@ -45,6 +47,7 @@ class Town:
             "GENLOCK_KIE_UPLOAD_URL": self.kie.url,
             "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
             "GENLOCK_DATABASE_URL": self.url,
+            **self.more,
             **more,
         }
 

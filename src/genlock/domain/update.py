@@ -99,7 +99,7 @@ def read_update(bot: str, said: Any, body: str) -> NewUpdate:
 
 def correlation(update_id: int) -> str:
     """Ties an update's log lines to those of the job it orders."""
-    return f"u{update_id:x}"
+    return f"u{update_id}"
 
 
 def _number(whose: Any) -> str | None:

@@ -75,10 +75,10 @@ class _UndonePostgres(PostgresStore):
     """On one connection, in one transaction, whose end is not a commit."""
 
     _connection: Any
-    _turn: Lock
+    _one_at_a_time: Lock
 
     async def _try(self, text: str, values: list[Any]) -> list[Row]:
-        async with self._turn, self._connection.transaction():
+        async with self._one_at_a_time, self._connection.transaction():
             rows: list[Row] = await self._connection.fetch(text, *values, timeout=self._statement_seconds)
             return rows
 
@@ -97,7 +97,7 @@ class PostgresExamination(Examination):
                 self.store._pool, pooled=True, clock=clock, observer=self._observer,  # noqa: SLF001 - of this package
                 patience_seconds=0.0, statement_seconds=10.0, chance=self.store._chance,  # noqa: SLF001
             )  # fmt: skip
-            undone._connection, undone._turn = connection, Lock()  # noqa: SLF001
+            undone._connection, undone._one_at_a_time = connection, Lock()  # noqa: SLF001
             yield undone
 
     def description(self) -> str:

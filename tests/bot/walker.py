@@ -80,8 +80,8 @@ class Walker:
     async def _screen(self, wanted: Callable[[str], bool]) -> tuple[Draft, Message]:
         """The message that shows the draft as it is now, with a button that is looked for."""
         shown: list[str] = []
-        now = await self.draft()
         for _ in range(1000):
+            now = await self.draft()
             mark = f"w:{base36(now.version)}:"
             for message in self.customer.hands.messages:
                 shown = [one.get("callback_data", "") for one in message.buttons]
@@ -89,8 +89,7 @@ class Walker:
                     assert any(map(wanted, shown)), f"{self.model.id}: {shown}"
                     return now, message
             await asyncio.sleep(0.005)  # the screen is on its way
-            now = await self.draft()
-        raise AssertionError(f"{self.model.id}: no screen of {now}, but {shown}")
+        raise AssertionError(f"{self.model.id}: no screen, but {shown}")
 
     async def _press(self, message: Any, data: str) -> None:
         self.taps += 1
@@ -99,7 +98,7 @@ class Walker:
     async def say(self, text: str) -> Draft:
         before = await self.draft()
         self.texts += 1
-        await self.customer.say(text)
+        await self.customer.hands.say(text)
         return await self._after(before)
 
     async def send(self, kind: FieldType, count: int) -> Draft:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from genlock.bot.rules import Package, ShopRules
 from genlock.bot.words import ChatWords
 from genlock.catalog import load
 from genlock.domain.catalog import Catalog
+from genlock.domain.errors import ChannelBusy, ChannelUnknown, ChatClosed
 from genlock.domain.job import Job
 from genlock.domain.money import Kind
 from genlock.engine.engine import Engine
@@ -25,6 +26,7 @@ from genlock.sandbox.kie import KieSimulator, running_kie
 from genlock.sandbox.telegram import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram_people import Person
 from genlock.sandbox.telegram_world import Message, Press
+from genlock.stores.sqlite import SqliteStore
 from genlock.telegram.calls import Caller, Priority, make_bot
 from genlock.telegram.download import Downloads
 from genlock.telegram.sender import TelegramChannel
@@ -32,6 +34,7 @@ from tests.engine.world import Recorder
 
 CATALOG = load()
 CREDITS = 1000
+PATIENCE_SECONDS = 20.0
 QUICK = Rules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
 PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
 
@@ -48,12 +51,15 @@ class Postman:
     """Brings updates from the simulator to the bot, in order for each person, as the inbox does."""
 
     def __init__(self, bot: ChatBot, caller: Caller) -> None:
-        self._bot = bot
+        self.bot = bot
         self._caller = caller
         self._lanes: dict[int, asyncio.Queue[Update]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.failures: list[BaseException] = []
+        #: whether what may pass is tried again, as the inbox does
+        self.patient = False
         self.handled = 0
+        self.moved = asyncio.Event()
 
     async def run(self) -> None:
         offset = 0
@@ -77,11 +83,17 @@ class Postman:
     async def _work(self, queue: "asyncio.Queue[Update]") -> None:
         while True:
             update = await queue.get()
-            try:
-                await self._bot.handle(update, first=True)
-            except Exception as error:  # noqa: BLE001 - the test looks at it in the end
-                self.failures.append(error)
+            for attempt in range(5):
+                try:
+                    await self.bot.handle(update, first=attempt == 0)
+                except Exception as error:  # noqa: BLE001 - the test looks at it in the end
+                    if self.patient and isinstance(error, ChannelBusy | ChannelUnknown):
+                        continue
+                    if not isinstance(error, ChatClosed):
+                        self.failures.append(error)
+                break
             self.handled += 1
+            self.moved.set()
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -101,7 +113,7 @@ class Town:
     rules: ShopRules
     recorder: Recorder
     postman: Postman
-    parts: list[Any] = field(default_factory=list)
+    make_bot: Callable[[], ChatBot]
 
     async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
         person = self.telegram.person(name, language=language)
@@ -109,6 +121,32 @@ class Town:
         if having:
             await self.store.transfer(number, Kind.GRANT, having * 1000, f"test:{number}")
         return Customer(town=self, hands=person, number=number)
+
+    @asynccontextmanager
+    async def done(self, updates: int = 1) -> AsyncIterator[None]:
+        """Wait until what is done here has been handled."""
+        wanted = self.postman.handled + updates
+        yield
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while self.postman.handled < wanted:
+                self.postman.moved.clear()
+                await self.postman.moved.wait()
+        assert self.postman.failures == []
+
+    @asynccontextmanager
+    async def another_bot(self) -> AsyncIterator[ChatBot]:
+        """As after a restart: a bot that remembers nothing takes over."""
+        before = self.postman.bot
+        self.postman.bot = self.make_bot()
+        yield self.postman.bot
+        await self.postman.bot.close()
+        self.postman.bot = before
+
+    async def age_uploads(self, *, days: float) -> None:
+        """As if the files had been sent some days ago."""
+        assert isinstance(self.store, SqliteStore)
+        back = round(days * 86_400_000_000)
+        await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
 
     async def jobs(self, customer: "Customer") -> list[Job]:
         return await self.store.jobs(person_id=customer.number)
@@ -124,22 +162,46 @@ class Customer:
 
     @property
     def screen(self) -> Message:
-        return next(message for message in reversed(self.hands.messages) if message.buttons)
+        """The newest message with something to press."""
+        return next(
+            message
+            for message in reversed(self.hands.messages)
+            if any("callback_data" in one for one in message.buttons)
+        )
 
     async def say(self, text: str, **more: Any) -> Message:
-        return await self.hands.say(text, **more)
+        """Write, and wait until the bot is done with it."""
+        async with self.town.done():
+            return await self.hands.say(text, **more)
+
+    async def send(self, kind: str, content: bytes, **more: Any) -> Message:
+        async with self.town.done():
+            return await self.hands.send(kind, content, **more)
 
     async def sees(self, what: str | Callable[[Message], bool], **more: Any) -> Message:
-        return await self.hands.sees(what, **more)
+        """Wait for a message of the bot's."""
+        ours = self.town.caller.bot.id
+
+        def fits(message: Message) -> bool:
+            return message.sender == ours and (what in message.text if isinstance(what, str) else what(message))
+
+        return await self.hands.sees(fits, **more)
+
+    @property
+    def from_bot(self) -> list[Message]:
+        return [message for message in self.hands.messages if message.sender == self.town.caller.bot.id]
 
     async def tap(self, words: str, *, on: Message | None = None) -> Press:
-        """Press the first button whose words hold these, and wait for the bot's answer."""
+        """Press the first button whose words hold these, and wait until the bot is done with it."""
         message = on or self.screen
         found = [one for one in message.buttons if words in one["text"]]
         assert found, f"{words!r} is not among {[one['text'] for one in message.buttons]}"
-        press = await self.hands.press(message, found[0]["callback_data"])
-        assert isinstance(press, Press)
-        return await self.hands.answered(press)
+        return await self.press(message, found[0]["callback_data"])
+
+    async def press(self, message: Message, data: str) -> Press:
+        """Bring this data back, whether or not the message still has such a button."""
+        async with self.town.done():
+            return self.hands._press(message, data)
 
     async def available(self) -> int:
         return (await self.town.store.wallet(self.number)).available
@@ -165,9 +227,13 @@ async def town(
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
         channel = TelegramChannel(caller, ChatWords(catalog.get), downloads, near=True)
         engine = make_engine(store, recorder, providers={"kie": provider}, channels={"telegram": channel}, rules=QUICK)
-        bot = ChatBot.made_of(
-            caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=provider.upload
-        )
+
+        def make() -> ChatBot:
+            return ChatBot.made_of(
+                caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=provider.upload
+            )
+
+        bot = make()
         await bot.start()
         postman = Postman(bot, caller)
         await engine.start()
@@ -175,7 +241,7 @@ async def town(
         try:
             yield Town(
                 telegram=telegram, kie=kie, store=store, engine=engine, bot=bot, caller=caller, catalog=catalog,
-                rules=rules, recorder=recorder, postman=postman,
+                rules=rules, recorder=recorder, postman=postman, make_bot=make,
             )  # fmt: skip
             assert postman.failures == []
         finally:

@@ -154,7 +154,7 @@ class Talk:
 
     async def _offer(self, visit: Visit, model: Model, carried: Draft) -> None:
         draft = wizard.rest(wizard.open_model(carried, model, model.category.value), model)
-        await self._desk.keep(visit, draft)
+        await self._desk.keep(visit, replace(draft, path=()))
         note = visit.tongue.say("confirm.suggestion", title=model.title) if draft.at is At.CONFIRM else None
         await self._desk.show_draft(visit, note=note)
 

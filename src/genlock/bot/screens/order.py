@@ -26,9 +26,8 @@ def ask(draft: Draft, model: Model, look: Look) -> Said:
     assert one is not None, "nothing is asked for"
     t = look.tongue
     first = draft.at is At.ASK and not draft.path
-    lines: list[str] = (
-        [*card(model, look), ""] if first else [t.say("card.head", title=model.title, vendor=model.vendor)]
-    )
+    head = card(model, look)
+    lines: list[str] = head if first else head[:1]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
     lines += ["", *_question(draft, model, one, look)]
@@ -61,7 +60,7 @@ def example(model: Model, look: Look) -> str:
 def _question(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
     t = look.tongue
     lines = _by_type(draft, model, one, look)
-    if one.type not in FILES and (files := _files(draft, model)):
+    if files := _files(draft, model, but=one):
         lines.append(t.say("ask.have_files", n=files))
     now = draft.values.get(one.name)
     if now not in NOTHING and one.type not in FILES and not choices_of(one):
@@ -91,9 +90,9 @@ def _by_type(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
             return [t.say("ask.text", about=about), *_text_hints(model, one, look)]
 
 
-def _files(draft: Draft, model: Model) -> int:
-    """How many files the order has by now."""
-    given = [draft.values.get(one.name) for one in model.fields if one.type in FILES]
+def _files(draft: Draft, model: Model, *, but: Field) -> int:
+    """How many files the order has by now, for other inputs."""
+    given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not but]
     return sum(len(value) if isinstance(value, list) else 1 for value in given if value not in NOTHING)
 
 

@@ -18,11 +18,17 @@ from genlock.engine.limits import Limit, Limits
 from genlock.ports import Store, Violation
 from genlock.sandbox.bad_channel import BadChannel
 from genlock.sandbox.bad_provider import BadProvider
-from genlock.sandbox.crashes import POINTS, CutOff, Fate, Life, proxies
+from genlock.sandbox.crashes import CALLS, POINTS, CutOff, Fate, Life, proxies
 from genlock.sandbox.verdict import check
 from genlock.sandbox.world import RATES, Entry, Recorder, World
 
 T = TypeVar("T")
+
+
+def _rare(call: str) -> int:
+    """How many times more often than others a call is a fate: few seeds come to it at all."""
+    return {"adopt_task": 12, "spoil": 8, "progress": 4, "move": 2}.get(call.rpartition(".")[2], 0)
+
 
 TROUBLE_SECONDS = 45.0
 #: longer than any pause between two tries, and much longer than a queue in the inbox
@@ -31,8 +37,10 @@ SETTLE_SECONDS = 200.0
 FATES = 4
 #: what instances do all the time
 JANITORS = ("claim", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
-#: what few seeds come to at all is a fate more often
-FATEFUL = [*POINTS, *(point for point in POINTS if point.endswith((".adopt_task", ".spoil")) for _ in range(4))]
+FATEFUL = [
+    *POINTS,
+    *(f"{side}{call}" for turn in range(12) for call in CALLS for side in ("before ", "after ") if turn < _rare(call)),
+]
 INSTANCES_MAX = 12
 HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 4.0

@@ -30,7 +30,7 @@ function rowsOf(message) {
 function keyOf(button, message) {
   const [kind, run] = whatItDoes(button, message);
   const made = node("button", { class: `key ${kind}`, type: "button", data: { message: message.message_id, button: button.callback_data ?? button.text }, on: { click: () => run(made) } });
-  if (kind === "pay") made.append(...payWords(message));
+  if (button.pay) made.append(...payWords(message));
   else made.append(button.text);
   if (kind === "url") made.append(icon("link", "corner"));
   if (kind === "copy") made.append(icon("copy", "corner"));
@@ -46,7 +46,7 @@ function payWords(message) {
 const keyName = (message, button) => `${view.person}/${message.chat.id}/${message.message_id}/${button.callback_data ?? button.text}`;
 
 function whatItDoes(button, message) {
-  if (button.pay) return ["pay", () => !message.paid && openPayment(message)];
+  if (button.pay) return [message.paid ? "pay paid" : "pay", () => !message.paid && openPayment(message)];
   if (button.url) return ["url", () => openLink(button.url)];
   if (button.copy_text) return ["copy", () => copyText(button.copy_text.text)];
   return ["data", (made) => pressed(made, button, message)];

@@ -1,7 +1,7 @@
 // The journal: what the bot calls, what it is told, and the events of its jobs, as they happen.
 import { icon } from "./icons.js";
 import { find, hue, node } from "./nodes.js";
-import { nameOf, on, personOf, world } from "./world.js";
+import { kindOf, nameOf, on, personOf, world } from "./world.js";
 import { say } from "./words.js";
 
 const SHOWN = 400;
@@ -135,7 +135,7 @@ function outcome(call) {
 function updateWords({ update }) {
   const kind = Object.keys(update).find((name) => name !== "update_id");
   const what = update[kind];
-  const text = what.data ?? what.text ?? what.caption ?? what.invoice_payload ?? what.new_chat_member?.status ?? "";
+  const text = what.data ?? what.text ?? what.caption ?? what.invoice_payload ?? what.new_chat_member?.status ?? (what.chat ? kindOf(what) : "");
   return { name: kind, facts: [nameOf(what.from), text].filter(Boolean).join(" · "), job: jobIn(what.data), details: update };
 }
 
@@ -170,7 +170,10 @@ function rowOf(one) {
     const open = find(".details", made);
     head.setAttribute("aria-expanded", String(!open));
     if (open) open.remove();
-    else made.append(node("div", { class: "details" }, node("pre", {}, JSON.stringify(one.details, null, 2))));
+    else {
+      made.append(node("div", { class: "details" }, node("pre", {}, JSON.stringify(one.details, null, 2))));
+      made.scrollIntoView({ block: "nearest" });
+    }
   });
   return made;
 }

@@ -28,6 +28,12 @@ function online(yes) {
   document.documentElement.dataset.online = String(yes);
 }
 
+/** What lies over the chat lies over its middle. */
+new ResizeObserver(() => {
+  const box = find("#chat").getBoundingClientRect();
+  document.documentElement.style.setProperty("--middle", box.width ? `${box.left + box.width / 2}px` : "50%");
+}).observe(find("#chat"));
+
 startAppearance(drawAll);
 startThread({ run: utter, open: openMessageMenu });
 startComposer();

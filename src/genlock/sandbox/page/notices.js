@@ -12,7 +12,7 @@ const shown = new Map();
 /** A short remark at the bottom. */
 export function toast(text, { bad = false, seconds = 2.6 } = {}) {
   const made = node("div", { class: `toast ${bad ? "bad" : ""}` }, text);
-  find("#toasts").append(made);
+  find("#notices").append(made);
   setTimeout(() => {
     made.classList.add("leaving");
     setTimeout(() => made.remove(), 260);
@@ -28,9 +28,11 @@ on("notification", ({ person, chat, text, message }) => {
   const place = `${person}/${chat}`;
   shown.get(place)?.remove();
   const made = banner(person, chat, text, message);
+  made.classList.toggle("here", here);
   shown.set(place, made);
   find("#notices").prepend(made);
-  while (find("#notices").childElementCount > 3) find("#notices").lastElementChild.remove();
+  const others = document.querySelectorAll("#notices .notice");
+  if (others.length > 3) others[others.length - 1].remove();
   setTimeout(() => leave(made), here ? STAYS_HERE : STAYS);
   if (sound.on) ping();
 });

@@ -19,6 +19,7 @@ let drawn = new Map();
 let limit = STEP;
 let pinned = true;
 let gliding = 0;
+let top = 0;
 let fresh = 0;
 let planned = false;
 let place = "";
@@ -227,6 +228,9 @@ function arrived() {
 }
 
 function scrolled() {
+  const up = scroller.scrollTop < top - 1;
+  top = scroller.scrollTop;
+  if (up) gliding = 0;
   if (!gliding) pinned = left() < NEAR;
   if (pinned) {
     fresh = 0;
@@ -234,8 +238,6 @@ function scrolled() {
   }
   tellDown();
 }
-
-for (const kind of ["wheel", "touchmove"]) scroller.addEventListener(kind, () => (gliding = 0), { passive: true });
 
 function tellDown() {
   down.hidden = pinned;

@@ -13,9 +13,11 @@ export function show(person, chat = null) {
   else location.hash = address;
 }
 
+const asked = () => location.hash.slice(1).split("/").map(Number);
+
 /** Take what the address says; without one, the first person and, where both fit, their chat with the bot. */
 export function follow() {
-  const [person, chat] = location.hash.slice(1).split("/").map(Number);
+  const [person, chat] = asked();
   const first = world.people.keys().next().value ?? null;
   view.person = world.people.has(person) ? person : first;
   const mine = chatsOf(view.person);
@@ -76,4 +78,13 @@ on("reset", () => {
 on("chats", ({ chat }) => {
   const moved = world.chats.get(chat)?.migrated_to;
   if (moved && view.chat === chat) show(view.person, moved);
+  catchUp();
 });
+on("people", catchUp);
+
+/** The address may name somebody of whom the news come later than the answer to the call that made them. */
+function catchUp() {
+  const [person, chat] = asked();
+  const late = person !== view.person && world.people.has(person);
+  if (late || (chat && chat !== view.chat && chatsOf(person).some((one) => one.id === chat))) follow();
+}

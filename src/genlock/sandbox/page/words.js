@@ -134,6 +134,8 @@ export function addWords(more) {
   Object.assign(WORDS, more);
 }
 
+export const known = (key) => key in WORDS;
+
 /** The words for a key, with `{name}` filled in; a number `n` chooses the plural. */
 export function say(key, values = {}) {
   const known = WORDS[key];

@@ -1,7 +1,7 @@
 """A tiny bot of the page's tests: every kind of message, one order that is made step by step, one invoice."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -42,7 +42,8 @@ class TinyBot:
         self.bot = bot
         #: set by a test to let the picture of an order be finished
         self.finish = asyncio.Event()
-        self.heard: list[Update] = []
+        self._heard: list[Update] = []
+        self._news = asyncio.Condition()
         self.sound = make_media(Output.AUDIO, "Tone", {}, 0)
 
     async def introduce(self) -> None:
@@ -51,8 +52,16 @@ class TinyBot:
         await self.bot.set_my_description("I make pictures, films and songs from your words.")
         await self.bot.set_my_description("Делаю картинки, видео и песни из ваших слов.", language_code="ru")
 
+    async def hears(self, fits: Callable[[Update], Any], count: int = 1) -> list[Update]:
+        """Wait for so many updates of a kind."""
+        async with asyncio.timeout(10), self._news:
+            await self._news.wait_for(lambda: len(list(filter(fits, self._heard))) >= count)
+        return list(filter(fits, self._heard))
+
     async def handle(self, update: Update) -> None:
-        self.heard.append(update)
+        async with self._news:
+            self._heard.append(update)
+            self._news.notify_all()
         if update.pre_checkout_query:
             await update.pre_checkout_query.answer(ok=True)
         elif update.callback_query:

@@ -134,6 +134,9 @@ def chaos(  # noqa: PLR0913, PLR0917 - every kind of trouble is an option
         bool, typer.Option("--restart-db", help="Restart PostgreSQL, in order and by crash.")
     ] = False,
     faults: Annotated[bool, typer.Option("--faults", help="Lost, late and wrong answers on both sides.")] = False,
+    polling: Annotated[
+        bool, typer.Option("--polling", help="As without a public address: nobody can call us.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="What is left to chance comes from here.")] = 1,
     as_json: Json = False,
 ) -> None:
@@ -148,6 +151,7 @@ def chaos(  # noqa: PLR0913, PLR0917 - every kind of trouble is an option
         pause=pause,
         restart_db=restart_db,
         faults=faults,
+        polling=polling,
         seed=seed,
     )
     raise typer.Exit(run(plan, as_json=as_json))

@@ -8,6 +8,7 @@ from genlock.sandbox.kie import KieSimulator
 from genlock.sandbox.kie_task import Task
 from genlock.sandbox.telegram import TelegramSimulator
 from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram_probe import make_sizes
 from genlock.sandbox.telegram_world import MEDIA, Message
 
 #: how the bot begins when an order brought nothing, in any language
@@ -72,6 +73,14 @@ class Books:
         if url not in self._tasks:
             self._tasks |= {url: task for task in self._kie.shop.tasks.values() for url in task.results}
         return self._tasks.get(url)
+
+    def is_genuine(self, message: Message, task: Task) -> bool:
+        """Whether what is shown is what the task made, byte by byte, whatever stands beside it."""
+        if message.file_id is None:
+            return True  # a link: it leads where it leads
+        shown = self._telegram.files.read(message.file_id)
+        made = [file.content for url in task.results if (file := self._kie.shop.files.find(url)) and file.content]
+        return any(shown in {content, make_sizes(content)[-1][2]} for content in made)
 
     def results(self, order: Order) -> list[Message]:
         """The messages in its person's chat that show what was ordered."""

@@ -30,6 +30,8 @@ from genlock.sandbox.telegram import running_telegram
 WELCOME_CREDITS = 1000
 #: a task takes its usual time divided by this
 KIE_SPEED = 20.0
+#: how much faster its own retries of updates come, which are minutes apart after a few failures
+TELEGRAM_SPEED = 20.0
 #: Kie.ai's usual 20 would make every run a test of patience. The provider keeps to the same figure, and refuses more.
 KIE_CREATES = 400
 GRACE_SECONDS = 10.0
@@ -47,6 +49,8 @@ class Plan:
     pause: bool = False
     restart_db: bool = False
     faults: bool = False
+    #: nobody can call us: updates and results are asked for
+    polling: bool = False
     seed: int = 1
     limit_seconds: float | None = None
 
@@ -113,7 +117,7 @@ async def running_world(
     chance = Random(plan.seed)
     url = database.create_database() if database else f"sqlite:///{folder}/genlock.db"
     async with AsyncExitStack() as stack:
-        telegram = await stack.enter_async_context(running_telegram(limiter=True, seed=plan.seed))
+        telegram = await stack.enter_async_context(running_telegram(limiter=True, seed=plan.seed, speed=TELEGRAM_SPEED))
         kie = await stack.enter_async_context(
             running_kie(webhook_key=WEBHOOK_KEY, speed=KIE_SPEED, seed=plan.seed, create_limit=(KIE_CREATES, 10.0))
         )
@@ -122,6 +126,8 @@ async def running_world(
             "GENLOCK_KIE_CREATES_PER_10_SECONDS": str(KIE_CREATES),
             "GENLOCK_GRACE_SECONDS": str(GRACE_SECONDS),
         }
+        if plan.polling:
+            told["GENLOCK_PUBLIC_URL"] = ""
         if plan.pause:
             told["GENLOCK_LEASE_SECONDS"] = str(LEASE_SECONDS)
         fleet = await stack.enter_async_context(

@@ -10,7 +10,7 @@ from genlock.sandbox.telegram import TelegramSimulator
 from genlock.sandbox.telegram_people import Person
 
 MODEL = "z-image"
-ORDERS_EACH = 4
+ORDERS_EACH_MAX = 4
 LOOK_SECONDS = 0.05
 THINGS = ("cat", "fox", "owl", "lighthouse", "tram", "samovar", "comet", "dragon", "violin", "teapot")
 
@@ -28,24 +28,20 @@ class People:
     async def order(self, count: int, *, spread_seconds: float) -> None:
         """So many orders; ends when the people know what became of each, or when the time is over."""
         watch = asyncio.get_running_loop().create_task(self._watch())
-        each = [count // ORDERS_EACH * [ORDERS_EACH], [count % ORDERS_EACH] if count % ORDERS_EACH else []]
-        first = 0
-        lives = []
-        for amount in (amount for amounts in each for amount in amounts):
-            lives.append(self._live(first, amount, spread_seconds))
-            first += amount
+        each = min(ORDERS_EACH_MAX, 1 + count // 20)
+        lives = [self._live(range(first, min(first + each, count)), spread_seconds) for first in range(0, count, each)]
         try:
             await asyncio.gather(*lives)
         finally:
             watch.cancel()
 
-    async def _live(self, first: int, amount: int, spread_seconds: float) -> None:
+    async def _live(self, numbers: range, spread_seconds: float) -> None:
         person = self._telegram.person(f"Person {len(self.people) + 1}", language=self._chance.choice(("en", "ru")))
         self.people.append(person)
         await asyncio.sleep(self._chance.uniform(0, spread_seconds))
         await person.start()
         await self._until(person, lambda: bool(self._books.said(person)))
-        for number in range(first, first + amount):
+        for number in numbers:
             prompt = f"{self._chance.choice(THINGS)} number {number}"
             message = await person.say(f"/gen {MODEL} {prompt}")
             order = Order(person=person, prompt=prompt, message=message.id, asked_at=time())

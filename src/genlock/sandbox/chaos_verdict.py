@@ -36,7 +36,7 @@ class Verdict:
     listed: int = 0
     #: tasks beyond the first for one order
     double_submits: int = 0
-    #: results in a chat of somebody else
+    #: results in a chat of somebody else, or of another order
     astray: int = 0
     #: paid without a result, or a result in time that nobody paid for
     wrongly_charged: int = 0
@@ -88,8 +88,10 @@ def _judge_chat(verdict: Verdict, books: Books, order: Order, job: Job | None) -
     duplicates = max(0, len(results) - 1) + max(0, sum(is_notice(message) for message in about) - 1)
     verdict.duplicates += duplicates
     if results:
+        false = sum(not books.is_genuine(message, task) for message in results if (task := books.shows(message)))
+        verdict.astray += false
         verdict.delivered_once += len(results) == 1
-        return duplicates > 0
+        return duplicates > 0 or false > 0
     if any(is_sorry(message) for message in about):
         verdict.failed_told += 1
         return duplicates > 0

@@ -1,4 +1,4 @@
-"""Smoke: one person, real processes, both simulators; nine phases from the first message to the last retry."""
+"""Smoke: a real process between both simulators; nine phases from a person's first message to the last retry."""
 
 import asyncio
 import json
@@ -32,6 +32,8 @@ from genlock.sandbox.telegram_people import Person
 from genlock.sandbox.telegram_world import Message
 
 PHASES = ("person", "balance", "job", "task", "callback", "money", "delivery", "orphan", "undelivered retry")
+#: without these the others have nothing to stand on
+NEEDED = {"person", "job", "task"}
 WELCOME_CREDITS = 500
 MODEL = "z-image"
 PROMPT, LOST, STUBBORN = "cat astronaut", "cat whose callback got lost", "cat that would not be shown"
@@ -53,6 +55,8 @@ class Phase:
 
 
 T = TypeVar("T")
+#: phases that are tried at the same time
+Together = dict[str, Callable[[], Awaitable[str]]]
 
 
 @dataclass(kw_only=True)
@@ -60,6 +64,8 @@ class Smoke:
     fleet: Fleet
     books: Books
     ann: Person
+    bob: Person
+    eve: Person
     database_url: str
     orders: dict[str, Order] = field(default_factory=dict)
 
@@ -81,7 +87,7 @@ class Smoke:
         return f"/balance tells of the {WELCOME_CREDITS} credits that everybody begins with"
 
     async def job(self) -> str:
-        order = await self._order(PROMPT)
+        order = await self._order(PROMPT, self.ann)
         await self._sees(
             "an answer to the order",
             lambda: [message for message in self.books.said(self.ann) if message.id > order.message],
@@ -110,7 +116,7 @@ class Smoke:
     async def orphan(self) -> str:
         """A callback comes by the door without a secret while the create call is still unanswered."""
         self.fleet.kie.faults.order(KieFault.CREATE_SLOW, KieFault.CALLBACK_LOST)
-        await self._order(LOST)
+        await self._order(LOST, self.bob)
         status = await self._hint(await self._task(LOST))
         if status != 200:
             raise NotSo(f"a callback without a job was answered with {status}")
@@ -120,12 +126,13 @@ class Smoke:
     async def retry(self) -> str:
         """One edit fails, one is made and its answer lost."""
         faults = self.fleet.telegram.faults
-        faults.once(Fault.BAD_GATEWAY, method="editMessageMedia", chat=self.ann.id)
-        await self._order(STUBBORN)
+        await self._task(LOST)  # whose order is the next at Kie.ai, and gets what was set for it
+        faults.once(Fault.BAD_GATEWAY, method="editMessageMedia", chat=self.eve.id)
+        await self._order(STUBBORN, self.eve)
         await self._sees(
             "an edit that failed", lambda: [call for call in self._edits() if Fault.BAD_GATEWAY in call.faults]
         )
-        faults.once(Fault.DROP_AFTER, method="editMessageMedia", chat=self.ann.id)
+        faults.once(Fault.DROP_AFTER, method="editMessageMedia", chat=self.eve.id)
         await self._sees(
             "an edit whose answer was lost", lambda: [call for call in self._edits() if Fault.DROP_AFTER in call.faults]
         )
@@ -141,25 +148,25 @@ class Smoke:
         try:
             broken = await store.violations(settled=True)
             jobs = await all_jobs(store)
-            wallet = await store.wallet(jobs[0].person_id) if jobs else None
+            wallets = {job.person_id: await store.wallet(job.person_id) for job in jobs}
             matched = [callback.task_id for callback in await store.callbacks(InboxState.MATCHED, 10)]
         finally:
             await store.close()
         paid = {prompt_of(job): job.price for job in jobs if job.purse is Purse.CAPTURED}
-        if broken or wallet is None or set(paid) != set(self.orders):
+        if broken or set(paid) != set(self.orders):
             raise NotSo(f"paid for {paid}, violations {broken}")
-        left = WELCOME_CREDITS * 1000 - sum(paid.values())
-        if (wallet.available, wallet.held) != (left, 0):
-            raise NotSo(f"{wallet.available} thousandths are left and {wallet.held} held, not {left}")
+        left = {number: (wallet.available, wallet.held) for number, wallet in wallets.items()}
+        if left != {job.person_id: (WELCOME_CREDITS * 1000 - job.price, 0) for job in jobs}:
+            raise NotSo(f"the people have {left} available and held, in thousandths")
         if matched != [self.books.tasks()[LOST][0].id]:
             raise NotSo(f"the orphans that were matched are {matched}")
-        return f"{len(paid)} pictures paid once each, {left / 1000:g} credits left, the ledger adds up"
+        return f"{len(paid)} people paid for one picture each ({jobs[0].price / 1000:g} credits); the ledger adds up"
 
     # hands and eyes
 
-    async def _order(self, prompt: str) -> Order:
-        message = await self.ann.say(f"/gen {MODEL} {prompt}")
-        order = Order(person=self.ann, prompt=prompt, message=message.id, asked_at=time())
+    async def _order(self, prompt: str, person: Person) -> Order:
+        message = await person.say(f"/gen {MODEL} {prompt}")
+        order = Order(person=person, prompt=prompt, message=message.id, asked_at=time())
         self.orders[prompt] = order
         return order
 
@@ -181,10 +188,10 @@ class Smoke:
         return seconds
 
     def _after(self, order: Order) -> list[Message]:
-        return [message for message in self.books.said(self.ann) if message.id > order.message]
+        return [message for message in self.books.said(order.person) if message.id > order.message]
 
     def _edits(self) -> list[Call]:
-        return self.fleet.telegram.calls("editMessageMedia", chat=self.ann.id)
+        return self.fleet.telegram.calls("editMessageMedia", chat=self.eve.id)
 
     async def _hint(self, task: Task) -> int:
         """A callback as Kie.ai would send it, to the door that everybody knows."""
@@ -208,23 +215,23 @@ class Smoke:
         deadline = time() + PATIENCE_SECONDS
         while not (found := look()):
             if time() > deadline:
-                shown = [(message.kind, message.text[:80]) for message in self.ann.messages]
-                raise NotSo(f"there is not {what} after {PATIENCE_SECONDS:.0f} s; the chat shows {shown}")
+                people = (self.ann, self.bob, self.eve)
+                shown = [(message.kind, message.text[:80]) for person in people for message in person.messages]
+                raise NotSo(f"there is not {what} after {PATIENCE_SECONDS:.0f} s; the chats show {shown}")
             await asyncio.sleep(0.02)
         return found
 
-    def phases(self) -> list[tuple[str, Callable[[], Awaitable[str]]]]:
+    def phases(self) -> list[Together]:
         """In the order in which they are tried: the ledger is read when everything is over."""
         return [
-            ("person", self.person),
-            ("balance", self.balance),
-            ("job", self.job),
-            ("task", self.task),
-            ("callback", self.callback),
-            ("delivery", self.delivery),
-            ("orphan", self.orphan),
-            ("undelivered retry", self.retry),
-            ("money", self.money),
+            {"person": self.person},
+            {"balance": self.balance},
+            {"job": self.job},
+            {"task": self.task},
+            {"callback": self.callback},
+            {"delivery": self.delivery},
+            {"orphan": self.orphan, "undelivered retry": self.retry},
+            {"money": self.money},
         ]
 
 
@@ -245,10 +252,11 @@ async def _run(folder: Path) -> list[Phase]:
     found: dict[str, Phase] = {}
     try:
         async with _running(folder) as smoke:
-            for name, try_ in smoke.phases():
-                found[name] = await _try(name, try_)
-                if not found[name].ok and name in {"person", "job", "task"}:
-                    break  # what follows has nothing to stand on
+            for together in smoke.phases():
+                done = await asyncio.gather(*(_try(name, try_) for name, try_ in together.items()))
+                found |= {phase.name: phase for phase in done}
+                if any(not phase.ok and phase.name in NEEDED for phase in done):
+                    break
     except ProgramFailed as error:
         found["person"] = Phase(name="person", ok=False, detail=str(error))
     return [found.get(name) or Phase(name=name, ok=False, detail="not reached") for name in PHASES]
@@ -276,8 +284,8 @@ async def _running(folder: Path) -> AsyncIterator[Smoke]:
         ) as fleet,
     ):
         await fleet.start(1)
-        ann = telegram.person("Ann", language="en", started=False)
-        yield Smoke(fleet=fleet, books=Books(telegram, kie), ann=ann, database_url=url)
+        ann, bob, eve = (telegram.person(name, language="en", started=False) for name in ("Ann", "Bob", "Eve"))
+        yield Smoke(fleet=fleet, books=Books(telegram, kie), ann=ann, bob=bob, eve=eve, database_url=url)
 
 
 def _print(phases: list[Phase], seconds: float) -> None:

@@ -1,9 +1,11 @@
 """Events as log lines: `[correlation] [EVENT] key=value`, or JSON. No line ever shows a secret."""
 
+import asyncio
 import json
 import logging
 import re
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, TextIO
 from urllib.parse import quote
@@ -116,9 +118,36 @@ class Masking(logging.Formatter):
         return f"[-] [LOG] logger={record.name} level={record.levelname} text={_plain(line)}"
 
 
+class Gathering(logging.StreamHandler[TextIO]):
+    """Lines of one turn of the event loop are written together; outside of a loop, each at once."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.append(self.format(record) + self.terminator)
+            if len(self._lines) > 1:
+                return  # whoever wrote the first one sees to it
+            try:
+                asyncio.get_running_loop().call_soon(self.flush)
+            except RuntimeError:
+                self.flush()
+        except Exception:  # noqa: BLE001 - a line that cannot be written must not end what it tells of
+            self.handleError(record)
+
+    def flush(self) -> None:
+        with self.lock or nullcontext():
+            lines, self._lines = self._lines, []
+            if lines:
+                self.stream.write("".join(lines))
+            super().flush()
+
+
 def set_up_logging(mask: Mask, *, as_json: bool, stream: TextIO, level: int = logging.INFO) -> None:
     """All lines of the process go through one handler, and through the mask."""
-    handler = logging.StreamHandler(stream)
+    handler = Gathering(stream)
     handler.setFormatter(Masking(mask, as_json=as_json))
     root = logging.getLogger()
     root.handlers[:] = [handler]

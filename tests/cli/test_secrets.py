@@ -1,5 +1,6 @@
 """No line ever shows a secret, whoever wrote it and wherever it stands."""
 
+import asyncio
 import io
 import json
 import logging
@@ -33,6 +34,7 @@ def lines(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
 
 
 def check(lines: io.StringIO, count: int | None = None) -> list[str]:
+    logging.getLogger().handlers[0].flush()
     said = lines.getvalue()
     for secret in SECRETS:
         for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
@@ -117,6 +119,17 @@ async def test_what_the_bots_library_says_when_it_fails_does_not_show_it(lines: 
     for request in bot._request:
         await request.shutdown()
     check(lines)
+
+
+async def test_lines_of_one_turn_of_the_loop_are_written_together_and_in_order(lines: io.StringIO) -> None:
+    for number in range(3):
+        observer().event(Event.READY, number=number)
+    assert lines.getvalue() == ""
+    await asyncio.sleep(0)
+    assert [str(number) in line for number, line in enumerate(check(lines, 3))] == [True] * 3
+    observer().event(Event.STOPPED)
+    logging.getLogger().handlers[0].flush()
+    assert "STOPPED" in lines.getvalue()
 
 
 def test_a_short_word_is_no_secret() -> None:

@@ -149,6 +149,7 @@ def make_shop_rules(settings: "Settings") -> "ShopRules":
         running_max=settings.running_max,
         per_minute=settings.per_minute,
         per_hour=settings.per_hour,
+        uploads_per_hour=settings.uploads_per_hour,
     )
 
 

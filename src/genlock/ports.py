@@ -223,7 +223,7 @@ class LimitStore(Protocol):
         """No turn of this limit for so long."""
 
 
-class Store(Protocol):
+class Store(LimitStore, Protocol):
     """Rows and money. Every method is one commit; those that name a token change nothing when it is stale."""
 
     #: grows when a commit's fate was unknown and it was made again: a lease may have been taken unseen
@@ -317,9 +317,6 @@ class Store(Protocol):
         """Take or renew a role if it is free, and say who has it."""
 
     async def leave_role(self, name: str, instance: str) -> None: ...
-
-    async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
-        """Reserve up to `count` turns of a shared limit; for each, the seconds until it may be used."""
 
     async def forget_limits(self, idle_seconds: float, role: Role) -> int:
         """Drop the limits that nobody has used for so long: a fresh one is the same."""

@@ -91,6 +91,7 @@ class Settings(BaseSettings):
     running_max: int = Field(default=5, gt=0, description="how many jobs a person may have running")
     per_minute: int = Field(default=10, gt=0, description="how many orders a person may make in a minute")
     per_hour: int = Field(default=100, gt=0, description="how many orders a person may make in an hour")
+    uploads_per_hour: int = Field(default=60, gt=0, description="how many files a person may send in an hour")
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="`host:port`, with commas between them, that may be fetched though private, such as simulators",

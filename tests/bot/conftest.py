@@ -10,7 +10,7 @@ from tests.bot.world import Town, sqlite_url, town
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[Town]:
-    async with town(sqlite_url(tmp_path), folder=tmp_path) as found:
+    async with town(sqlite_url(tmp_path)) as found:
         yield found
 
 

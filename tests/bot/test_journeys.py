@@ -6,7 +6,7 @@ import pytest
 
 from genlock.domain.job import State
 from genlock.sandbox.kie_faults import Fault
-from tests.bot.world import Town, sqlite_url, town
+from tests.bot.world import Town, holds, sqlite_url, town
 
 WORDS = {
     "en": {
@@ -206,7 +206,7 @@ async def test_a_failure_is_told_in_words_and_costs_nothing(here: Town) -> None:
     told = await ann.sees("The content filter did not let this through")
 
     assert "Order #1 did not work out" in told.text
-    assert "Nothing was charged: 0.8 credits are back" in told.text
+    assert "Nothing was charged. Back on your balance: 0.8 credits" in told.text
     assert await ann.available() == 1_000_000
     await ann.tap("Try again", on=told)
     await ann.sees("Price")
@@ -216,7 +216,7 @@ async def test_two_orders_at_once_each_get_their_own_result(here: Town) -> None:
     ann = await here.person()
     for word in ("fox", "bear"):
         await ann.say(word)
-        await ann.sees(lambda message, word=word: "Shall I" in message.text and word in message.text)
+        await ann.sees(holds("Shall I", word))
         await ann.tap("Generate")
     await ann.sees(lambda message: "Generation complete" in message.text and "#1" in message.text)
     await ann.sees(lambda message: "Generation complete" in message.text and "#2" in message.text)

@@ -1,5 +1,6 @@
 """Second presses, old buttons, other people's buttons, things nobody understands: each has a right and kind answer."""
 
+import asyncio
 import io
 
 import pytest
@@ -111,16 +112,18 @@ async def test_a_running_order_can_be_cancelled(here: Town) -> None:
     ann = await here.person()
     await confirmed(ann)
     assert await ann.available() == 1_000_000 - 800
-    await ann.say("/history")
-    await ann.tap("Z-Image")
-    press = await ann.tap("Cancel the order")
+    await ann.say("/cancel")
+    await ann.sees("Which order shall I cancel?")
+    press = await ann.tap("#1 · ⏳ Z-Image")
     told = await ann.sees("Order #1 is cancelled")
 
-    assert press.text == "Cancelled. 💰 Nothing was charged: 0.8 credits are back on your balance."
-    assert "0.8 credits are back" in told.text
+    assert press.text == "Cancelled. 💰 Nothing was charged. Back on your balance: 0.8 credits."
+    assert "Back on your balance: 0.8 credits" in told.text
     assert await ann.available() == 1_000_000
     [job] = await here.jobs(ann)
     assert job.state is State.CANCELLED
+    await here.quiet()
+    assert len([message for message in ann.from_bot if "cancelled" in message.text]) == 1
     again = await ann.press(told, f"cancel:{job.id}")
     assert again.text == "It has already ended."
 
@@ -209,6 +212,53 @@ async def test_a_repeated_update_changes_nothing(here: Town) -> None:
     assert len(await here.jobs(ann)) == 2
     assert await ann.available() == 1_000_000 - 1600
     assert len([message for message in ann.from_bot if message.kind == "photo"]) == 2
+
+
+async def test_an_order_whose_handler_failed_for_good_is_not_ordered_again_by_another_press(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a fox")
+    screen = await ann.sees("Shall I")
+    data = screen.buttons[0]["callback_data"]
+    keep, desk = here.bot._desk.keep, here.bot._desk
+
+    async def die(*_: object) -> None:
+        raise ConnectionError("the process dies here")
+
+    desk.keep = die  # type: ignore[method-assign]
+    with pytest.raises(AssertionError):
+        await ann.press(screen, data)
+    here.postman.failures.clear()
+    desk.keep = keep  # type: ignore[method-assign]
+    await ann.sees("Something went wrong on our side")
+    await ann.press(screen, data)
+    await ann.sees("Generation complete")
+
+    assert len(await here.jobs(ann)) == 1
+
+
+async def test_two_instances_with_the_same_update_order_once(here: Town) -> None:
+    """A lane whose lease ran out is worked on by two for a moment."""
+    ann = await here.person()
+    async with here.another_bot() as other:
+        handle = other.handle
+
+        async def both(update: Update, *, first: bool) -> None:
+            await asyncio.gather(handle(update, first=first), here.bot.handle(update, first=False))
+
+        other.handle = both  # type: ignore[method-assign]
+        await ann.say("/models z-image")
+        await ann.tap("Z-Image")
+        await ann.say("a cat")
+        await ann.sees("Shape of the frame")
+        await ann.tap("4:3")
+        await ann.sees("Price")
+        await ann.tap("Generate")
+        await ann.sees("Generation complete")
+        await here.quiet()
+
+    assert len(await here.jobs(ann)) == 1
+    assert await ann.available() == 1_000_000 - 800
+    assert len([message for message in ann.from_bot if message.kind == "photo"]) == 1
 
 
 @pytest.mark.parametrize("method", ["editMessageText", "sendMessage", "answerCallbackQuery", "deleteMessage"])

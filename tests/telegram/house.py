@@ -35,6 +35,8 @@ from tests.engine.world import Mill, Recorder, die, idle
 from tests.telegram.words import PlainWords
 
 PRICE = 100
+EXPECTED_SECONDS = 100.0
+PROGRESS_SECONDS = 1.0
 _numbers = count(1)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -137,6 +139,13 @@ class House:
     ann: Person
     person: int
     mill: Mill = field(default_factory=Mill)
+    others: list[Engine] = field(default_factory=list)
+
+    def another(self, instance: str) -> Engine:
+        """A second instance, which shows progress as the first does."""
+        engine = Engine(replace(self.engine.kit, instance=instance))
+        self.others.append(engine)
+        return engine
 
     async def running(self, *, chat: int | None = None, thread: int | None = None, **changes: Any) -> Job:
         """A job whose task runs, with its message in the chat."""
@@ -229,14 +238,17 @@ async def running_house(telegram: TelegramSimulator, folder: Path, *, near: bool
                 observer=recorder,
                 instance="me",
                 limits=Limits(store, {}),
-                rules=Rules(progress_seconds=0.2),
+                rules=Rules(progress_seconds=PROGRESS_SECONDS),
                 chance=Random(1),
                 public_url="https://bot.example",
+                expected=lambda _: EXPECTED_SECONDS,
             )
         )
         ann = telegram.person("Ann")
-        yield House(telegram, shelf, store, recorder, engine, channel, turns, clock, ann, person, mill)
-        await die(engine)
+        house = House(telegram, shelf, store, recorder, engine, channel, turns, clock, ann, person, mill)
+        yield house
+        for each in (engine, *house.others):
+            await die(each)
         await downloads.close()
         await caller.close()
         assert await store.violations(settled=False) == []

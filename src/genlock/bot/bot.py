@@ -32,6 +32,7 @@ from genlock.telegram.calls import Caller, Priority
 
 TRIES = 3
 NAME_LENGTH = 100
+PEOPLE_REMEMBERED = 50_000
 #: how long the store's word about maintenance is believed
 MAINTENANCE_SECONDS = 2.0
 
@@ -215,6 +216,8 @@ class ChatBot:
 
     async def _person(self, outside: int) -> int:
         if outside not in self._people:
+            if len(self._people) >= PEOPLE_REMEMBERED:
+                self._people.clear()
             self._people[outside] = await self._store.person(CHANNEL, str(self._bot.id), str(outside))
         return self._people[outside]
 
@@ -224,15 +227,15 @@ class ChatBot:
         if user.id in desk.rules.admin_ids:
             return False
         if visit.profile.banned_at is not None:
-            text = t.say("ban.told", support=desk.rules.support or t.tag("paysupport.support_default"))
-        elif (words := await self._under_maintenance()) is not None:
-            text = t.say("misc.maintenance", text=words or t.tag("misc.maintenance_default"))
+            key, words = "ban.told", {"support": desk.rules.support or t.tag("paysupport.support_default")}
+        elif (why := await self._under_maintenance()) is not None:
+            key, words = "misc.maintenance", {"text": why or t.tag("misc.maintenance_default")}
         else:
             return False
         if visit.query is not None:
-            await desk.toast(visit, text, alert=True)
+            await desk.toast(visit, t.tag(key, **words), alert=True)
         else:
-            await desk.say(visit, text)
+            await desk.say(visit, t.say(key, **words))
         return True
 
     async def _under_maintenance(self) -> str | None:

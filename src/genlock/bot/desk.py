@@ -113,8 +113,10 @@ class Desk:
     async def _target(self, visit: Visit) -> int | None:
         """The message to edit: the pressed one, or the one shown if nothing was written below it."""
         if visit.pressed is not None:
-            known = visit.pressed == visit.draft.message
-            return visit.pressed if known or not await self._is_an_order(visit, visit.pressed) else None
+            if visit.pressed == visit.draft.message:
+                return visit.pressed
+            # In a group it may be somebody else's.
+            return None if visit.group or await self._is_an_order(visit, visit.pressed) else visit.pressed
         shown = visit.draft.message
         return shown if shown is not None and visit.message is not None and shown > visit.message else None
 

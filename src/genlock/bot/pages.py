@@ -19,6 +19,7 @@ from genlock.telegram.words import Button, Said
 
 Handler = Callable[[Visit, Pressed], Awaitable[None]]
 MOVEMENTS_READ = 60
+RUNNING_LOOKED_AT = 20
 
 
 class Pages:
@@ -38,6 +39,7 @@ class Pages:
             "speak": lambda visit, press: self.speak(visit, press.word()),
             "promo": lambda visit, _: self.promo(visit, ""),
             "invite": lambda visit, _: self.invite(visit),
+            "here": lambda visit, _: self._here(visit),
         }
 
     async def _page(self, visit: Visit, said: Said) -> None:
@@ -81,6 +83,11 @@ class Pages:
             missing = 0
         await self._desk.show(visit, purse.topup(look, rules.packages, support=rules.support, missing=missing))
 
+    async def _here(self, visit: Visit) -> None:
+        """Back to what was begun."""
+        await self._desk.toast(visit)
+        await self._desk.show_draft(visit)
+
     async def history(self, visit: Visit, before: int = -1) -> None:
         if await self._private(visit):
             return
@@ -90,6 +97,14 @@ class Pages:
         )
         shown, more = jobs[: purse.HISTORY_A_PAGE], len(jobs) > purse.HISTORY_A_PAGE
         await self._page(visit, purse.history(await self._desk.look(visit), shown, newest=newest, more=more))
+
+    async def running(self, visit: Visit) -> bool:
+        """Offer to cancel what is in the works; False if nothing is."""
+        jobs = await self._store.jobs(person_id=visit.person, limit=RUNNING_LOOKED_AT)
+        running = [job for job in jobs if not job.ended]
+        if running:
+            await self._page(visit, purse.cancellable(await self._desk.look(visit), running))
+        return bool(running)
 
     async def _order(self, visit: Visit, press: Pressed) -> None:
         job = await self._orders.mine(visit, press.number())

@@ -108,10 +108,7 @@ class Presses:
             case "back":
                 await self._step(visit, wizard.back(draft, model) or _shelf(draft, model))
             case "other":
-                main = wizard.main_text(model)
-                text = str(draft.values.get(main.name, "")) if main else ""
-                kept = replace(draft.emptied(), at=At.LIST, category=draft.category or model.category.value, text=text)
-                await self._step(visit, kept)
+                await self._step(visit, _shelf(draft, model))
             case "example":
                 await self._step(visit, wizard.answer(draft, model, example(model, await desk.look(visit))))
             case verb if verb in STEPS:
@@ -179,5 +176,7 @@ class Presses:
 
 
 def _shelf(draft: Draft, model: Model) -> Draft:
-    """Back from the first question: the shelf the model was taken from."""
-    return replace(draft.emptied(), at=At.LIST, category=draft.category or model.category.value)
+    """Back from the first question: the shelf the model was taken from. The text is kept for another one."""
+    main = wizard.main_text(model)
+    text = str(draft.values.get(main.name, "")) if main else ""
+    return replace(draft.emptied(), at=At.LIST, category=draft.category or model.category.value, text=text)

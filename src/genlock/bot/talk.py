@@ -183,6 +183,8 @@ class Talk:
     async def _cancel(self, visit: Visit, _: str) -> None:
         t = visit.tongue
         idle = visit.draft.at in (At.HOME, At.ORDERED) and not visit.draft.sent
+        if idle and await self._pages.running(visit):
+            return
         await self._desk.keep(visit, visit.draft.emptied())
         await self._desk.show_draft(visit, note=t.say("menu.nothing_to_cancel" if idle else "menu.cancelled"))
 

@@ -13,7 +13,7 @@ from genlock.domain.money import THOUSANDTHS
 LANGUAGES = ("en", "ru")
 DEFAULT = "en"
 #: whoever has set their Telegram to one of these reads Russian rather than English
-READS_RUSSIAN = ("ru", "be", "uk", "kk", "ky", "uz", "tg", "hy", "az", "tt")
+READS_RUSSIAN = ("ru", "be", "kk", "ky", "tg", "tt", "uz")
 PLURALS = frozenset({"one", "few", "many", "other"})
 MINUTE, HOUR, DAY = 60, 3600, 86400
 

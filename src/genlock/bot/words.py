@@ -79,6 +79,9 @@ class ChatWords:
     def notice(self, job: Job, address: Address) -> Said:
         t = tongue(address.language)
         title, number = self._title(job), code(job.id)
+        if job.state is State.CANCELLED:
+            said = self.failed(job, address)
+            return Said(text="") if job.error_text.startswith("by person") else said  # they have just seen it
         if job.state is not State.SUCCEEDED:
             text = t.say("failed.head", code=number, title=title)
             return Said(text=f"{text}\n{_money(job, t)}", buttons=_after_failure(job, t))

@@ -10,7 +10,7 @@ import httpx
 from telegram import Bot
 from telegram.request import HTTPXRequest
 
-from genlock.domain.errors import ChannelError, LevelRefused
+from genlock.domain.errors import ChannelError, LevelRefused, StoreError
 from genlock.domain.events import Event
 from genlock.ports import Observer
 from genlock.telegram.errors import Flooded, TokenRefused, known, sort
@@ -95,7 +95,10 @@ class Caller:
         """What a refusal means beyond the call: for the chat, and for the operator."""
         self._observer.count("channel_errors", 1, reason=type(error).__name__)
         if isinstance(error, Flooded):
-            await self._turns.stop(chat, error.after)
+            try:
+                await self._turns.stop(chat, error.after)
+            except StoreError as failure:  # we know; the others will learn it from Telegram
+                self._observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
         elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not known(error)):
             name = getattr(method, "__name__", "")
             self._observer.event(Event.CHANNEL_STRANGE, method=name, error=type(error).__name__, text=str(error)[:200])

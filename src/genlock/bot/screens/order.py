@@ -6,16 +6,21 @@ from genlock.bot.look import Look, Quote, called, quote, shorten, shown, shown_c
 from genlock.bot.refusals import explain
 from genlock.bot.screens.front import is_fixed, pager
 from genlock.bot.shop import text_only
-from genlock.bot.tongue import Html
+from genlock.bot.tongue import Html, Tongue
 from genlock.bot.wizard import asked, choices_of, main_text, may_skip
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InputRefused
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.telegram.words import Button, Said
 
-CHOICES_A_PAGE = 24
+CHOICE_ROWS = 8
+MESSAGE_LENGTH = 4096
+ADDED_SHOWN = 3
+#: what Telegram gives bots
+MEGABYTES_MAX = 20
 OPTIONS_A_PAGE = 8
-WIDE = 14  #: longer words get a row with fewer buttons
+WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
+"""The longest word that fits, and how many such buttons stand in a row."""
 LINES_MAX = 14
 PROMPT_SHOWN = 600
 
@@ -40,8 +45,9 @@ def card(model: Model, look: Look) -> list[str]:
     """What a model does, from which price, how long it takes."""
     t = look.tongue
     key = "card.facts_fixed" if is_fixed(model) else "card.facts"
+    own = model.title.lower().startswith(model.vendor.lower())
     lines = [
-        t.say("card.head", title=model.title, vendor=model.vendor),
+        t.say("card.head_own" if own else "card.head", title=model.title, vendor=model.vendor),
         t.say(f"about.{model.category.value}"),
         t.say(key, price=look.price_from(model), time=t.lasting(model.expected_seconds)),
     ]
@@ -67,7 +73,16 @@ def _question(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
         lines.append(t.say("ask.now", value=shorten(shown(one, now, t), 300)))
     if may_skip(one) and one.default in NOTHING:
         lines.append(t.say("ask.not_needed"))
+    if one is main_text(model) and draft.at is At.ASK and (more := _addable(draft, model, t)):
+        lines.append(t.say("ask.may_add", fields=", ".join(more).lower()))
     return lines
+
+
+def _addable(draft: Draft, model: Model, t: Tongue) -> list[str]:
+    """Files that nobody asks for, but that may be sent at any time."""
+    wanted = {one.name for one in asked(model, draft.category)}
+    free = [one for one in model.fields if one.type in FILES and not one.advanced and one.name not in wanted]
+    return list(dict.fromkeys(called(one, t) for one in free))[:ADDED_SHOWN]
 
 
 def _by_type(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
@@ -99,7 +114,7 @@ def _files(draft: Draft, model: Model, *, but: Field) -> int:
 def _text_hints(model: Model, one: Field, look: Look) -> list[Html]:
     t = look.tongue
     hints = [
-        t.say("ask.text_hint", characters=t.tag("unit.characters", n=one.max_length))
+        t.say("ask.text_hint", characters=t.tag("unit.characters", n=min(one.max_length, MESSAGE_LENGTH)))
         if one.max_length
         else t.say("ask.text_hint_any")
     ]
@@ -125,7 +140,7 @@ def _file_limits(draft: Draft, one: Field, look: Look) -> list[Html]:
         else:
             lines.append(t.say("ask.several_exactly", n=low))
     if one.max_mb:
-        lines.append(t.say("ask.size", size=t.tag("unit.megabytes", n=one.max_mb)))
+        lines.append(t.say("ask.size", size=t.tag("unit.megabytes", n=min(one.max_mb, MEGABYTES_MAX))))
     if one.max_seconds:
         lines.append(t.say("ask.lasting", time=t.lasting(float(one.max_seconds))))
     have = draft.values.get(one.name)
@@ -148,9 +163,13 @@ def _answers(draft: Draft, model: Model, one: Field, look: Look) -> list[Row]:
     if main_text(model) is one and draft.at is At.ASK and not draft.path:
         more.append(draft_button(t.tag("button.example"), version, "example"))
     rows += [(other,) for other in more]
-    if draft.at is At.ASK and one.default not in NOTHING and choices_of(one):
+    if draft.at is At.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
         rows.append((draft_button(t.tag("button.rest"), version, "rest"),))
     return [*rows, ways(draft, look)]
+
+
+def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
+    return any(one is not now and one.name not in draft.settled for one in asked(model, draft.category))
 
 
 def _choices(draft: Draft, one: Field, look: Look) -> list[Row]:
@@ -160,18 +179,22 @@ def _choices(draft: Draft, one: Field, look: Look) -> list[Row]:
         return []
     now = draft.values.get(one.name, one.default)
     marks = {True: "✓ ", False: ""} if one.name in draft.values else {True: "• ", False: ""}
-    pages = max(1, -(-len(values) // CHOICES_A_PAGE))
+    words = [shown_choice(one, value, t) for value in values]
+    columns = _columns(max(map(len, words)))
+    size = CHOICE_ROWS * columns
+    pages = max(1, -(-len(values) // size))
     page = min(draft.page, pages - 1)
-    start = page * CHOICES_A_PAGE
-    words = [shown_choice(one, value, t) for value in values[start : start + CHOICES_A_PAGE]]
     buttons = [
-        draft_button(f"{marks[values[start + place] == now]}{word}", draft.version, "pick", start + place)
-        for place, word in enumerate(words)
+        draft_button(f"{marks[values[place] == now]}{words[place]}", draft.version, "pick", place)
+        for place in range(page * size, min((page + 1) * size, len(values)))
     ]
-    longest = max(map(len, words))
-    columns = 2 if longest > WIDE // 2 else 3 if longest > 5 else 4  # noqa: PLR2004 - what a phone shows without cutting
-    rows = grid(buttons, 1 if longest > WIDE * 2 else columns)
+    rows = grid(buttons, columns)
     return [*rows, pager(draft, look, page, pages)] if pages > 1 else rows
+
+
+def _columns(longest: int) -> int:
+    """How many buttons a phone shows in a row without cutting their words."""
+    return next(columns for width, columns in WIDTHS if longest <= width)
 
 
 def ways(draft: Draft, look: Look) -> Row:
@@ -249,7 +272,7 @@ def _money(cost: Quote, look: Look) -> list[Html]:
     if cost.assumed:
         lines.append(t.say("confirm.price_about"))
     if look.group:
-        return lines
+        return [*lines, t.say("confirm.short_group")] if have < cost.price else lines
     if have < cost.price:
         missing = t.credits(cost.price - have)
         return [*lines, t.say("confirm.short", balance=t.credits(have), missing=missing)]

@@ -48,9 +48,9 @@ def _what(line: Movement, t: Tongue) -> str:
 
 
 def topup(look: Look, packages: Sequence[Package], *, support: str, missing: int = 0) -> Said:
-    """Packages of credits for stars."""
+    """Packages of credits for stars; with something missing, an order waits behind the page."""
     t = look.tongue
-    back: Row = (button(t.tag("button.back"), "balance"), button(t.tag("button.menu"), "menu"))
+    back: Row = (button(t.tag("button.back"), "here" if missing else "balance"), button(t.tag("button.menu"), "menu"))
     if not packages:
         return Said(text=t.say("topup.none", support=support or t.tag("paysupport.support_default")), buttons=(back,))
     lines: list[str] = [t.say("topup.title"), t.say("menu.balance", credits=t.credits(look.wallet.available))]
@@ -88,6 +88,13 @@ def history(look: Look, jobs: Sequence[Job], *, newest: bool, more: bool) -> Sai
     rows += [tuple(one for row in turn for one in row)] if turn else []
     rows.append((button(t.tag("button.menu"), "menu"),))
     return Said(text=t.say("history.title"), buttons=tuple(rows))
+
+
+def cancellable(look: Look, jobs: Sequence[Job]) -> Said:
+    """Orders in the works, each with a button that stops it."""
+    t = look.tongue
+    rows = [(button(f"✖️ {code(job.id)} · {_row(look, job)}", "cancel", job.id),) for job in jobs]
+    return Said(text=t.say("menu.which_to_cancel"), buttons=(*rows, (button(t.tag("button.menu"), "menu"),)))
 
 
 def _row(look: Look, job: Job) -> str:

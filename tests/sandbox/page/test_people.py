@@ -61,3 +61,26 @@ async def test_two_tabs_see_the_same_and_read_together(tabs: Tabs, ann: Person, 
     await ben.start()
     await expect(bubbles(other, "Hello, Ben!")).to_be_visible()
     await expect(one.locator(".someone", has_text="Ben").locator(".badge")).to_have_text("")
+
+
+async def test_a_link_that_somebody_posted_starts_the_bot_for_who_opens_it(
+    tabs: Tabs, ann: Person, ben: Person, telegram: TelegramSimulator, tiny: TinyBot
+) -> None:
+    group = telegram.group("Friends", [ann, ben])
+    page = await tabs.open(ben, group.id)
+    await ann.say("try https://t.me/sandbox_bot?start=ref_17", chat=group.id)
+    await page.locator("article a").click()
+    await tiny.hears(lambda update: update.message and update.message.text == "/start ref_17")
+    await expect(bubbles(page, "Hello, Ben!")).to_be_visible()
+
+
+async def test_a_bot_that_is_removed_from_a_group_hears_no_more(
+    tabs: Tabs, ann: Person, telegram: TelegramSimulator, tiny: TinyBot
+) -> None:
+    group = telegram.group("Friends", [ann])
+    page = await tabs.open(ann, group.id)
+    for name in ("Remove the bot", "Add the bot"):
+        await page.locator(".head").get_by_role("button", name="More").click()
+        await page.get_by_role("menuitem", name=name).click()
+    changes = [update.my_chat_member for update in await tiny.hears(lambda update: update.my_chat_member, 2)]
+    assert [change.new_chat_member.status for change in changes if change] == ["kicked", "member"]

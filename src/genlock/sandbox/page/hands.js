@@ -3,28 +3,29 @@ import { call } from "./wire.js";
 
 const hand = (person, name, body) => call("POST", `/sim/people/${person}/${name}`, body);
 
-export const addPerson = (name, language) => call("POST", "/sim/people", { name, language, stars: 1000, started: false });
+export const addPerson = (name, language) =>
+    call("POST", "/sim/people", { name, language, stars: 1000, started: false });
 export const changePerson = (person, change) => call("POST", `/sim/people/${person}`, change);
 export const tell = (person, chat, text, replyTo) =>
-  hand(person, "say", { chat, text, ...(replyTo ? { reply_to: replyTo } : {}) });
+    hand(person, "say", { chat, text, ...(replyTo ? { reply_to: replyTo } : {}) });
 export const press = (person, chat, message, button) => hand(person, "press", { chat, message, button });
 export const pay = (person, chat, message) => hand(person, "pay", { chat, message });
 export const remove = (person, chat, message, both) => hand(person, "delete", { chat, message, for_both: both });
 export const react = (person, chat, message, emoji) => hand(person, "react", { chat, message, emoji });
 export const clear = (person, chat, both) => hand(person, "clear", { chat, for_both: both });
-export const migrate = (chat) => call("POST", `/sim/groups/${chat}`, { migrate: true });
+export const changeGroup = (chat, change) => call("POST", `/sim/groups/${chat}`, change);
 
 /** One file, or several as an album. Each is {kind, file}. */
 export function send(person, chat, things, { caption = "", replyTo = null } = {}) {
-  const form = new FormData();
-  form.append("chat", chat);
-  form.append("caption", caption);
-  if (replyTo) form.append("reply_to", replyTo);
-  for (const { kind, file } of things) {
-    form.append("kind", kind);
-    form.append("file", file, file.name);
-  }
-  return hand(person, "send", form);
+    const form = new FormData();
+    form.append("chat", chat);
+    form.append("caption", caption);
+    if (replyTo) form.append("reply_to", replyTo);
+    for (const { kind, file } of things) {
+        form.append("kind", kind);
+        form.append("file", file, file.name);
+    }
+    return hand(person, "send", form);
 }
 
 export const fileUrl = (id) => `/sim/files/${encodeURIComponent(id)}`;

@@ -13,25 +13,25 @@ import { connect } from "./wire.js";
 import { say } from "./words.js";
 
 function drawAll() {
-  close();
-  planSidebar();
-  drawHead();
-  redraw();
-  redrawComposer();
-  redrawPanel();
-  find("#thread").setAttribute("aria-label", say("message"));
+    close();
+    planSidebar();
+    drawHead();
+    redraw();
+    redrawComposer();
+    redrawPanel();
+    find("#thread").setAttribute("aria-label", say("message"));
 }
 
 function online(yes) {
-  find("#banner").hidden = yes;
-  find("#banner").textContent = say("disconnected");
-  document.documentElement.dataset.online = String(yes);
+    find("#banner").hidden = yes;
+    find("#banner").textContent = say("disconnected");
+    document.documentElement.dataset.online = String(yes);
 }
 
 /** What lies over the chat lies over its middle. */
 new ResizeObserver(() => {
-  const box = find("#chat").getBoundingClientRect();
-  document.documentElement.style.setProperty("--middle", box.width ? `${box.left + box.width / 2}px` : "50%");
+    const box = find("#chat").getBoundingClientRect();
+    document.documentElement.style.setProperty("--middle", box.width ? `${box.left + box.width / 2}px` : "50%");
 }).observe(find("#chat"));
 
 startAppearance(drawAll);

@@ -175,6 +175,9 @@ async def test_an_album_that_does_not_fit_together_is_refused_whole(client: Clie
         await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), broken])
 
     assert told.value.text == 'failed to send message #2 with the error message "image_process_failed"'
+    with pytest.raises(Told) as told:
+        await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), {"type": "photo", "media": "AgAC"}])
+    assert told.value.text.startswith("wrong remote file identifier specified")
     assert ann.messages == []
 
 
@@ -565,7 +568,7 @@ async def test_stars_are_paid_listed_and_refunded(client: Client, ann: Person) -
     done = paid["message"]["successful_payment"]
     assert (done["telegram_payment_charge_id"], done["invoice_payload"]) == (payment.charge_id, "order-1")
     assert (await client.call("getMyStarBalance"))["amount"] == 50
-    assert not (await ann.pay(invoice["message_id"])).ok
+    assert (await ann.pay(invoice["message_id"])).reason == "the invoice is paid"
 
     refund = {"user_id": ann.id, "telegram_payment_charge_id": payment.charge_id}
     assert await client.call("refundStarPayment", **refund) is True

@@ -1,12 +1,12 @@
 """A job: one order, one row, its whole life."""
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from genlock.domain.delivery import Part
 from genlock.domain.money import Purse
+from genlock.domain.value import value
 
 
 class State(StrEnum):
@@ -61,7 +61,7 @@ class Verdict(StrEnum):
     MISSING = "missing"  #: there is no such job
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class NewJob:
     """An order, as the caller makes it."""
 
@@ -89,7 +89,7 @@ class NewJob:
         return hashlib.sha256(body.encode()).hexdigest()[:_HASH_DIGITS]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Job:
     id: int
     person_id: int
@@ -131,10 +131,17 @@ class Job:
     delivered_at: datetime | None
     #: the store's clock when the row was read
     read_at: datetime
+    #: somebody else was at it when it ended: a progress edit of theirs may still be on the wire
+    interrupted: bool = False
 
     @property
     def ended(self) -> bool:
         return self.state not in OPEN
+
+    @property
+    def fresh(self) -> bool:
+        """Whether this is the row of the commit that ended the job: nobody can have begun to deliver it."""
+        return self.ended_at == self.read_at
 
 
 def hash_secret(secret: str) -> str:

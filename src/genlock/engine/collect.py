@@ -1,15 +1,19 @@
 """Collect: callbacks and polls become results. Both end in `conclude`; the first terminal report wins."""
 
+from dataclasses import replace
+from typing import Any
+
 from genlock.domain.delivery import WORDS, plan
-from genlock.domain.errors import ProviderBusy
+from genlock.domain.errors import ProviderBusy, StoreError
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Job, State, Verdict, hash_secret
 from genlock.domain.result import Outcome, Report, settle_report
 from genlock.domain.retry import backoff
 from genlock.engine.kit import Kit
+from genlock.engine.progress import next_moment, show
 from genlock.engine.submit import give_up
-from genlock.ports import Ending, Wait
+from genlock.ports import Arrival, Ended, Ending, Wait
 
 #: what a 64-bit id has at the most
 _DIGITS_MAX = 18
@@ -26,11 +30,45 @@ _VERDICT_EVENTS = {
 async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Callback:
     """The door: keep the callback, as it is, before anybody tries to understand it."""
     job_id, secret = read_token(token)
-    # Providers repeat the address they called. What is kept must not tell how to call us.
-    kept = body.replace(secret.encode(), b"*" * len(secret)) if len(secret) >= _SECRET_LEAST else body
-    callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), kept)
-    kit.observer.event(Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id)
+    started = kit.loop.time()
+    callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), _without(secret, body))
+    _say_received(kit, callback, kit.loop.time() - started)
     return callback
+
+
+async def receive_end(kit: Kit, provider: str, token: str | None, body: bytes) -> Ended | None:
+    """The short way through the door: a callback that ends the job it was sent for is kept in the commit of the end.
+
+    None if it is not such a callback, or cannot be told to be; then it must be kept to be understood later.
+    """
+    job_id, secret = read_token(token)
+    if job_id is None or provider not in kit.providers:
+        return None
+    kept = _without(secret, body)
+    try:
+        report = kit.providers[provider].read_callback(kept)
+        arrival = Arrival(provider=provider, secret_hash=hash_secret(secret), body=kept.decode())
+        if report.outcome not in (Outcome.SUCCESS, Outcome.FAILURE):
+            return None
+        ending = _ending(job_id, report, arrival=arrival)
+        started = kit.loop.time()
+        ended = await kit.store.end(ending, kit.lease)
+        took = kit.loop.time() - started
+    except StoreError:
+        raise
+    except Exception:  # noqa: BLE001 - nothing has happened; the stage says what is wrong with these bytes
+        return None
+    if ended.callback is None:
+        return None
+    _say_received(kit, ended.callback, took)
+    _say_parsed(kit, ended.callback, report)
+    _say_verdict(kit, ending, ended, ended.callback.correlation)
+    return ended
+
+
+def _without(secret: str, body: bytes) -> bytes:
+    """Providers repeat the address they called. What is kept must not tell how to call us."""
+    return body.replace(secret.encode(), b"*" * len(secret)) if len(secret) >= _SECRET_LEAST else body
 
 
 def read_token(token: str | None) -> tuple[int | None, str]:
@@ -45,33 +83,46 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
     """Understand a stored callback. Returns the job if this ended it and it is ours to deliver."""
     provider = kit.providers.get(callback.provider)
     if provider is None:
-        return None  # another instance knows it: the callback comes due again
+        await _leave(kit, callback)
+        return None
     try:
         report = provider.read_callback(callback.body)
     except Exception as error:  # noqa: BLE001 - a stranger's bytes: whatever they break, they are kept and shown
         kit.observer.event(Event.CALLBACK_UNREADABLE, callback.correlation, callback=callback.id, error=str(error))
+        kit.observer.count("callbacks", 1, outcome="unreadable")
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note=str(error)[:500])
         return None
-    kit.observer.event(
-        Event.CALLBACK_PARSED, callback.correlation, callback=callback.id, task_id=report.task_id, word=report.word
-    )
+    _say_parsed(kit, callback, report)
     if callback.job_id is None:
         await _hint(kit, callback, report)
         return None
     if report.outcome in (Outcome.RUNNING, Outcome.UNKNOWN):
         _say_unknown(kit, report, callback.correlation)
+        if report.task_id and await kit.store.adopt_task(callback.job_id, None, report.task_id):
+            # The answer of the create call was lost, or is slower than its task: here is what we wait for.
+            kit.observer.event(Event.SUBMIT_OK, callback.correlation, job=callback.job_id, task_id=report.task_id)
+        kit.observer.count("callbacks", 1, outcome=report.outcome)
         await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id, report.outcome)
         return None
     return await conclude(kit, callback.job_id, report, callback.correlation, callback_id=callback.id)
 
 
+async def _leave(kit: Kit, callback: Callback) -> None:
+    """Another instance may know this provider: the callback comes due again, but not for ever."""
+    note = f"nobody here knows the provider {callback.provider!r}"
+    if await kit.store.expire_callback(callback.id, kit.rules.orphan_expire_seconds, note):
+        kit.observer.event(Event.ORPHAN_EXPIRED, callback.correlation, callback=callback.id, reason=note)
+
+
 async def _hint(kit: Kit, callback: Callback, report: Report) -> None:
     """Nobody vouches for this callback: it may cause a status query, never an effect."""
     if not report.task_id:
+        kit.observer.count("callbacks", 1, outcome="unreadable")
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note="no task id")
         return
     job_id = await kit.store.hint(callback.id, callback.provider, report.task_id)
     event = Event.ORPHAN_STORED if job_id is None else Event.ORPHAN_MATCHED
+    kit.observer.count("callbacks", 1, outcome="orphan" if job_id is None else "hint")
     kit.observer.event(event, callback.correlation, callback=callback.id, task_id=report.task_id, job=job_id)
 
 
@@ -85,23 +136,40 @@ async def poll(kit: Kit, job: Job) -> Job | None:
         kit.event(Event.POLL_TICK, job, task_id=job.task_id)
         report = await kit.providers[job.provider].status(job.task_id, job)
     except ProviderBusy as busy:
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="status", reason="ProviderBusy")
         again = Wait(job_id=job.id, token=job.lease_token, after=busy.after, failed=None)
     except Exception as error:  # noqa: BLE001 - a query changes nothing: ask again later
         kit.event(Event.POLL_STATE, job, error=type(error).__name__)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="status", reason=type(error).__name__)
         after = backoff(job.attempts, kit.chance.random(), base=2.0, most=60.0)
         again = Wait(job_id=job.id, token=job.lease_token, after=after, failed=True)
     else:
         kit.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)
         if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
-            return await conclude(kit, job.id, report, job.correlation)
+            return await conclude(kit, job.id, report, job.correlation, holder=job)
         _say_unknown(kit, report, job.correlation)
-        again = Wait(job_id=job.id, token=job.lease_token, after=kit.pace.delay(age, kit.chance.random()))
+        after = kit.pace.delay(age, kit.chance.random())
+        moment = next_moment(kit, job, age)
+        again = Wait(job_id=job.id, token=job.lease_token, after=after if moment is None else min(after, moment))
         asked = True
     overdue = (job.read_at - job.deadline_at).total_seconds()
     if overdue >= (0.0 if asked else kit.rules.last_answer_seconds):
         return await give_up(kit, job, "deadline", "the provider took too long")
+    await show(kit, job, age)
     kit.fenced(await kit.store.wait(again), job)
     return None
+
+
+def _say_received(kit: Kit, callback: Callback, took: float) -> None:
+    kit.observer.event(
+        Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id, seconds=round(took, 4)
+    )
+
+
+def _say_parsed(kit: Kit, callback: Callback, report: Report) -> None:
+    kit.observer.event(
+        Event.CALLBACK_PARSED, callback.correlation, callback=callback.id, task_id=report.task_id, word=report.word
+    )
 
 
 def _say_unknown(kit: Kit, report: Report, correlation: str) -> None:
@@ -111,12 +179,33 @@ def _say_unknown(kit: Kit, report: Report, correlation: str) -> None:
 
 
 async def conclude(
-    kit: Kit, job_id: int, report: Report, correlation: str, *, callback_id: int | None = None
+    kit: Kit,
+    job_id: int,
+    report: Report,
+    correlation: str,
+    *,
+    callback_id: int | None = None,
+    holder: Job | None = None,
 ) -> Job | None:
-    """The one door for terminal reports. Returns the job if this report ended it, leased to us for delivery."""
+    """A terminal report takes effect. Returns the job if this report ended it, leased to us for delivery.
+
+    `holder` is the job as we held it: then nobody was interrupted by its end.
+    """
+    ending = _ending(job_id, report, callback_id=callback_id)
+    ended = await kit.store.end(ending, kit.lease)
+    _say_verdict(kit, ending, ended, correlation)
+    if ended.verdict is Verdict.MISSING and callback_id is not None:
+        await kit.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
+    if ended.job and holder and ended.job.lease_token == holder.lease_token + 1:
+        return replace(ended.job, interrupted=False)
+    return ended.job
+
+
+def _ending(job_id: int, report: Report, **by: Any) -> Ending:
+    """What every terminal report comes to, whichever way it came."""
     report = settle_report(report)
     good = report.outcome is Outcome.SUCCESS
-    ending = Ending(
+    return Ending(
         job_id=job_id,
         state=State.SUCCEEDED if good else State.FAILED,
         parts=plan(report.pieces) if good else WORDS,
@@ -124,18 +213,22 @@ async def conclude(
         error_code="" if good else report.error_code or "failed",
         error_text="" if good else report.error_text[:500],
         cost=report.cost,
-        callback_id=callback_id,
+        **by,
     )
-    ended = await kit.store.end(ending, kit.lease)
-    event = _VERDICT_EVENTS.get(ended.verdict, Event.RESULT_DUPLICATE)
+
+
+def _say_verdict(kit: Kit, ending: Ending, ended: Ended, correlation: str) -> None:
+    job_id, verdict = ending.job_id, ended.verdict
+    event = _VERDICT_EVENTS.get(verdict, Event.RESULT_DUPLICATE)
+    took = None if ended.job is None else (ended.job.read_at - ended.job.created_at).total_seconds()
     kit.observer.event(
-        event, correlation, job=job_id, state=ending.state, verdict=ended.verdict, task_id=report.task_id
+        event, correlation, job=job_id, state=ending.state, verdict=verdict, task_id=ending.task_id, seconds=took
     )
-    kit.observer.count("results", 1, verdict=ended.verdict)
-    if ended.verdict is Verdict.WON:
-        kit.pace.found(by_callback=callback_id is not None)
-    if ended.verdict is Verdict.MISSING and callback_id is not None:
-        await kit.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
+    kit.observer.count("results", 1, verdict=verdict)
+    by_callback = ending.arrival is not None or ending.callback_id is not None
+    if by_callback:
+        kit.observer.count("callbacks", 1, outcome=verdict)
+    if verdict is Verdict.WON:
+        kit.pace.found(by_callback=by_callback)
     if ended.job is None:
-        kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=ended.verdict)
-    return ended.job
+        kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=verdict)

@@ -3,11 +3,13 @@
 import asyncio
 
 from genlock.domain.delivery import WORDS
-from genlock.domain.errors import ChannelError, ProviderBusy, StoreUnavailable, SubmitRefused
+from genlock.domain.errors import ChannelError, ChatMoved, ProviderBusy, StoreUnavailable, SubmitRefused
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State, hash_secret
+from genlock.engine.deliver import move
 from genlock.engine.kit import Kit, UnknownSubmit
 from genlock.engine.limits import TURNS_MISSED_MAX
+from genlock.engine.progress import next_moment
 from genlock.ports import Ended, Ending, Wait
 
 
@@ -34,8 +36,12 @@ async def submit(kit: Kit, job: Job) -> Job | None:
 
 async def _place(kit: Kit, job: Job) -> str | None:
     """A message to become the result. If it cannot be had now, the deliver stage tries again."""
+    channel = kit.channels[job.channel]
     try:
-        return await kit.channels[job.channel].place(job, 0)
+        try:
+            return await channel.place(job, 0)
+        except ChatMoved as moved:
+            return await channel.place(await move(kit, job, moved.address, job.parts), 0)
     except ChannelError as error:
         kit.event(Event.DELIVER_FAIL, job, step="place", reason=type(error).__name__)
         return None
@@ -46,23 +52,27 @@ def _callback_url(kit: Kit, job: Job, secret: str) -> str | None:
 
 
 async def _call(kit: Kit, job: Job, secret: str) -> Job | None:
+    started = kit.loop.time()
     try:
         task_id = await kit.providers[job.provider].create(job, _callback_url(kit, job, secret))
     except SubmitRefused as refused:
         kit.event(Event.SUBMIT_REFUSED, job, code=refused.code)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="create", reason=refused.code)
         return await _refused(kit, job, refused)
     except ProviderBusy as busy:
         kit.event(Event.SUBMIT_BUSY, job, after=busy.after)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="create", reason="ProviderBusy")
         back = Wait(job_id=job.id, token=job.lease_token, after=busy.after, state=State.QUEUED, failed=None)
         kit.fenced(await kit.store.wait(back), job)
         return None
     except Exception as error:  # noqa: BLE001 - whatever it was, the provider may have accepted: never call again
         kit.event(Event.SUBMIT_UNKNOWN, job, reason=type(error).__name__)
         kit.observer.count("submits_unknown", 1, provider=job.provider)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="create", reason=type(error).__name__)
         grace = Wait(job_id=job.id, token=job.lease_token, after=kit.rules.grace_seconds, grace=True)
         kit.fenced(await kit.store.wait(grace), job)
         return None
-    kit.event(Event.SUBMIT_OK, job, task_id=task_id)
+    kit.event(Event.SUBMIT_OK, job, task_id=task_id, seconds=round(kit.loop.time() - started, 3))
     await _keep(kit, job, secret, task_id)
     return None
 
@@ -71,9 +81,7 @@ async def _keep(kit: Kit, job: Job, secret: str, task_id: str) -> None:
     """Write the task down. Its id is all we have of something that is being billed, so we try as long as we live."""
     while True:
         try:
-            if not await kit.store.submitted(
-                job.id, job.lease_token, task_id, kit.pace.delay(0.0, kit.chance.random())
-            ):
+            if not await kit.store.submitted(job.id, job.lease_token, task_id, _first_look(kit, job)):
                 # The callback was faster, the person cancelled, or we slept: the row has moved on without us.
                 adopted = await kit.store.adopt_task(job.id, hash_secret(secret), task_id)
                 kit.event(Event.LEASE_LOST, job, task_id=task_id, adopted=adopted)
@@ -82,6 +90,13 @@ async def _keep(kit: Kit, job: Job, secret: str, task_id: str) -> None:
             await asyncio.sleep(kit.rules.claim_seconds)
         else:
             return
+
+
+def _first_look(kit: Kit, job: Job) -> float:
+    """Seconds until the task is asked after, or its progress shown, for the first time."""
+    after = kit.pace.delay(0.0, kit.chance.random())
+    moment = next_moment(kit, job, 0.0)
+    return after if moment is None else min(after, moment)
 
 
 async def _refused(kit: Kit, job: Job, refused: SubmitRefused) -> Job | None:

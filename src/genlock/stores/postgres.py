@@ -13,10 +13,11 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
+from genlock.stores.batch import Params
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
-from genlock.stores.queries import load, positional
+from genlock.stores.queries import array, load, positional
 from genlock.stores.rows import Row
-from genlock.stores.store import Params, SqlStore
+from genlock.stores.store import SqlStore
 
 #: Locks out other instances while one migrates; any number nobody else uses.
 _MIGRATION_LOCK = 4_729_106
@@ -41,6 +42,7 @@ PASSING: tuple[type[BaseException], ...] = (
     asyncpg.LockNotAvailableError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,  # the server we are connected to has handed over to another
 )
 
 
@@ -72,6 +74,7 @@ class PostgresStore(SqlStore):
         patience_seconds: float = 30.0,
         statement_seconds: float = 10.0,
         chance: random.Random | None = None,
+        migrate: bool = True,
     ) -> "PostgresStore":
         """Connect and bring the schema up to date. `clock` replaces the database's own, for simulations."""
         pooled = await _behind_pooler(url)
@@ -94,7 +97,7 @@ class PostgresStore(SqlStore):
             chance=chance or random.Random(),  # noqa: S311 - spreads retries, guards nothing
         )
         try:
-            store.applied = await store.migrate()
+            store.applied = await store.migrate() if migrate else []
         except BaseException:
             await store.close()
             raise
@@ -122,16 +125,14 @@ class PostgresStore(SqlStore):
     def time(value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
 
-    def array(self, numbers: Sequence[int]) -> Any:
-        return list(numbers)
+    def array(self, values: Sequence[Any]) -> Any:
+        return array(values)
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
         return await self._fetch(name, params)
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
-        # In the order of the rows they lock, so that two batches never wait for each other in a circle.
-        items = sorted(items, key=_lock_order)
-        columns = {column: [item[column] for item in items] for column in items[0]}
+        columns = {column: array([item[column] for item in items]) for column in items[0]}
         return await self._fetch(name, {**shared, **columns})
 
     async def _fetch(self, name: str, params: Params) -> list[Row]:
@@ -150,6 +151,8 @@ class PostgresStore(SqlStore):
                 self._observer.event(Event.STORE_RETRY, operation=name, reason=type(error).__name__, attempt=attempt)
                 if loop.time() > give_up:
                     raise StoreUnavailable(f"the database did not answer: {error}") from error
+                if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+                    await self._pool.expire_connections()  # the address may lead to the new one by now
             await asyncio.sleep(backoff(attempt, self._chance.random(), base=0.05, most=1.0))
             attempt += 1
 
@@ -166,10 +169,6 @@ class PostgresStore(SqlStore):
 
 async def _nothing(_: object) -> None:
     """We leave no session state behind, so there is none to reset."""
-
-
-def _lock_order(item: Params) -> Any:
-    return item.get("job_id") or item.get("person_id") or item.get("callback_id") or 0
 
 
 def _place(url: str, error: Exception) -> str:

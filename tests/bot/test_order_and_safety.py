@@ -1,6 +1,7 @@
 """Limits, bans, maintenance, and what operators do in the chat."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -45,8 +46,8 @@ async def test_orders_are_limited_by_what_is_in_the_works(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("rules", "told"),
     [
-        (replace(OPEN, per_minute=2), "That is a lot in one minute. You can order again in 60 seconds"),
-        (replace(OPEN, per_hour=2), "That is a lot in one hour. You can order again in 60 minutes"),
+        (replace(OPEN, per_minute=2), r"That is a lot in one minute. You can order again in \d+ seconds"),
+        (replace(OPEN, per_hour=2), r"That is a lot in one hour. You can order again in (59|60) minutes"),
     ],
     ids=["minute", "hour"],
 )
@@ -57,7 +58,7 @@ async def test_orders_are_limited_by_time_and_the_wait_is_told(tmp_path: Path, r
             await ann.say(f"/gen z-image {word}")
         await ann.say("three")
         await ann.tap("Generate")
-        shown = await ann.sees(told)
+        shown = await ann.sees(lambda message: re.search(told, message.text) is not None)
 
         assert "Price" in shown.text, "the order is still there"
         assert len(await here.jobs(ann)) == 2

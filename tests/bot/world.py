@@ -16,7 +16,7 @@ from genlock.bot.words import ChatWords
 from genlock.catalog import load
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelBusy, ChannelUnknown, ChatClosed
-from genlock.domain.job import Job
+from genlock.domain.job import Delivery, Job, Notice
 from genlock.domain.money import Kind
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
@@ -157,10 +157,11 @@ class Town:
         await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
 
     async def quiet(self) -> None:
-        """Wait until no job is being worked on."""
+        """Wait until everybody has been told of everything."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
-                if all(job.due_at is None for job in await self.store.jobs()):
+                jobs = await self.store.jobs()
+                if all(job.delivery is Delivery.DELIVERED and job.notice is not Notice.DUE for job in jobs):
                     return
                 await asyncio.sleep(0.02)
 

@@ -27,12 +27,19 @@ if TYPE_CHECKING:
     from genlock.telegram.download import Downloads
     from genlock.web.doors import CallbackDoor
 
-#: Kie.ai allows 20 creates in 10 s and 10 queries in 1 s. One turn every 0.54 s is at most 19 in 10 s, and 20 even if
-#: the first of them was used late; later than that it is given up. A query that is refused does no harm.
-KIE_LIMITS: Mapping[str, Limit] = {
-    "create:kie": Limit(interval=0.54, late=0.4),
-    "status:kie": Limit(interval=0.108),
-}
+#: what Kie.ai allows an account in 10 s, unless it has agreed to more
+KIE_CREATES = 20
+
+
+def kie_limits(creates: int = KIE_CREATES) -> Mapping[str, Limit]:
+    """What the provider allows in 10 s, as turns; and 10 queries in 1 s, of which a refused one does no harm.
+
+    Turns 0.54 s apart are at most 19 in 10 s, and 20 even if the first was used late; later than that it is given up.
+    """
+    return {
+        "create:kie": Limit(interval=10.8 / creates, late=0.4),
+        "status:kie": Limit(interval=0.108),
+    }
 
 
 #: what an operator gets for a star, and the packages of stars that are offered unless others are set
@@ -184,5 +191,6 @@ def make_rules(settings: "Settings", *, stop_seconds: float = 15.0) -> Rules:
         lease_seconds=settings.lease_seconds,
         orphan_expire_seconds=settings.orphan_expire_seconds,
         poll_seconds=settings.poll_seconds,
-        limits=KIE_LIMITS,
+        grace_seconds=settings.grace_seconds,
+        limits=kie_limits(settings.kie_creates_per_10_seconds),
     )

@@ -105,6 +105,15 @@ class Settings(BaseSettings):
         description="the pause between the first status queries of a task where no callbacks come; "
         "later ones, and those that are only the net under callbacks, are longer",
     )
+    grace_seconds: float = Field(
+        default=120.0,
+        ge=1.0,
+        description="how long an order waits for its callback when nobody knows whether the provider took it; "
+        "then the money goes back",
+    )
+    kie_creates_per_10_seconds: int = Field(
+        default=20, ge=1, description="how many orders Kie.ai takes from the account in 10 s; more if it has agreed to"
+    )
     orphan_expire_seconds: float = Field(
         default=3600.0, gt=0.0, description="how long a callback without a job waits for its job"
     )

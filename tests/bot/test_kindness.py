@@ -135,6 +135,9 @@ async def test_a_result_is_shown_again_and_repeated_and_changed(here: Town) -> N
     press = await ann.tap("Show again", on=notice)
     await ann.sees(lambda message: message.kind == "photo" and message.id > notice.id)
     assert press.text == "Here it comes."
+    shown = here.telegram.calls("editMessageMedia")[-1]
+    assert shown.uploaded == 0, "from Telegram's own copy"
+    assert not shown.arguments["media"]["media"].startswith("http")
     assert await ann.available() == 1_000_000 - 800
 
     await ann.tap("Change and repeat", on=notice)

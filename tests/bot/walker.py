@@ -80,8 +80,8 @@ class Walker:
     async def _screen(self, wanted: Callable[[str], bool]) -> tuple[Draft, Message]:
         """The message that shows the draft as it is now, with a button that is looked for."""
         shown: list[str] = []
-        now = await self.draft()
         for _ in range(1000):
+            now = await self.draft()
             mark = f"w:{base36(now.version)}:"
             for message in self.customer.hands.messages:
                 shown = [one.get("callback_data", "") for one in message.buttons]

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from genlock.sandbox.postgres import Postgres, PostgresServer
-from tests.pgbouncer import PgBouncerMissing, pgbouncer
+from tests.debian import ProgramMissing
+from tests.pgbouncer import pgbouncer
 
 TEST_POSTGRES_URL = "GENLOCK_TEST_POSTGRES_URL"
 PREFIXES = ("GENLOCK_", "PG")
@@ -59,5 +60,5 @@ def pgbouncer_url(postgres_url: str) -> Iterator[str]:
     try:
         with pgbouncer(postgres_url) as url:
             yield url
-    except PgBouncerMissing as error:
+    except ProgramMissing as error:
         pytest.skip(str(error))

@@ -15,6 +15,7 @@ _LOUD = {
     Event.UNKNOWN_STATE: logging.WARNING,
     Event.CALLBACK_UNREADABLE: logging.WARNING,
     Event.CALLBACK_REFUSED: logging.WARNING,
+    Event.CHANNEL_STRANGE: logging.WARNING,
 }
 _encode = json.JSONEncoder(default=str, ensure_ascii=False).encode
 

@@ -14,6 +14,8 @@ COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "submits_unknown": ("Create calls whose outcome stayed unknown.", ("provider",)),
     "results": ("Terminal reports, by what became of them.", ("verdict",)),
     "unknown_states": ("State words that are not in the table.", ("word",)),
+    "progress": ("Progress edits, by what became of them.", ("outcome",)),
+    "channel_errors": ("Calls to the channel that failed, by what it means.", ("reason",)),
     "deliveries": ("Delivery attempts, by how they ended.", ("outcome",)),
     "stage_errors": ("Failures of a stage that nobody foresaw.", ("state",)),
     "takeovers": ("Jobs taken over from dead instances.", ()),

@@ -53,10 +53,18 @@ class Placed:
 class Channel(Protocol):
     """Shows results. `put` sets a message to a content and may be repeated; `place`, `send` and `notify` may not.
 
-    Raises LevelRefused, PlaceholderGone, ChannelBusy, ChannelUnknown and ChatClosed.
+    Raises LevelRefused, PlaceholderGone, ChannelBusy, ChannelUnknown, ChatClosed, ChatMoved and ResultBroken.
     """
 
     name: str
+
+    def divide(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """The parts as this channel can show them: what is too long for a message becomes several. Pure."""
+        return parts
+
+    def moments(self, job: Job) -> Sequence[float]:
+        """At which fractions of the expected time progress is shown. Pure."""
+        return ()
 
     async def place(self, job: Job, index: int) -> str:
         """Send an empty message that part `index` will be put on."""
@@ -69,6 +77,9 @@ class Channel(Protocol):
 
     async def notify(self, job: Job) -> None:
         """Send the short final notice."""
+
+    async def progress(self, job: Job, fraction: float, until: float) -> None:
+        """Show on the placeholder how far a running job is, or drop it: at the loop's time `until` it is over."""
 
 
 @value
@@ -176,7 +187,23 @@ class Violation:
     detail: str
 
 
-class Store(Protocol):
+class LimitStore(Protocol):
+    """Limits by key that all instances keep together: when the next turn of each is free."""
+
+    async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
+        """Reserve up to `count` turns of a limit; for each, the seconds until it may be used."""
+
+    async def take_turns(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
+        """Take a turn of each of these limits, now or not at all; for each, 0 or the seconds until one is free.
+
+        Only turns that have been free for `spare` seconds are taken.
+        """
+
+    async def block(self, key: str, seconds: float) -> None:
+        """No turn of this limit for so long."""
+
+
+class Store(LimitStore, Protocol):
     """Rows and money. Every method is one commit; those that name a token change nothing when it is stale."""
 
     #: grows when a commit's fate was unknown and it was made again: a lease may have been taken unseen
@@ -218,6 +245,12 @@ class Store(Protocol):
 
     async def finish(self, finish: Finish, lease: Lease) -> Finished | None:
         """End a delivery. None if the lease was lost; keeps the lease only if a notice is due."""
+
+    async def spoil(self, job_id: int, token: int, parts: tuple[Part, ...], code: str, text: str) -> Job | None:
+        """A result that nobody has paid for turns out to be none: the job has failed, its money goes back. Fenced."""
+
+    async def move(self, job_id: int, token: int, address: str, parts: tuple[Part, ...]) -> bool:
+        """The job's chat has another address now; its placeholder stayed behind."""
 
     async def begin_notice(self, job_id: int, token: int) -> bool:
         """Journal the notice before it is sent. The job is done with this."""
@@ -265,8 +298,8 @@ class Store(Protocol):
 
     async def leave_role(self, name: str, instance: str) -> None: ...
 
-    async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
-        """Reserve up to `count` turns of a shared limit; for each, the seconds until it may be used."""
+    async def forget_limits(self, idle_seconds: float, role: Role) -> int:
+        """Drop the limits that nobody has used for so long: a fresh one is the same."""
 
     # looking, and an operator's hands
     async def job(self, job_id: int) -> Job | None: ...

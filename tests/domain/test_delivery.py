@@ -32,12 +32,13 @@ def test_the_levels_go_down_from_address_over_bytes_and_document_to_text_and_end
 
 
 @given(PARTS)
-def test_going_down_a_level_changes_nothing_else(parts: tuple[Part, ...]) -> None:
+def test_going_down_gives_up_the_channels_copy_first_and_then_a_level_and_nothing_else(parts: tuple[Part, ...]) -> None:
     for part in parts:
         lower = part.lower()
         if lower is not None:
             assert (lower.kind, lower.value, lower.step) == (part.kind, part.value, part.step)
-            assert (lower.message, lower.file, lower.gone) == (part.message, part.file, part.gone)
+            assert (lower.message, lower.file, lower.gone) == (part.message, None, part.gone)
+            assert (lower.level == part.level) == (part.file is not None)
 
 
 def test_a_plan_keeps_the_order_and_leaves_out_what_is_empty() -> None:

@@ -16,6 +16,7 @@ from genlock.domain.errors import (
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.money import Purse
+from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from tests.engine.world import PRICE, URL, Call, Wire, World, die, idle, work
@@ -613,3 +614,87 @@ async def test_the_same_delivery_by_two_instances_at_once_shows_one_result(world
     assert len(world.recorder.of(Event.MARK_DELIVERED, job=job.id)) == 1
     assert (await world.see(job)).lease_token == again.lease_token
     assert await world.spent() == PRICE
+
+
+# results that are none, chats that move
+
+
+async def test_a_page_instead_of_a_result_is_a_failure_told_in_words_with_the_money_back(
+    world: World, engine: Engine
+) -> None:
+    world.chat.broken = {URL}
+    job = await world.ended(engine)
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.state, row.delivery, row.purse) == (State.FAILED, Delivery.DELIVERED, Purse.RELEASED)
+    assert (row.error_code, row.error_text) == ("broken_result", "it is an HTML page")
+    assert world.chat.messages == {job.placeholder: "text broken_result"}
+    assert world.chat.notices == [job.id]
+    assert await world.spent() == 0
+    assert len(world.recorder.of(Event.RESULT_BROKEN, job=job.id)) == 1
+
+
+async def test_broken_parts_are_told_once_and_the_others_are_shown_free(world: World, engine: Engine) -> None:
+    world.chat.broken = {URLS[1], URLS[2]}
+    job = await world.ended(engine, *URLS)
+    await work(engine)
+
+    shown = [text for _, text in world.chat.shown]
+    assert shown == [f"address {URLS[0]}", "text broken_result", f"address {URLS[3]}"]
+    row = await world.see(job)
+    assert (row.state, row.delivery, row.purse) == (State.FAILED, Delivery.DELIVERED, Purse.RELEASED)
+    assert [part.step for part in row.parts] == [Step.DONE] * 3
+
+
+async def test_a_result_that_was_paid_for_and_cannot_be_fetched_any_more_is_the_operators(
+    world: World, engine: Engine
+) -> None:
+    job = await world.ended(engine)
+    await work(engine)
+    world.chat.broken = {URL}
+    await operate.resend(engine.kit, job.id, "operator")
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.state, row.delivery, row.purse) == (State.SUCCEEDED, Delivery.UNDELIVERABLE, Purse.CAPTURED)
+    assert "it is an HTML page" in (row.attention or "")
+
+
+async def test_a_chat_that_moved_gets_its_result_where_it_is_now(world: World, engine: Engine) -> None:
+    """Edits of the old messages still work; the first message that must be sent tells of the move."""
+    world.chat.moved = {"place": "43"}
+    job = await world.ended(engine, *URLS)
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.address, row.delivery) == ("43", Delivery.DELIVERED)
+    assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
+    assert len(world.recorder.of(Event.CHAT_MOVED, job=job.id)) == 1
+
+
+async def test_a_send_that_learns_of_a_move_is_made_once_in_the_new_place(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.chat.delete(job.placeholder)
+    world.chat.moved = {"send": "43"}
+    await work(engine)
+
+    assert [call.operation for call in world.chat.calls] == ["put", "send", "place", "put", "notify"]
+    assert (await world.see(job)).address == "43"
+    assert len(world.chat.showing(URL)) == 1
+
+
+async def test_a_notice_follows_a_chat_that_moved(world: World, engine: Engine) -> None:
+    world.chat.moved = {"notify": "43"}
+    job = await world.ended(engine)
+    await work(engine)
+
+    assert world.chat.notices == [job.id]
+    assert (await world.see(job)).address == "43"
+
+
+async def test_the_message_of_an_order_is_placed_where_the_chat_is_now(world: World, engine: Engine) -> None:
+    world.chat.moved = {"place": "43"}
+    job = await world.running(engine, placeholder=None)
+    assert job.placeholder is not None
+    assert job.address == "43"

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, cast
 
 from genlock.domain.delivery import Level, Part, plan
-from genlock.domain.errors import ChatClosed, LevelRefused, PlaceholderGone
+from genlock.domain.errors import ChatClosed, ChatMoved, LevelRefused, PlaceholderGone, ResultBroken
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback
 from genlock.domain.job import Job, NewJob, State, Verdict
@@ -23,7 +23,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.kit import Kit, Rules
 from genlock.engine.limits import Limits
 from genlock.engine.worker import Worker
-from genlock.ports import Ending, Placed, Store
+from genlock.ports import Channel, Ending, Placed, Store
 from genlock.stores.store import SqlStore
 
 PATIENCE_SECONDS = 10
@@ -221,7 +221,7 @@ class Call:
     message: str | None = None
 
 
-class Chat:
+class Chat(Channel):
     """A channel: messages that hold a text each, and a list of every change somebody could have seen."""
 
     name = "chat"
@@ -236,8 +236,14 @@ class Chat:
         #: a value that breaks the channel's code
         self.poison = ""
         self.closed = ""
+        #: the new address of the chat, told by the next call of this name
+        self.moved: dict[str, str] = {}
+        #: values that turn out to be no results
+        self.broken: set[str] = set()
+        self.fractions: Sequence[float] = ()
         self.faults = Faults()
         self.gate = Gate()
+        self.progress_gate = Gate()
         self._numbers = count(1)
 
     def new_message(self) -> str:
@@ -280,10 +286,21 @@ class Chat:
         self.notices.append(job.id)
         after(fault)
 
+    def moments(self, job: Job) -> Sequence[float]:
+        return self.fractions
+
+    async def progress(self, job: Job, fraction: float, until: float) -> None:
+        fault = await self._enter(Call("progress", job.id, message=job.placeholder))
+        if job.placeholder in self.messages:
+            self.messages[job.placeholder] = f"progress {fraction:.2f}"
+        after(fault)
+
     async def _enter(self, call: Call) -> Fault | None:
         self.calls.append(call)
-        await self.gate.through()
+        await (self.progress_gate if call.operation == "progress" else self.gate).through()
         fault = self.faults.before(call.operation)
+        if call.operation in ("place", "send", "notify") and call.operation in self.moved:
+            raise ChatMoved(self.moved.pop(call.operation))
         if self.closed:
             raise ChatClosed(self.closed)
         return fault
@@ -291,6 +308,8 @@ class Chat:
     def _allow(self, part: Part) -> None:
         if self.poison and part.value == self.poison:
             raise RuntimeError("bug")
+        if part.value in self.broken:
+            raise ResultBroken("it is an HTML page")
         if part.level in self.refused:
             raise LevelRefused
 
@@ -369,6 +388,7 @@ class World:
         mill: Wire | None = None,
         chat: Wire | None = None,
         public_url: str | None = "https://bot.example",
+        expected: float | None = None,
     ) -> Engine:
         """Another instance. It does nothing by itself until it is started."""
         rules = rules or Rules()
@@ -385,6 +405,7 @@ class World:
                 rules=rules,
                 chance=Random(number),
                 public_url=public_url,
+                expected=(lambda _: expected) if expected else None,
             )
         )
         self.engines.append(engine)

@@ -21,7 +21,7 @@ from genlock.domain.result import Outcome, PartKind, Piece, Report
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Kit, Rules
 from genlock.engine.limits import Limits
-from genlock.ports import Placed
+from genlock.ports import Channel, Placed
 from genlock.stores.postgres import PostgresStore
 
 SCHEMA = """
@@ -110,7 +110,7 @@ class Mill:
         return Report(outcome=Outcome.SUCCESS, task_id=f"task-{job_id}", pieces=pieces, word="success")
 
 
-class Chat:
+class Chat(Channel):
     name = "chat"
 
     def __init__(self, outside: Outside, chance: Random, config: Config) -> None:
@@ -141,6 +141,9 @@ class Chat:
 
     async def notify(self, job: Job) -> None:
         await self._outside.note("notify", job)
+
+    async def progress(self, job: Job, fraction: float, until: float) -> None:
+        raise NotImplementedError("nobody knows how long it takes here")
 
 
 async def main(config: Config) -> None:

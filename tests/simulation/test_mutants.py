@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from genlock.domain.delivery import Step
-from genlock.domain.errors import ChannelUnknown
+from genlock.domain.errors import ChannelUnknown, ResultBroken
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.result import Report
-from genlock.engine import collect, deliver, submit, worker
+from genlock.engine import collect, deliver, progress, submit, worker
 from genlock.engine.kit import Kit
 from genlock.ports import Finish, Placed, Store, Wait
 from genlock.sandbox.simulate import run_seed
@@ -87,6 +87,11 @@ STORE_MUTANTS: dict[str, list[Tamper]] = {
         Sql("end", "CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END", "'done'"),
         Sql("end", "CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END", "NULL"),
     ],
+    "a page's money stays held": [
+        Sql("spoil", "CASE WHEN purse = 'held' THEN 'released' ELSE purse END", "purse"),
+        Sql("spoil", "AND state = 'succeeded' AND purse = 'held'", "AND 1 = 0"),
+        Sql("spoil", "AND j.purse = 'held'", "AND 1 = 0"),
+    ],
     "a rescue forgets the jobs": [Sql("rescue", "due_at IS NOT NULL AND lease_owner = :instance", "1 = 0")],
 }
 
@@ -129,7 +134,7 @@ async def notice_before_journal(kit: Kit, job: Job) -> None:
 
 
 async def send_without_journal(showing: Any, index: int) -> Placed:
-    placed: Placed = await showing._channel.send(showing._job, index, showing.parts[index])
+    placed: Placed = await showing._channel.send(showing.job, index, showing.parts[index])
     return placed
 
 
@@ -146,11 +151,17 @@ async def forget_parts(_: Any) -> None:
 
 
 async def settle_first(
-    kit: Kit, job_id: int, report: Report, correlation: str, *, callback_id: int | None = None
+    kit: Kit,
+    job_id: int,
+    report: Report,
+    correlation: str,
+    *,
+    callback_id: int | None = None,
+    holder: Job | None = None,
 ) -> Job | None:
     if callback_id is not None:
         await kit.store.settle_callback(callback_id, InboxState.DONE)
-    return await CONCLUDE(kit, job_id, report, correlation)
+    return await CONCLUDE(kit, job_id, report, correlation, holder=holder)
 
 
 def take_any(self: worker.Worker, job: Job) -> bool:
@@ -163,6 +174,21 @@ async def never_hold(kit: Kit, job: Job, hold: Any = None) -> None:
     """The lease that the end of a job brings is nobody's to renew."""
     del hold
     await ADVANCE(kit, job)
+
+
+async def never_again(_: Any) -> None:
+    """What was put once stays as it is, whatever is still on the wire."""
+
+
+async def unfenced_progress(kit: Kit, job: Job, age: float) -> None:
+    """Nobody looks whether the job is still theirs, or how long that look was ago."""
+    if job.placeholder and any(age - 2.0 < moment <= age for moment in progress._moments(kit, job)):
+        await kit.channels[job.channel].progress(job, 0.5, kit.loop.time() + 60.0)
+
+
+async def page_is_shown(showing: Any, index: int, broken: ResultBroken) -> None:
+    del broken
+    showing._set(index, replace(showing.parts[index], step=Step.DONE))
 
 
 async def hurry(kit: Kit, job: Job) -> Job | None:
@@ -187,10 +213,13 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a callback settled before its effect": (collect, "conclude", settle_first),
     "the lease of an end is not held": (worker, "advance", never_hold),
     "given up in silence": (submit, "give_up", give_up_in_silence),
+    "a page taken for a result": (deliver._Showing, "_spoil", page_is_shown),
+    "progress without a lease": (collect, "show", unfenced_progress),
 }
 
 RARE_STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "an overtaken answer replaces newer work": (worker.Worker, "_replace", take_any),
+    "a result is not put again over late progress": (deliver._Showing, "_assert_again", never_again),
 }
 
 

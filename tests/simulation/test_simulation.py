@@ -37,6 +37,7 @@ def postgres(postgres_server: Server) -> Iterator[Database]:
     postgres_server.drop_database(url)
 
 
+@pytest.mark.timeout(400)
 def test_the_promises_hold_on_sqlite_whatever_breaks_and_everything_does_break() -> None:
     total = Summary()
     troubles = [*RATES, *(f"{fate} {point}" for fate in ("killed", "slept") for point in POINTS)]

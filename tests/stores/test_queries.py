@@ -1,5 +1,6 @@
 """The named statements: the same ones for both databases, all described, all executed."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +11,9 @@ from genlock.domain.delivery import again
 from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
-from genlock.ports import Store, Wait
-from genlock.stores.queries import load, positional, scripts, statements
+from genlock.ports import Wait
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.queries import array, columnar, load, positional, scripts, statements
 from genlock.stores.rows import Row
 from genlock.stores.store import Params, SqlStore
 from tests.stores.lives import (
@@ -91,10 +93,36 @@ def test_a_parameter_used_twice_has_one_place_and_casts_are_left_alone() -> None
 
 
 def test_the_columns_of_a_batch_come_as_text() -> None:
-    text, names = positional("SELECT * FROM unnest(:a::bigint[], :b::text[]) WHERE x = :c::text")
+    text = columnar("SELECT * FROM unnest(:a::bigint[], :b::text[]) WHERE x = :c::text")
 
-    assert names == ("a", "b", "c")
-    assert text == "SELECT * FROM unnest($1::text::bigint[], $2::text::text[]) WHERE x = $3::text"
+    assert text == "SELECT * FROM unnest(:a::text::bigint[], :b::text::text[]) WHERE x = :c::text"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", 'quo"te', "back\\slash", "com,ma {brace}", "", "NULL", "line\nbreak", "кот"],
+        ["a", None, 'quo"te', "NULL"],
+        [None, None],
+        [1, -2, 2**62],
+        [1, None],
+        [1.5, None, math.inf],
+        [True, False, None],
+        [b"", b'\x00\xff\\"', None],
+    ],
+)
+async def test_postgres_reads_a_column_as_it_was_written(postgres: PostgresStore, values: list[Any]) -> None:
+    kind = {str: "text", int: "bigint", float: "float8", bool: "boolean", bytes: "bytea"}
+    known = next((kind[type(value)] for value in values if value is not None), "text")
+
+    read = await postgres._pool.fetchval(f"SELECT $1::text::{known}[]", array(values))
+
+    assert read == values
+
+
+def test_a_column_with_a_text_that_cannot_be_stored_is_refused() -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        array(["good", "nu\0l"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -116,7 +144,7 @@ def test_a_script_is_split_where_sqlite_would() -> None:
     ]
 
 
-async def a_little_of_everything(store: Store, clock: HandClock) -> None:
+async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     """Every method of the port, at least once."""
     person_id = await person_with(store, 1000)
     await store.wallet(person_id)
@@ -132,6 +160,9 @@ async def a_little_of_everything(store: Store, clock: HandClock) -> None:
 
     shown = await ended(store)
     assert await store.save_parts(shown.id, shown.lease_token, RESULT, ME)
+    assert await store.move(shown.id, shown.lease_token, "elsewhere", RESULT)
+    page = await ended(store)
+    assert await store.spoil(page.id, page.lease_token, RESULT, "broken_result", "a page")
     assert await finish(store, shown)
     assert await store.begin_notice(shown.id, shown.lease_token)
     assert await store.resend(shown.id, again(RESULT))
@@ -149,6 +180,9 @@ async def a_little_of_everything(store: Store, clock: HandClock) -> None:
     assert await store.hint(unread.id, "kie", "task")
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
+    await store.take_turns(["chat"], 1.0, 2, 0.0)
+    await store.block("chat", 5.0)
+    await store.forget_limits(60.0, role)
     await store.leave_role("active", "me")
     await store.callbacks(InboxState.DONE, 10)
 

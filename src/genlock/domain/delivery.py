@@ -46,7 +46,9 @@ class Part:
     gone: bool = False
 
     def lower(self) -> "Part | None":
-        """The same part one level down, or None if there is nothing below."""
+        """The same part without the channel's copy, if that was tried, else one level down; None below the last."""
+        if self.file is not None:
+            return replace(self, file=None)
         below = _BELOW.get(self.level)
         return replace(self, level=below) if below else None
 
@@ -54,6 +56,11 @@ class Part:
 def plan(pieces: Iterable[Piece]) -> tuple[Part, ...]:
     """The parts of a result. The first will take the placeholder, the others get messages of their own."""
     return tuple(Part(kind=piece.kind, value=piece.value) for piece in pieces if piece.value.strip())[:PARTS_MAX]
+
+
+def words_instead(part: Part) -> Part:
+    """Our own words on the message of a part that is no result."""
+    return Part(kind=PartKind.WORDS, level=Level.TEXT, message=part.message, gone=part.gone)
 
 
 #: The single part of a job that ended without a result: words on its placeholder.

@@ -23,6 +23,8 @@ GenlockError
     ├── PlaceholderGone    there is no message left to edit
     ├── ChannelBusy        provably not done: try again later
     ├── ChannelUnknown     may have been done: repeat a put, never a send
+    ├── ChatMoved          the chat has another address now, where nothing has been shown yet
+    ├── ResultBroken       what the provider calls a result is none: a page, an empty file
     └── ChatClosed         this person cannot be reached any more
 """
 
@@ -143,13 +145,31 @@ class PlaceholderGone(ChannelError):
 class ChannelBusy(ChannelError):
     """The channel asks to try again later; nothing was shown."""
 
-    def __init__(self, after: float, reason: str = "") -> None:
+    def __init__(self, after: float, reason: str = "", *, failed: bool = False) -> None:
         super().__init__(reason or None)
         self.after = after
+        #: it was not the channel that asked: this counts as a try that failed
+        self.failed = failed
 
 
 class ChannelUnknown(ChannelError):
     """The channel's answer was lost."""
+
+
+class ChatMoved(ChannelError):
+    """The chat has another address now; nothing was shown at the old one."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self.address = address
+
+
+class ResultBroken(ChannelError):
+    """What the provider calls a result cannot be one."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class ChatClosed(ChannelError):

@@ -31,8 +31,11 @@ class Event(StrEnum):
     DELIVER_FAIL = "DELIVER_FAIL"  #: this attempt failed
     DELIVERY_RETRY = "DELIVERY_RETRY"  #: another attempt is due later
     MARK_DELIVERED = "MARK_DELIVERED"  #: delivered and captured, committed
+    RESULT_BROKEN = "RESULT_BROKEN"  #: what the provider called a result is a page or an empty file; money back
+    CHAT_MOVED = "CHAT_MOVED"  #: the chat has another address; the job goes on there
     NOTICE_SENT = "NOTICE_SENT"  #: the final notice went out
     NOTICE_FAIL = "NOTICE_FAIL"  #: the final notice may not have gone out
+    CHANNEL_STRANGE = "CHANNEL_STRANGE"  #: the channel refused a call in words that are not in the table, or our token
     ORPHAN_STORED = "ORPHAN_STORED"  #: a callback whose job is not known yet
     ORPHAN_MATCHED = "ORPHAN_MATCHED"  #: its job is known now
     ORPHAN_EXPIRED = "ORPHAN_EXPIRED"  #: nobody claimed it in time; kept for the operator

@@ -131,10 +131,17 @@ class Job:
     delivered_at: datetime | None
     #: the store's clock when the row was read
     read_at: datetime
+    #: somebody else was at it when it ended: a progress edit of theirs may still be on the wire
+    interrupted: bool = False
 
     @property
     def ended(self) -> bool:
         return self.state not in OPEN
+
+    @property
+    def fresh(self) -> bool:
+        """Whether this is the row of the commit that ended the job: nobody can have begun to deliver it."""
+        return self.ended_at == self.read_at
 
 
 def hash_secret(secret: str) -> str:

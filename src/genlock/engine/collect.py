@@ -1,5 +1,6 @@
 """Collect: callbacks and polls become results. Both end in `conclude`; the first terminal report wins."""
 
+from dataclasses import replace
 from typing import Any
 
 from genlock.domain.delivery import WORDS, plan
@@ -10,6 +11,7 @@ from genlock.domain.job import Job, State, Verdict, hash_secret
 from genlock.domain.result import Outcome, Report, settle_report
 from genlock.domain.retry import backoff
 from genlock.engine.kit import Kit
+from genlock.engine.progress import next_moment, show
 from genlock.engine.submit import give_up
 from genlock.ports import Arrival, Ended, Ending, Wait
 
@@ -135,13 +137,16 @@ async def poll(kit: Kit, job: Job) -> Job | None:
     else:
         kit.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)
         if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
-            return await conclude(kit, job.id, report, job.correlation)
+            return await conclude(kit, job.id, report, job.correlation, holder=job)
         _say_unknown(kit, report, job.correlation)
-        again = Wait(job_id=job.id, token=job.lease_token, after=kit.pace.delay(age, kit.chance.random()))
+        after = kit.pace.delay(age, kit.chance.random())
+        moment = next_moment(kit, job, age)
+        again = Wait(job_id=job.id, token=job.lease_token, after=after if moment is None else min(after, moment))
         asked = True
     overdue = (job.read_at - job.deadline_at).total_seconds()
     if overdue >= (0.0 if asked else kit.rules.last_answer_seconds):
         return await give_up(kit, job, "deadline", "the provider took too long")
+    await show(kit, job, age)
     kit.fenced(await kit.store.wait(again), job)
     return None
 
@@ -163,14 +168,25 @@ def _say_unknown(kit: Kit, report: Report, correlation: str) -> None:
 
 
 async def conclude(
-    kit: Kit, job_id: int, report: Report, correlation: str, *, callback_id: int | None = None
+    kit: Kit,
+    job_id: int,
+    report: Report,
+    correlation: str,
+    *,
+    callback_id: int | None = None,
+    holder: Job | None = None,
 ) -> Job | None:
-    """A terminal report takes effect. Returns the job if this report ended it, leased to us for delivery."""
+    """A terminal report takes effect. Returns the job if this report ended it, leased to us for delivery.
+
+    `holder` is the job as we held it: then nobody was interrupted by its end.
+    """
     ending = _ending(job_id, report, callback_id=callback_id)
     ended = await kit.store.end(ending, kit.lease)
     _say_verdict(kit, ending, ended, correlation)
     if ended.verdict is Verdict.MISSING and callback_id is not None:
         await kit.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
+    if ended.job and holder and ended.job.lease_token == holder.lease_token + 1:
+        return replace(ended.job, interrupted=False)
     return ended.job
 
 

@@ -1,18 +1,23 @@
 """Deliver: put each part on its message. Puts may be repeated; what may not be is journaled first."""
 
+import asyncio
 from dataclasses import replace
 
-from genlock.domain.delivery import Part, Step
+from genlock.domain.delivery import Level, Part, Step, words_instead
 from genlock.domain.errors import (
     ChannelBusy,
     ChannelError,
     ChannelUnknown,
     ChatClosed,
+    ChatMoved,
     LevelRefused,
     PlaceholderGone,
+    ResultBroken,
 )
 from genlock.domain.events import Event
-from genlock.domain.job import Delivery, Job, Notice
+from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.money import Purse
+from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
 from genlock.engine.kit import Kit
 from genlock.ports import Channel, Finish, Placed, Wait
@@ -25,8 +30,8 @@ class _SendUnknown(Exception):
     """A send may have been made, and nobody knows: it must not be made again."""
 
 
-class _NoLevelLeft(Exception):
-    """The channel refuses this part at every level."""
+class _NotShowable(Exception):
+    """The channel refuses this part at every level, or there is nothing to show."""
 
 
 async def deliver(kit: Kit, job: Job) -> None:
@@ -37,16 +42,16 @@ async def deliver(kit: Kit, job: Job) -> None:
     try:
         await showing.all()
     except (ChannelBusy, ChannelUnknown) as error:
-        await _later(kit, job, showing.parts, error)
+        await _later(kit, showing.job, showing.journal, error)
     except ChatClosed as closed:
-        await _finish(kit, job, showing.parts, Delivery.UNDELIVERABLE, closed.reason)
-    except _NoLevelLeft:
-        await _finish(kit, job, showing.parts, Delivery.UNDELIVERABLE, "the channel refused every way of showing it")
+        await _finish(kit, showing.job, showing.parts, Delivery.UNDELIVERABLE, closed.reason)
+    except _NotShowable as why:
+        await _finish(kit, showing.job, showing.parts, Delivery.UNDELIVERABLE, str(why))
     except _SendUnknown:
-        await _finish(kit, job, showing.parts, Delivery.UNKNOWN, "a send's answer was lost")
+        await _finish(kit, showing.job, showing.parts, Delivery.UNKNOWN, "a send's answer was lost")
     else:
         kit.event(Event.DELIVER_OK, job, levels=",".join(part.level for part in showing.parts))
-        await _finish(kit, job, showing.parts, Delivery.DELIVERED, None)
+        await _finish(kit, showing.job, showing.parts, Delivery.DELIVERED, None)
 
 
 class _Showing:
@@ -54,31 +59,79 @@ class _Showing:
 
     def __init__(self, kit: Kit, job: Job) -> None:
         self._kit = kit
-        self._job = job
+        self.job = job
         self._channel: Channel = kit.channels[job.channel]
         self._clock = kit.loop.time
-        self._trusted_until = self._clock() + kit.lease.seconds * TRUST
-        self.parts = job.parts
+        self._began = self._clock()
+        self._trusted_until = self._began + kit.lease.seconds * TRUST
+        self.parts = self._channel.divide(job.parts)
+        #: how old a delivery must be before no progress edit of the time before can come in any more
+        self._settle = kit.rules.settle_seconds if kit.shows_progress else 0.0
 
     async def all(self) -> None:
-        for index, part in enumerate(self.parts):
-            if part.step is Step.DONE:
-                continue
+        while (index := self._next()) is not None:
             await self._one(index)
-            if index + 1 < len(self.parts):  # the last one is written with the end of the delivery
+            if self._next() is not None:  # the last one is written with the end of the delivery
                 await self._save()
+        await self._assert_again()
+
+    def _next(self) -> int | None:
+        return next((index for index, part in enumerate(self.parts) if part.step is not Step.DONE), None)
+
+    @property
+    def journal(self) -> tuple[Part, ...]:
+        """What whoever takes over must know: a first part that may be overwritten is to be put again."""
+        first = self.parts[0]
+        if first.step is Step.DONE and self._overwritable:
+            return (replace(first, step=Step.PUT), *self.parts[1:])
+        return self.parts
+
+    @property
+    def _overwritable(self) -> bool:
+        """Whether a progress edit may still be on its way to the first part's message.
+
+        So it is if somebody was at the job when it ended. Of another's delivery we cannot know, while it is young; but
+        a file cannot be overwritten by a text.
+        """
+        first, job = self.parts[0], self.job
+        if first.gone or first.message is None or first.message != job.placeholder:
+            return False
+        if job.fresh:
+            return job.interrupted and self._settle > 0.0
+        return self._age(0.0) < self._settle and (first.kind is not PartKind.FILE or first.level is Level.TEXT)
+
+    def _age(self, since: float) -> float:
+        """Seconds since the job ended, when `since` seconds have passed in this delivery."""
+        return (self.job.read_at - (self.job.ended_at or self.job.read_at)).total_seconds() + since
+
+    async def _assert_again(self) -> None:
+        """A progress edit that was on the wire when the job ended may have come after the result: put it once more."""
+        if not self._overwritable:
+            return
+        first, job = self.parts[0], self.job
+        await asyncio.sleep(max(0.0, self._settle - self._age(self._clock() - self._began)))
+        self._still_ours()
+        try:
+            await self._channel.put(job, 0, replace(first, step=Step.PUT))
+        except (PlaceholderGone, LevelRefused, ChatClosed, ResultBroken) as error:
+            # It has been shown, and whatever happened since is not ours to undo.
+            self._kit.event(Event.DELIVER_FAIL, job, step="assert", reason=type(error).__name__)
 
     async def _one(self, index: int) -> None:
         """Go down the levels, and from putting to sending, until the part is shown."""
-        while self.parts[index].step is not Step.DONE:
+        while index < len(self.parts) and self.parts[index].step is not Step.DONE:
             part = self.parts[index]
             if part.step is Step.SEND:
                 raise _SendUnknown
             self._still_ours()
             try:
                 placed = await (self._send(index) if part.gone else self._put(index))
-            except LevelRefused:
-                await self._lower(index)
+            except LevelRefused as refused:
+                await self._lower(index, refused)
+            except ChatMoved as moved:
+                await self._move(moved.address)
+            except ResultBroken as broken:
+                await self._spoil(index, broken)
             except PlaceholderGone:
                 self._set(index, replace(self.parts[index], gone=True))
                 await self._save()  # also a renewal: finding it gone may have taken a whole upload
@@ -89,21 +142,21 @@ class _Showing:
         part = self.parts[index]
         if part.message is None:
             # The first part takes the placeholder; the others, and a first without one, get a message of their own.
-            message = self._job.placeholder if index == 0 else None
+            message = self.job.placeholder if index == 0 else None
             if message is None:
-                message = await self._channel.place(self._job, index)
+                message = await self._channel.place(self.job, index)
                 self._set(index, replace(part, message=message))
                 await self._save()
             else:
                 self._set(index, replace(part, message=message))
-        return await self._channel.put(self._job, index, self.parts[index])
+        return await self._channel.put(self.job, index, self.parts[index])
 
     async def _send(self, index: int) -> Placed:
         """The message is gone: one send, journaled before it is made."""
         self._set(index, replace(self.parts[index], step=Step.SEND))
         await self._save()
         try:
-            return await self._channel.send(self._job, index, self.parts[index])
+            return await self._channel.send(self.job, index, self.parts[index])
         except ChannelUnknown as error:
             raise _SendUnknown from error
         except ChannelError:
@@ -112,32 +165,64 @@ class _Showing:
             await self._save()
             raise
 
-    async def _lower(self, index: int) -> None:
+    async def _lower(self, index: int, refused: LevelRefused) -> None:
         lower = self.parts[index].lower()
         if lower is None:
-            raise _NoLevelLeft
+            raise _NotShowable(f"the channel refused every way of showing it: {refused}"[:500])
         self._set(index, lower)
         await self._save()
+
+    async def _move(self, address: str) -> None:
+        """Go on in the chat's new place. What has been shown stayed in the old one, and is seen from both."""
+        self.parts = tuple(
+            part if part.step is Step.DONE else replace(part, message=None, gone=False) for part in self.parts
+        )
+        self.job = await move(self._kit, self.job, address, self.parts)
+
+    async def _spoil(self, index: int, broken: ResultBroken) -> None:
+        """What was called a result is none: money back, words in its place. Other parts are shown, free."""
+        job, part = self.job, self.parts[index]
+        unpaid = job.state is State.SUCCEEDED and job.purse in (Purse.HELD, Purse.FREE)
+        if part.kind is PartKind.WORDS or not (unpaid or job.state is State.FAILED):
+            raise _NotShowable(f"the result is broken: {broken.reason}"[:500])
+        self._kit.event(Event.RESULT_BROKEN, job, index=index, reason=broken.reason)
+        if any(other.kind is PartKind.WORDS for other in self.parts):  # once is enough
+            self.parts = (*self.parts[:index], *self.parts[index + 1 :])
+        else:
+            self._set(index, words_instead(part))
+        spoilt = await self._kit.store.spoil(job.id, job.lease_token, self.parts, "broken_result", broken.reason[:500])
+        self._kit.fenced(spoilt, job)
+        assert spoilt is not None
+        self.job = replace(
+            job, state=spoilt.state, purse=spoilt.purse, error_code=spoilt.error_code, error_text=spoilt.error_text
+        )
 
     def _set(self, index: int, part: Part) -> None:
         self.parts = (*self.parts[:index], part, *self.parts[index + 1 :])
 
     async def _save(self) -> None:
-        job, store = self._job, self._kit.store
+        job, store = self.job, self._kit.store
         asked = self._clock()  # not when it is answered: we may sleep in between
-        self._kit.fenced(await store.save_parts(job.id, job.lease_token, self.parts, self._kit.lease), job)
+        self._kit.fenced(await store.save_parts(job.id, job.lease_token, self.journal, self._kit.lease), job)
         self._trusted_until = asked + self._kit.lease.seconds * TRUST
 
     def _still_ours(self) -> None:
         """The channel cannot check our token. A process that slept through its lease must not touch the chat."""
-        self._kit.fenced(self._clock() < self._trusted_until, self._job)
+        self._kit.fenced(self._clock() < self._trusted_until, self.job)
+
+
+async def move(kit: Kit, job: Job, address: str, parts: tuple[Part, ...]) -> Job:
+    """Write down that a job's chat has another address; its placeholder stayed behind."""
+    kit.fenced(await kit.store.move(job.id, job.lease_token, address, parts), job)
+    kit.event(Event.CHAT_MOVED, job, address=address)
+    return replace(job, address=address, placeholder=None, parts=parts)
 
 
 async def _later(kit: Kit, job: Job, parts: tuple[Part, ...], error: ChannelError) -> None:
     """Free the job for another try: at once after a lost answer, later each time; on the list when hope is gone."""
     kit.event(Event.DELIVER_FAIL, job, reason=type(error).__name__, attempt=job.attempts)
     kit.observer.count("deliveries", 1, outcome=type(error).__name__)
-    busy = isinstance(error, ChannelBusy)
+    busy = isinstance(error, ChannelBusy) and not error.failed
     if not busy and job.attempts + 1 >= kit.rules.delivery_attempts:
         await _finish(kit, job, parts, Delivery.UNDELIVERABLE, f"gave up after {job.attempts + 1} tries")
         return
@@ -172,7 +257,7 @@ async def notify(kit: Kit, job: Job) -> None:
     """The final notice: journaled, then sent at most once."""
     kit.fenced(await kit.store.begin_notice(job.id, job.lease_token), job)
     try:
-        await kit.channels[job.channel].notify(job)
+        await _say(kit, job)
     except ChannelBusy as busy:
         if job.attempts >= kit.rules.stage_attempts:
             kit.event(Event.NOTICE_FAIL, job, reason="busy for too long")
@@ -184,3 +269,11 @@ async def notify(kit: Kit, job: Job) -> None:
         kit.event(Event.NOTICE_FAIL, job, reason=type(error).__name__)
     else:
         kit.event(Event.NOTICE_SENT, job)
+
+
+async def _say(kit: Kit, job: Job) -> None:
+    channel = kit.channels[job.channel]
+    try:
+        await channel.notify(job)
+    except ChatMoved as moved:  # provably not sent there
+        await channel.notify(await move(kit, job, moved.address, job.parts))

@@ -60,6 +60,7 @@ class Engine:
             *self.worker.loops(),
             every(kit.rules.heartbeat_seconds / 2, self.leader.round, kit),  # a role given up is taken at once
             every(kit.rules.sweep_seconds, self.sweep.round, kit),
+            every(kit.rules.limits_idle_seconds / 10, self.sweep.limits, kit),
         ]
         self._loops = [asyncio.get_running_loop().create_task(loop) for loop in loops]
 

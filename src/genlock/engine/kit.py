@@ -44,8 +44,17 @@ class Rules:
     #: jobs one instance works on at the same time; waiting ones do not count, they are only rows
     capacity: int = 1000
     stop_seconds: float = 15.0
+    #: a progress edit is over so many seconds after its lease was seen to hold; shorter than a peer's silence
+    progress_seconds: float = 2.0
+    #: limits that nobody has used for so long are forgotten
+    limits_idle_seconds: float = 600.0
     #: shared limits by key, as `create:NAME` and `status:NAME` of a provider
     limits: Mapping[str, Limit] = field(default_factory=dict)
+
+    @property
+    def settle_seconds(self) -> float:
+        """How long after a job ended a progress edit may still come in, at the worst."""
+        return 2 * self.progress_seconds
 
 
 class LeaseLost(Exception):
@@ -66,6 +75,8 @@ class Kit:
     make_secret: Callable[[], str] = secrets.token_urlsafe
     #: where callbacks reach us; without it there is only polling
     public_url: str | None = None
+    #: how many seconds a job is expected to run, if anybody knows; without it no progress is shown
+    expected: Callable[[Job], float | None] | None = None
 
     @cached_property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -75,6 +86,10 @@ class Kit:
     @cached_property
     def lease(self) -> Lease:
         return Lease(owner=self.instance, seconds=self.rules.lease_seconds)
+
+    @property
+    def shows_progress(self) -> bool:
+        return self.expected is not None
 
     @cached_property
     def pace(self) -> Pace:

@@ -3,11 +3,13 @@
 import asyncio
 
 from genlock.domain.delivery import WORDS
-from genlock.domain.errors import ChannelError, ProviderBusy, StoreUnavailable, SubmitRefused
+from genlock.domain.errors import ChannelError, ChatMoved, ProviderBusy, StoreUnavailable, SubmitRefused
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State, hash_secret
+from genlock.engine.deliver import move
 from genlock.engine.kit import Kit, UnknownSubmit
 from genlock.engine.limits import TURNS_MISSED_MAX
+from genlock.engine.progress import next_moment
 from genlock.ports import Ended, Ending, Wait
 
 
@@ -34,8 +36,12 @@ async def submit(kit: Kit, job: Job) -> Job | None:
 
 async def _place(kit: Kit, job: Job) -> str | None:
     """A message to become the result. If it cannot be had now, the deliver stage tries again."""
+    channel = kit.channels[job.channel]
     try:
-        return await kit.channels[job.channel].place(job, 0)
+        try:
+            return await channel.place(job, 0)
+        except ChatMoved as moved:
+            return await channel.place(await move(kit, job, moved.address, job.parts), 0)
     except ChannelError as error:
         kit.event(Event.DELIVER_FAIL, job, step="place", reason=type(error).__name__)
         return None
@@ -71,9 +77,7 @@ async def _keep(kit: Kit, job: Job, secret: str, task_id: str) -> None:
     """Write the task down. Its id is all we have of something that is being billed, so we try as long as we live."""
     while True:
         try:
-            if not await kit.store.submitted(
-                job.id, job.lease_token, task_id, kit.pace.delay(0.0, kit.chance.random())
-            ):
+            if not await kit.store.submitted(job.id, job.lease_token, task_id, _first_look(kit, job)):
                 # The callback was faster, the person cancelled, or we slept: the row has moved on without us.
                 adopted = await kit.store.adopt_task(job.id, hash_secret(secret), task_id)
                 kit.event(Event.LEASE_LOST, job, task_id=task_id, adopted=adopted)
@@ -82,6 +86,13 @@ async def _keep(kit: Kit, job: Job, secret: str, task_id: str) -> None:
             await asyncio.sleep(kit.rules.claim_seconds)
         else:
             return
+
+
+def _first_look(kit: Kit, job: Job) -> float:
+    """Seconds until the task is asked after, or its progress shown, for the first time."""
+    after = kit.pace.delay(0.0, kit.chance.random())
+    moment = next_moment(kit, job, 0.0)
+    return after if moment is None else min(after, moment)
 
 
 async def _refused(kit: Kit, job: Job, refused: SubmitRefused) -> Job | None:

@@ -35,6 +35,11 @@ class Sweep:
             for callback in await self.kit.store.claim_callbacks(limit, hold):
                 self.take_callback(callback)
 
+    async def limits(self) -> None:
+        """Chats that nobody writes to any more leave no row behind."""
+        if role := self.leader.role:
+            await self.kit.store.forget_limits(self.kit.rules.limits_idle_seconds, role)
+
     async def orphans(self) -> None:
         kit = self.kit
         for callback_id, job_id in await kit.store.match_orphans(PAGE):

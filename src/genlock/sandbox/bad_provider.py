@@ -103,6 +103,8 @@ class BadProvider:
                 self._truth.refusals[piece.value] = self._chance.randint(1, 3)
             elif self._world.happens("part: refused in every way", value=piece.value):
                 self._truth.refusals[piece.value] = 4
+            elif self._world.happens("part: no result", value=piece.value):
+                self._truth.pages.add(piece.value)
         return Outcome.SUCCESS, pieces
 
     async def _run(self, task: Task, token: str | None, patience: float) -> None:

@@ -29,7 +29,7 @@ from genlock.domain.money import Kind
 from genlock.domain.result import Outcome, Piece, Report
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
-from genlock.ports import Placed, Store
+from genlock.ports import Channel, Placed, Store
 from genlock.sandbox.postgres import PostgresServer
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class InstantProvider:
         return Report(outcome=Outcome.SUCCESS, task_id=said["taskId"], pieces=(Piece(value=said["url"]),))
 
 
-class InstantChannel:
+class InstantChannel(Channel):
     """Shows everything at once, and tells whoever waits for a job."""
 
     name = "instant"
@@ -145,6 +145,8 @@ class InstantChannel:
         return Placed(message=f"{job.id}.{index}.sent")
 
     async def notify(self, job: Job) -> None: ...
+
+    async def progress(self, job: Job, fraction: float, until: float) -> None: ...
 
 
 @dataclass

@@ -14,6 +14,7 @@ import av
 from PIL import Image, ImageDraw, ImageFont
 
 from genlock.domain.catalog import Output
+from genlock.sandbox.kie_scene import paint
 
 TYPES = {Output.IMAGE: "image/png", Output.VIDEO: "video/mp4", Output.AUDIO: "audio/mpeg", Output.TEXT: "text/plain"}
 SIZES = {"1:1": (512, 512), "16:9": (640, 360), "9:16": (360, 640), "4:3": (512, 384), "3:4": (384, 512)}
@@ -44,7 +45,7 @@ def make_words(title: str, values: Mapping[str, Any]) -> str:
 
 def make_picture(title: str, values: Mapping[str, Any], number: int) -> bytes:
     file = io.BytesIO()
-    _draw(title, values, number, 0.0).save(file, "PNG")
+    _draw(title, values, number, 0.0).save(file, "PNG", compress_level=3)
     return file.getvalue()
 
 
@@ -56,9 +57,8 @@ def make_film(title: str, values: Mapping[str, Any], number: int) -> bytes:
             stream = film.add_stream("libx264", rate=FRAMES_PER_SECOND, options={"preset": "ultrafast", "crf": "30"})
             stream.width, stream.height = _size(values)
             stream.pix_fmt = "yuv420p"
-            picture = _draw(title, values, number, 0.0)
             for place in range(frames):
-                picture = _bar(picture, place / frames)
+                picture = _draw(title, values, number, place / frames)
                 frame = av.VideoFrame.from_image(picture)  # type: ignore[no-untyped-call]
                 film.mux(stream.encode(frame))
             film.mux(stream.encode(None))
@@ -97,27 +97,22 @@ def _size(values: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _draw(title: str, values: Mapping[str, Any], number: int, share: float) -> Image.Image:
-    width, height = _size(values)
-    shade = (sum(map(ord, title)) * 7 + number * 40) % 360
-    picture = Image.new("RGB", (width, height), f"hsl({shade}, 45%, 25%)")
-    pen = ImageDraw.Draw(picture)
-    pen.text((20, 16), f"{title}  ·  {number + 1}", font=_font(22), fill="white")
     prompt = str(values.get("prompt") or values.get("text") or "")
-    pen.multiline_text((20, 60), _wrapped(prompt, width, 12), font=_font(18), fill="#ffe9b0", spacing=6)
-    told = "\n".join(_wrapped(f"{key} = {value}", width, 1) for key, value in values.items() if key != "prompt")
-    pen.multiline_text((20, height * 0.6), told, font=_font(13), fill="#d0d8e0")
-    return _bar(picture, share)
+    picture = paint(_size(values), f"{title} {prompt} {number}", share)
+    told = [_wrapped(prompt, picture.width, 3)] if prompt else []
+    told.append(f"{title}  ·  {number + 1}")
+    _sign(picture, "\n".join(told))
+    return picture
+
+
+def _sign(picture: Image.Image, text: str) -> None:
+    """Write what was ordered at the foot, on the dark hills."""
+    pen = ImageDraw.Draw(picture)
+    pen.multiline_text((22, picture.height - 20), text, font=_font(17), fill="#fff6e0", spacing=7, anchor="ld")
 
 
 def _wrapped(text: str, width: int, lines: int) -> str:
     return "\n".join(textwrap.wrap(text, max(10, width // 11), max_lines=lines, placeholder=" …"))
-
-
-def _bar(picture: Image.Image, share: float) -> Image.Image:
-    """A strip at the foot that grows: one sees that a film moves."""
-    width, height = picture.size
-    ImageDraw.Draw(picture).rectangle((0, height - 12, int(width * share), height), fill="#7cf")
-    return picture
 
 
 @cache

@@ -18,11 +18,17 @@ from genlock.engine.limits import Limit, Limits
 from genlock.ports import Store, Violation
 from genlock.sandbox.bad_channel import BadChannel
 from genlock.sandbox.bad_provider import BadProvider
-from genlock.sandbox.crashes import POINTS, CutOff, Fate, Life, proxies
+from genlock.sandbox.crashes import CALLS, POINTS, CutOff, Fate, Life, proxies
 from genlock.sandbox.verdict import check
 from genlock.sandbox.world import RATES, Entry, Recorder, World
 
 T = TypeVar("T")
+
+
+def _rare(call: str) -> int:
+    """How many times more often than others a call is a fate: few seeds come to it at all."""
+    return {"adopt_task": 12, "spoil": 8, "progress": 4, "move": 2}.get(call.rpartition(".")[2], 0)
+
 
 TROUBLE_SECONDS = 45.0
 #: longer than any pause between two tries, and much longer than a queue in the inbox
@@ -31,9 +37,15 @@ SETTLE_SECONDS = 200.0
 FATES = 4
 #: what instances do all the time
 JANITORS = ("claim", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
+FATEFUL = [
+    *POINTS,
+    *(f"{side}{call}" for turn in range(12) for call in CALLS for side in ("before ", "after ") if turn < _rare(call)),
+]
 INSTANCES_MAX = 12
 HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 4.0
+#: what people are told a job takes; it takes as long as it takes
+EXPECTED_SECONDS = 31.0
 #: a dead instance's work must be free after this long: silence, a heartbeat of a peer, and its way to the store
 TAKEOVER_SECONDS = SILENT_SECONDS + 2 * HEARTBEAT_SECONDS + 0.5
 
@@ -105,6 +117,7 @@ class Scenario:
             stage_attempts=chance.choice((2, 10)),
             capacity=chance.choice((2, 1000, 1000)),
             stop_seconds=5.0,
+            limits_idle_seconds=20.0,
             limits={"create:kie": Limit(interval=0.5, burst=2), "status:kie": Limit(interval=0.2)} if limited else {},
         )
 
@@ -112,7 +125,7 @@ class Scenario:
         """Seeds take turns, so that every point is met by somebody, soon or late."""
         fates = {}
         for place in range(FATES):
-            point = POINTS[((self.world.seed + offset) * FATES + place) % len(POINTS)]
+            point = FATEFUL[((self.world.seed + offset) * FATES + place) % len(FATEFUL)]
             often = point.rpartition(".")[2] in JANITORS
             passings = self._chance.randint(1, 40) if often else self._chance.choice((1, 1, 1, 2))
             fates[point] = Fate(kind=kind, passings=passings, seconds=self._chance.uniform(3.0, 15.0))
@@ -216,6 +229,7 @@ class Scenario:
             chance=chance,
             make_secret=lambda: f"{chance.getrandbits(64):x}",
             public_url=self._public_url,
+            expected=lambda _: EXPECTED_SECONDS,
         )
         instance = Instance(life, Engine(kit))
         self._fleet.append(instance)
@@ -335,6 +349,8 @@ class Scenario:
             await self._reuse_key(order)
         if self.world.happens("chat: closed", job=job_id):
             self._truth.closed.setdefault(order.address, self.world.loop.time())
+        if self.world.happens("chat: moved", job=job_id):
+            self._truth.moved.setdefault(order.address, f"{order.address}-moved")
         for name, message in list(self._truth.messages.items()):
             mine = message.address == order.address and not message.deleted
             if mine and self.world.happens("message: deleted", message=name):

@@ -43,7 +43,7 @@ def _check_end(job: Job, truth: Truth) -> Broken:
         broken.append(("Every job comes to exactly one end.", f"reached {reached or 'none'}: {row}"))
     if job.id in truth.told and job.state is State.EXPIRED and not job.late and End.LISTED not in reached:
         broken.append(("No result is lost.", f"a success was acknowledged, but: {row}"))
-    if job.state is State.FAILED and job.id not in truth.failures:
+    if job.state is State.FAILED and job.id not in truth.failures and not _spoilt(job, truth):
         broken.append(("Only the provider can fail a job.", row))
     if job.id in truth.cancelled and job.state is not State.CANCELLED:
         broken.append(("What was cancelled stays cancelled.", row))
@@ -52,6 +52,11 @@ def _check_end(job: Job, truth: Truth) -> Broken:
     if job.state is State.CANCELLED and job.id in truth.told and job.cost is None:
         broken.append(("What the provider bills is recorded.", row))
     return broken
+
+
+def _spoilt(job: Job, truth: Truth) -> bool:
+    """The provider called something a result that is none."""
+    return any(piece.value in truth.pages for task in truth.tasks_of(job.id) for piece in task.pieces)
 
 
 def _free(job: Job) -> bool:
@@ -67,13 +72,20 @@ def _check_giving_up(job: Job, truth: Truth, rules: Rules) -> Broken:
     if job.delivery is Delivery.UNDELIVERABLE and said.startswith("gave up") and tries < rules.delivery_attempts:
         return [("Nobody gives up without a reason.", f"{said}, after {tries} tries")]
     refused = any(truth.refusals.get(part.value, 0) == 4 for part in job.parts)
-    lasting = job.address in truth.closed or refused or said.startswith("gave up")
+    broken = any(part.value in truth.pages for part in job.parts)
+    lasting = job.address in truth.closed or refused or broken or said.startswith("gave up")
     if job.delivery is Delivery.UNDELIVERABLE and not lasting:
         return [("Nobody gives up without a reason.", f"undeliverable: {job.attention}")]
-    deleted = any(message.deleted for message in truth.messages.values() if message.address == job.address)
+    places = _places(job, truth)
+    deleted = any(message.deleted for message in truth.messages.values() if message.address in places)
     if job.delivery is Delivery.UNKNOWN and not deleted:
         return [("Nobody gives up without a reason.", f"unknown, though no message was deleted: {job.attention}")]
     return []
+
+
+def _places(job: Job, truth: Truth) -> set[str]:
+    """Where the job's person can be: here, and where the chat was before it moved."""
+    return {job.address, *(old for old, new in truth.moved.items() if new == job.address)}
 
 
 def _check_chat(job: Job, truth: Truth) -> Broken:
@@ -86,6 +98,8 @@ def _check_chat(job: Job, truth: Truth) -> Broken:
         expected = words_of(job) if part.kind is PartKind.WORDS else part.value
         if message is None or not (message.deleted or message.shows == (job.id, expected)):
             broken.append(("What is delivered is in the chat.", f"{part.message} should show {expected!r}: {message}"))
+        elif message.progress and not message.deleted:
+            broken.append(("A late progress edit never overwrites a result.", f"{part.message}: {message}"))
     values = [part.value for part in job.parts]
     results = [[part.value for part in plan(task.pieces)] for task in truth.tasks_of(job.id)]
     if (job.state is State.SUCCEEDED or job.late) and values not in results:
@@ -103,7 +117,7 @@ def _check_once(job: Job, truth: Truth, rules: Rules) -> Broken:
             broken.append(("No part appears in two messages.", f"{value!r} appears in {count}"))
         if value not in own:
             broken.append(("Nobody sees what is not theirs.", f"{value!r} is not of this job"))
-    if any(message.address != job.address for message in shown):
+    if any(message.address not in _places(job, truth) for message in shown):
         broken.append(("Nobody sees what is not theirs.", "shown at another address"))
     tasks = truth.tasks_of(job.id)
     # Only an operator may submit again what was parked, knowing that the provider may have taken it.

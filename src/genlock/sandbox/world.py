@@ -56,8 +56,13 @@ RATES: dict[str, float] = {
     "notify: unforeseen error": 0.02,
     "part: refused as it is": 0.15,
     "part: refused in every way": 0.02,
+    "part: no result": 0.10,
     "message: deleted": 0.20,
     "chat: closed": 0.03,
+    "chat: moved": 0.05,
+    "progress: dropped": 0.10,
+    "progress: unforeseen error": 0.02,
+    "progress: slow": 0.30,
     "call: slow": 0.06,
     "store: slow": 0.05,
     "store: answer slow": 0.05,
@@ -82,6 +87,8 @@ THEMES: tuple[tuple[str, ...], ...] = (
     ("message: deleted", "send: answer lost", "send: busy", "instance: killed"),
     ("store: slow", "store: answer slow", "call: slow", "instance: paused", "callback: without token"),
     ("create: answer lost", "callback: early", "callback: without token", "call: slow"),
+    ("progress: slow", "callback: contradicts", "callback: twice"),
+    ("part: no result", "chat: moved", "message: deleted", "instance: killed"),
 )
 THEME_RATE = 0.35
 
@@ -104,6 +111,10 @@ class Message:
 
     address: str
     shows: tuple[int, str] | None = None
+    #: what it shows is a file, which no text can overwrite
+    media: bool = False
+    #: it shows how far a job is, instead of whatever it showed before
+    progress: bool = False
     deleted: bool = False
 
 
@@ -115,6 +126,10 @@ class Truth:
     messages: dict[str, Message] = field(default_factory=dict)
     notices: Counter[int] = field(default_factory=Counter)
     closed: dict[str, float] = field(default_factory=dict)
+    #: where chats are now
+    moved: dict[str, str] = field(default_factory=dict)
+    #: values that are no results
+    pages: set[str] = field(default_factory=set)
     #: how many levels the channel refuses for a part's value
     refusals: dict[str, int] = field(default_factory=dict)
     #: jobs of which the provider has said at least once that they failed

@@ -14,7 +14,7 @@ from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
-from genlock.stores.queries import array, load, positional
+from genlock.stores.queries import array, columnar, load, positional
 from genlock.stores.rows import Row
 from genlock.stores.store import Params, SqlStore
 
@@ -55,6 +55,7 @@ class PostgresStore(SqlStore):
         super().__init__(observer)
         self.queries = load("postgres")
         self._statements = {name: positional(query.text) for name, query in self.queries.items()}
+        self._batches = {name: positional(columnar(query.text)) for name, query in self.queries.items()}
         self._pool = pool
         self._pooled = pooled
         self._clock = clock
@@ -123,18 +124,18 @@ class PostgresStore(SqlStore):
     def time(value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
 
-    def array(self, numbers: Sequence[int]) -> Any:
-        return list(numbers)
+    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+        return list(values)
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
-        return await self._fetch(name, params)
+        return await self._fetch(name, self._statements[name], params)
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
         columns = {column: array([item[column] for item in items]) for column in items[0]}
-        return await self._fetch(name, {**shared, **columns})
+        return await self._fetch(name, self._batches[name], {**shared, **columns})
 
-    async def _fetch(self, name: str, params: Params) -> list[Row]:
-        text, names = self._statements[name]
+    async def _fetch(self, name: str, statement: tuple[str, tuple[str, ...]], params: Params) -> list[Row]:
+        text, names = statement
         params["now"] = self._clock.now() if self._clock else None
         values = [params[parameter] for parameter in names]
         loop = asyncio.get_running_loop()

@@ -22,7 +22,7 @@ VERDICT = {word.value: word for word in Verdict}
 NOTICE = {word.value: word for word in Notice}
 
 
-def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job:
+def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None, *, interrupted: bool = False) -> Job:
     """A job from its row. Whoever has just written the parts brings them, which saves reading them back."""
     return Job(
         id=row["id"],
@@ -58,6 +58,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         ended_at=time(row["ended_at"]),
         delivered_at=time(row["delivered_at"]),
         read_at=_certain(time(row["read_at"])),
+        interrupted=interrupted,
     )
 
 

@@ -1,7 +1,7 @@
 """Everything both databases do alike: which statement, which items, what the rows mean."""
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
 from genlock.stores.batch import Batch
+from genlock.stores.limits import LimitRows
 from genlock.stores.queries import Query
 from genlock.stores.rows import (
     NOTICE,
@@ -49,7 +50,7 @@ class Item(NamedTuple):
 _KEY, _SHARED = itemgetter(0), itemgetter(1)
 
 
-class SqlStore(ABC):
+class SqlStore(LimitRows):
     """The Store port over named statements. A dialect brings the connection and the clock."""
 
     queries: dict[str, Query]
@@ -139,10 +140,12 @@ class SqlStore(ABC):
         if row is None:
             return Ended(verdict=Verdict.MISSING)
         verdict = VERDICT[row["verdict"]]
-        ours = verdict is Verdict.WON or verdict is Verdict.LATE
+        job = None
+        if verdict is Verdict.WON or verdict is Verdict.LATE:
+            job = read_job(row, self.time, ending.parts, interrupted=bool(row["interrupted"]))
         return Ended(
             verdict=verdict,
-            job=read_job(row, self.time, ending.parts) if ours else None,
+            job=job,
             callback=read_arrival(row, self.time, ending.arrival, ending.task_id) if ending.arrival else None,
         )
 
@@ -268,6 +271,16 @@ class SqlStore(ABC):
         }
         return await self._finish(Item(finish.job_id, _lease(lease), item))  # type: ignore[no-any-return]
 
+    async def spoil(self, job_id: int, token: int, parts: tuple[Part, ...], code: str, text: str) -> Job | None:
+        rows = await self.one(
+            "spoil", job_id=job_id, token=token, parts=dump_parts(parts), error_code=code, error_text=text
+        )
+        return read_job(rows[0], self.time) if rows else None
+
+    async def move(self, job_id: int, token: int, address: str, parts: tuple[Part, ...]) -> bool:
+        rows = await self.one("move", job_id=job_id, token=token, address=address, parts=dump_parts(parts))
+        return bool(rows)
+
     async def begin_notice(self, job_id: int, token: int) -> bool:
         return await self._fence("begin_notice", job_id=job_id, token=token)
 
@@ -351,9 +364,9 @@ class SqlStore(ABC):
     async def rescue(self, instance: str, but: Sequence[int] = ()) -> int:
         return len(await self.one("rescue", instance=instance, but=self.array(but)))
 
-    def array(self, numbers: Sequence[int]) -> Any:
-        """A list of numbers as the dialect takes it."""
-        return json.dumps(list(numbers))
+    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+        """A list as the dialect takes it."""
+        return json.dumps(list(values))
 
     async def take_role(self, name: str, instance: str, seconds: float) -> Role:
         for _ in range(2):  # as for person
@@ -365,10 +378,14 @@ class SqlStore(ABC):
         await self.one("leave_role", name=name, instance=instance)
 
     async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
-        if key not in self._limits:
-            await self.one("open_limit", key=key)
-            self._limits.add(key)
-        rows = await self.one("reserve", key=key, count=count, interval=interval, burst=burst, horizon=horizon)
+        rows: list[Row] = []
+        while not rows:
+            if key not in self._limits:
+                await self.one("open_limit", key=key)
+                self._limits.add(key)
+            rows = await self.one("reserve", key=key, count=count, interval=interval, burst=burst, horizon=horizon)
+            if not rows:  # it was not used for long, and forgotten
+                self._limits.discard(key)
         first, after = rows[0]["wait"], rows[1]["wait"]
         granted = round((after - first) / interval)
         return [max(0.0, first + turn * interval) for turn in range(granted)]

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from genlock.domain.delivery import Level, Part, Step, again
+from genlock.domain.delivery import WORDS, Level, Part, Step, again
 from genlock.domain.job import Delivery, Notice, State
 from genlock.domain.money import Kind, Purse, Wallet
 from genlock.domain.result import PartKind
@@ -295,3 +295,78 @@ async def test_a_notice_that_surely_was_not_sent_may_be_tried_again(store: Store
 
     clock.advance(5)
     assert (await claimed(store, job)).notice is Notice.DUE
+
+
+# results that are none, chats that move, ends that interrupt somebody
+
+
+@pytest.mark.parametrize("price", [0, 100])
+async def test_a_result_that_is_none_becomes_a_failure_and_the_money_goes_back_once(store: Store, price: int) -> None:
+    person_id = await person_with(store, 1000)
+    job = await ended(store, person_id=person_id, price=price)
+
+    for _ in range(2):  # the second is the same statement made again
+        spoilt = await store.spoil(job.id, job.lease_token, WORDS, "broken_result", "an HTML page")
+        assert spoilt is not None
+        assert (spoilt.state, spoilt.error_code, spoilt.error_text) == (State.FAILED, "broken_result", "an HTML page")
+        assert (spoilt.parts, spoilt.delivery, spoilt.lease_token) == (WORDS, Delivery.SENDING, job.lease_token)
+        assert spoilt.purse is (Purse.RELEASED if price else Purse.FREE)
+
+    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
+    assert await settlements(store, person_id) == ([Kind.RELEASE] if price else [])
+    assert await finish(store, job)
+    assert await settlements(store, person_id) == ([Kind.RELEASE] if price else [])
+    assert await store.violations(settled=False) == []
+
+
+async def test_a_zombie_spoils_nothing(store: Store) -> None:
+    job = await ended(store)
+
+    assert await store.spoil(job.id, job.lease_token - 1, WORDS, "broken_result", "") is None
+
+    assert await unchanged(store, job)
+
+
+async def test_what_was_paid_for_or_given_up_is_not_spoilt(store: Store) -> None:
+    paid = await delivered(store)
+    assert await store.resend(paid.id, again(SHOWN))
+    paid = await claimed(store, paid)
+    assert await store.spoil(paid.id, paid.lease_token, WORDS, "broken_result", "") is None
+    assert (await see(store, paid)).purse is Purse.CAPTURED
+
+    expired = await ended(store, State.EXPIRED)
+    assert await store.spoil(expired.id, expired.lease_token, WORDS, "broken_result", "") is None
+    assert (await see(store, expired)).state is State.EXPIRED
+
+
+async def test_a_chat_that_moved_takes_its_job_along_and_leaves_the_placeholder(store: Store) -> None:
+    job = await ended(store)
+
+    assert not await store.move(job.id, job.lease_token - 1, "elsewhere", SHOWN)
+    assert await unchanged(store, job)
+    assert await store.move(job.id, job.lease_token, "elsewhere", SHOWN)
+
+    now = await see(store, job)
+    assert (now.address, now.placeholder, now.parts) == ("elsewhere", None, SHOWN)
+    assert (now.lease_owner, now.due_at, now.delivery) == (job.lease_owner, job.due_at, job.delivery)
+
+
+async def test_an_end_knows_whether_somebody_was_at_the_job(store: Store, clock: HandClock) -> None:
+    quiet = await end(store, await running(store), State.SUCCEEDED)
+    job = await running(store, poll_after=5.0)
+    clock.advance(5)
+    held = await claimed(store, job, OTHER)
+    loud = await end(store, job, State.SUCCEEDED)
+    own = await running(store, poll_after=5.0)
+    clock.advance(5)
+    token = (await claimed(store, own)).lease_token
+    by_the_holder = await end(store, own, State.EXPIRED, token=token)
+    early = await end(store, await submitting(store), State.SUCCEEDED)
+
+    endings = (quiet, loud, by_the_holder, early)
+    assert [ending.job and ending.job.interrupted for ending in endings] == [False, True, False, False]
+    assert loud.job is not None
+    assert loud.job.fresh
+    assert loud.job.lease_token == held.lease_token + 1
+    clock.advance(60)
+    assert not (await claimed(store, loud.job)).fresh

@@ -152,7 +152,8 @@ WITH item AS (
             WHEN j.state = 'cancelled' THEN 'cancelled'
             WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
             THEN 'contradiction'
-            ELSE 'duplicate' END AS verdict
+            ELSE 'duplicate' END AS verdict,
+        j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL AS interrupted
     FROM item i JOIN jobs j ON j.id = i.job_id
         AND (i.body IS NULL OR j.secret_hash = i.secret_hash AND j.provider = i.provider)
     ORDER BY j.id FOR NO KEY UPDATE OF j
@@ -175,7 +176,7 @@ WITH item AS (
         due_at = :now + make_interval(secs => :seconds::float8),
         lease_owner = :owner::text, lease_token = j.lease_token + 1
     FROM found f WHERE j.id = f.job_id AND f.verdict IN ('won', 'late')
-    RETURNING f.verdict, f.kept_id AS callback_id, j.*
+    RETURNING f.verdict, f.interrupted, f.kept_id AS callback_id, j.*
 ), freed AS (
     SELECT id, person_id, price FROM ended WHERE purse = 'released' AND NOT late
 ), locked AS MATERIALIZED (
@@ -207,7 +208,34 @@ WITH item AS (
 )
 SELECT *, ended_at AS read_at FROM ended
 UNION ALL
-SELECT f.verdict, f.kept_id, j.*, :now FROM found f JOIN jobs j ON j.id = f.job_id WHERE verdict NOT IN ('won', 'late');
+SELECT f.verdict, f.interrupted, f.kept_id, j.*, :now
+FROM found f JOIN jobs j ON j.id = f.job_id WHERE verdict NOT IN ('won', 'late');
+
+-- name: spoil
+-- A result that nobody has paid for turns out to be none: the job has failed, its money goes back in the same commit.
+WITH found AS MATERIALIZED (
+    SELECT id, person_id, price, state = 'succeeded' AND purse = 'held' AS held FROM jobs
+    WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
+        AND (state = 'succeeded' AND purse IN ('held', 'free') OR state = 'failed')
+    FOR NO KEY UPDATE
+), refunded AS (
+    UPDATE people p SET available = p.available + f.price, held = p.held - f.price
+    FROM found f WHERE p.id = f.person_id AND f.held
+), line AS (
+    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now FROM found WHERE held
+)
+UPDATE jobs j
+SET state = 'failed', error_code = :error_code, error_text = :error_text, parts = :parts,
+    purse = CASE WHEN f.held THEN 'released' ELSE j.purse END
+FROM found f WHERE j.id = f.id
+RETURNING j.*, :now AS read_at;
+
+-- name: move
+-- The chat has another address now; the placeholder stayed behind.
+UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL
+WHERE id = :job_id AND lease_token = :token
+RETURNING id;
 
 -- name: save_parts
 -- Journal how far a delivery has come and renew its lease.

@@ -10,7 +10,7 @@ CREATE TEMP TABLE accept_item (
     deadline_seconds, notice, fresh);
 CREATE TEMP TABLE end_item (
     job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, provider, body, kept_id,
-    person_id, price, held, verdict);
+    person_id, price, held, verdict, interrupted);
 CREATE TEMP TABLE finish_item (
     job_id, token, delivery, parts, placeholder, attention, person_id, price, held, purse, notice);
 
@@ -137,7 +137,8 @@ SELECT
         WHEN j.state = 'cancelled' THEN 'cancelled'
         WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
         THEN 'contradiction'
-        ELSE 'duplicate' END
+        ELSE 'duplicate' END,
+    j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL
 FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state,
           value ->> 'body' AS body
       FROM json_each(:items)) i
@@ -176,8 +177,30 @@ INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, rec
 SELECT kept_id, provider, job_id, task_id, CAST(body AS BLOB), CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END,
     verdict, CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END, :now
 FROM end_item WHERE body IS NOT NULL;
-SELECT i.verdict, i.kept_id AS callback_id, j.*, :now AS read_at FROM end_item i JOIN jobs j ON j.id = i.job_id;
+SELECT i.verdict, i.interrupted, i.kept_id AS callback_id, j.*, :now AS read_at
+FROM end_item i JOIN jobs j ON j.id = i.job_id;
 DELETE FROM end_item;
+
+-- name: spoil
+-- A result that nobody has paid for turns out to be none: the job has failed, its money goes back in the same commit.
+INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
+SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now
+FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending' AND state = 'succeeded' AND purse = 'held';
+UPDATE people SET available = available + j.price, held = held - j.price
+FROM jobs j WHERE j.id = :job_id AND j.lease_token = :token AND j.delivery = 'sending' AND j.state = 'succeeded'
+    AND j.purse = 'held' AND people.id = j.person_id;
+UPDATE jobs
+SET state = 'failed', error_code = :error_code, error_text = :error_text, parts = :parts,
+    purse = CASE WHEN purse = 'held' THEN 'released' ELSE purse END
+WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
+    AND (state = 'succeeded' AND purse IN ('held', 'free') OR state = 'failed')
+RETURNING *, :now AS read_at;
+
+-- name: move
+-- The chat has another address now; the placeholder stayed behind.
+UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL
+WHERE id = :job_id AND lease_token = :token
+RETURNING id;
 
 -- name: save_parts
 -- Journal how far a delivery has come and renew its lease.

@@ -1,0 +1,57 @@
+"""What happens in the simulated Telegram, numbered, for whoever watches."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import time
+from typing import Any
+
+KEPT = 5000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    number: int
+    at: float
+    kind: str
+    data: dict[str, Any]
+
+    def told(self) -> dict[str, Any]:
+        return {"number": self.number, "at": self.at, "kind": self.kind, **self.data}
+
+
+class Events:
+    def __init__(self) -> None:
+        self.last = 0
+        self._kept: deque[Event] = deque(maxlen=KEPT)
+        self._changed = asyncio.Event()
+
+    @property
+    def first(self) -> int:
+        """The oldest that is kept."""
+        return self._kept[0].number if self._kept else self.last + 1
+
+    def add(self, kind: str, **data: Any) -> None:
+        self.last += 1
+        self._kept.append(Event(number=self.last, at=time(), kind=kind, data=data))
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def since(self, number: int) -> list[Event]:
+        """Those after `number` that are still kept."""
+        return [event for event in self._kept if event.number > number]
+
+    async def after(self, number: int, seconds: float) -> bool:
+        """Wait for one after `number`; False if there is none in time."""
+        return await self.until(lambda: self.last > number, seconds)
+
+    async def until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Look again after every event until it holds; False if it does not in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not holds():
+                    await self._changed.wait()
+        except TimeoutError:
+            return holds()
+        return True

@@ -1,0 +1,83 @@
+"""The files of the simulated Telegram: kept in a folder, known by file ids."""
+
+import asyncio
+import json
+import secrets
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+#: how the ids of each kind begin, as the real ones do
+PREFIXES = {"photo": "AgAC", "video": "BAAC", "animation": "CgAC", "audio": "CQAC", "voice": "AwAC", "document": "BQAC"}
+FOLDERS = {"photo": "photos", "video": "videos", "animation": "animations", "audio": "music", "voice": "voice"}
+#: as in `can't use file of type X as Y`
+TYPE_NAMES = {
+    "photo": "Photo",
+    "video": "Video",
+    "animation": "Animation",
+    "audio": "Audio",
+    "voice": "VoiceNote",
+    "document": "Document",
+}
+
+
+@dataclass(kw_only=True)
+class Stored:
+    """One file, or one size of a photo."""
+
+    id: str
+    unique: str
+    kind: str
+    path: str  #: below the folder, as getFile tells it
+    type: str
+    size: int
+    #: what a Message tells about it: the value of its field `photo`, `video`, …
+    told: Any = None
+    #: the whole photo, for one of its sizes
+    main: str = ""
+
+
+@dataclass(kw_only=True)
+class Files:
+    folder: Path
+    known: dict[str, Stored] = field(default_factory=dict)
+    count: int = 0
+
+    async def add(self, kind: str, content: bytes, *, extension: str, type_: str) -> Stored:
+        self.count += 1
+        path = f"{FOLDERS.get(kind, 'documents')}/file_{self.count}{extension}"
+        await asyncio.to_thread(self._write, path, content)
+        stored = Stored(
+            id=PREFIXES[kind] + "AgIAAxkBAA" + secrets.token_urlsafe(32),
+            unique="AQAD" + secrets.token_urlsafe(9),
+            kind=kind,
+            path=path,
+            type=type_,
+            size=len(content),
+        )
+        stored.main = stored.id
+        self.known[stored.id] = stored
+        return stored
+
+    def _write(self, path: str, content: bytes) -> None:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+
+    def find(self, file_id: str) -> Stored | None:
+        return self.known.get(file_id)
+
+    def at(self, path: str) -> Stored | None:
+        return next((stored for stored in self.known.values() if stored.path == path), None)
+
+    def read(self, file_id: str) -> bytes:
+        """The content, for tests that look."""
+        return (self.folder / self.known[file_id].path).read_bytes()
+
+    def dumped(self) -> str:
+        return json.dumps({"count": self.count, "known": [asdict(stored) for stored in self.known.values()]})
+
+    def load(self, text: str) -> None:
+        said = json.loads(text)
+        self.count = said["count"]
+        self.known = {one["id"]: Stored(**one) for one in said["known"]}

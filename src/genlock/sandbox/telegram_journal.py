@@ -1,0 +1,24 @@
+"""Every call that came in, and what became of it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(kw_only=True)
+class Call:
+    number: int
+    at: float
+    method: str
+    arguments: dict[str, Any]
+    chat: int | None
+    #: bytes of the files that came with it
+    uploaded: int = 0
+    answer: Any = None
+    error: str | None = None
+    executed: bool = False
+    answered: bool = False
+    faults: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def told(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -1,0 +1,125 @@
+"""What a file really is, found by decoding it."""
+
+import io
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from PIL import Image, UnidentifiedImageError
+
+
+def _codecs() -> Any:
+    """They are an extra: without them films and sounds are known by their first bytes only."""
+    try:
+        return import_module("av")
+    except ImportError:
+        return None
+
+
+AV = _codecs()
+
+PIXELS_MAX = 60_000_000
+LONG_SIDES = (90, 320, 800, 1280)
+PHOTO_FORMATS = {"JPEG", "PNG", "WEBP", "BMP", "TIFF"}
+#: what libav calls a container, and what the web calls it
+CONTAINERS = {"mp4": "mp4", "matroska": "webm", "ogg": "ogg", "mp3": "mpeg", "wav": "wav", "flac": "flac", "aac": "aac"}
+
+
+class NotMedia(Exception):
+    """It cannot be decoded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    kind: str  #: photo, animation, video, audio or document
+    type: str = ""
+    width: int = 0
+    height: int = 0
+    seconds: float = 0.0
+    sound: bool = False
+
+
+def look_at(content: bytes) -> Probe:
+    return _as_picture(content) or _as_stream(content) or Probe(kind="document", type=_plain_type(content))
+
+
+def _as_picture(content: bytes) -> Probe | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(content)) as picture:
+                kind = "animation" if picture.format == "GIF" else "photo"
+                known = picture.format == "GIF" or picture.format in PHOTO_FORMATS
+                if not known:
+                    return None
+                return Probe(
+                    kind=kind, type=picture.get_format_mimetype() or "", width=picture.width, height=picture.height
+                )
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError):
+        return None
+
+
+def _as_stream(content: bytes) -> Probe | None:
+    if AV is None:
+        return _by_first_bytes(content)
+    try:
+        with AV.open(io.BytesIO(content)) as media:
+            names = media.format.name.split(",")
+            container = next((CONTAINERS[name] for name in names if name in CONTAINERS), "")
+            seconds = (media.duration or 0) / 1_000_000
+            if not container or not (media.streams.video or media.streams.audio):
+                return None
+            pictures = [one for one in media.streams.video if one.codec_context.width and container != "mpeg"]
+            if pictures:
+                return Probe(
+                    kind="video",
+                    type=f"video/{container}",
+                    width=pictures[0].codec_context.width,
+                    height=pictures[0].codec_context.height,
+                    seconds=seconds,
+                    sound=bool(media.streams.audio),
+                )
+            return Probe(kind="audio", type=f"audio/{container}", seconds=seconds, sound=True)
+    except (AV.FFmpegError, OSError, ValueError):
+        return None
+
+
+def _by_first_bytes(content: bytes) -> Probe | None:
+    if content[4:8] == b"ftyp":
+        return Probe(kind="video", type="video/mp4", width=320, height=240, sound=True)
+    if content[:3] == b"ID3" or content[:2] in {b"\xff\xfb", b"\xff\xf3"}:
+        return Probe(kind="audio", type="audio/mpeg", sound=True)
+    if content[:4] == b"OggS":
+        return Probe(kind="audio", type="audio/ogg", sound=True)
+    return None
+
+
+def _plain_type(content: bytes) -> str:
+    return {b"%PDF": "application/pdf", b"PK\x03\x04": "application/zip"}.get(content[:4], "")
+
+
+@lru_cache(maxsize=16)  # the same bytes come often: every attempt at a delivery sends them
+def make_sizes(content: bytes) -> list[tuple[int, int, bytes]]:
+    """A photo as Telegram keeps it: JPEGs of growing size, the largest last, none larger than the photo."""
+    try:
+        with Image.open(io.BytesIO(content)) as opened:
+            if opened.width * opened.height > PIXELS_MAX:
+                raise NotMedia
+            whole = opened.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise NotMedia from error
+    longest = max(whole.size)
+    sides = [side for side in LONG_SIDES if side < longest] + [min(longest, LONG_SIDES[-1])]
+    return [_jpeg(whole, side) for side in dict.fromkeys(sides)]
+
+
+def _jpeg(whole: Image.Image, side: int) -> tuple[int, int, bytes]:
+    picture = whole
+    if max(whole.size) > side:
+        picture = whole.copy()
+        picture.thumbnail((side, side), Image.Resampling.BILINEAR)
+    file = io.BytesIO()
+    picture.save(file, "JPEG", quality=87)
+    return picture.width, picture.height, file.getvalue()

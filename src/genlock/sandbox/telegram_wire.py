@@ -1,0 +1,174 @@
+"""How one call of the Bot API comes in: by query string, form, JSON or multipart, and how it is refused."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+ATTACHED = "attach://"
+
+
+class Refused(Exception):
+    """An error as the real server words it."""
+
+    def __init__(self, code: int, description: str, **parameters: int) -> None:
+        super().__init__(description)
+        self.code = code
+        self.description = description
+        self.parameters = parameters
+
+
+def bad_request(text: str, **parameters: int) -> Refused:
+    return Refused(400, f"Bad Request: {text}", **parameters)
+
+
+def forbidden(text: str) -> Refused:
+    return Refused(403, f"Forbidden: {text}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload:
+    name: str
+    type: str
+    content: bytes
+
+
+class Given:
+    """The arguments of one call. Everything may come as text; a JSON body brings numbers and objects as they are."""
+
+    def __init__(self, values: Mapping[str, Any], uploads: Mapping[str, Upload] | None = None) -> None:
+        self.values = {name: value for name, value in values.items() if value is not None}
+        self.uploads = dict(uploads or {})
+        #: how long an edit takes between its check and its effect
+        self.inside_seconds = 0.0
+
+    def has(self, name: str) -> bool:
+        return self.values.get(name, "") != "" or name in self.uploads
+
+    def text(self, name: str) -> str:
+        value = self.values.get(name, "")
+        return value if isinstance(value, str) else json.dumps(value)
+
+    def number(self, name: str, default: int = 0) -> int:
+        try:
+            return int(self.text(name).strip('"') or default)
+        except ValueError:
+            return default
+
+    def flag(self, name: str) -> bool:
+        return self.text(name).lower() in {"true", "yes", "1"}
+
+    def json(self, name: str, what: str) -> Any:
+        """An object or array, often as text; None if it was not given."""
+        value = self.values.get(name)
+        if not isinstance(value, str):
+            return value
+        if not value.strip():
+            return None
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise bad_request(f"can't parse {what} JSON object") from None
+
+    def object(self, name: str, what: str) -> dict[str, Any]:
+        value = self.json(name, what)
+        if value is not None and not isinstance(value, dict):
+            raise bad_request(f"can't parse {what} JSON object")
+        return value or {}
+
+    def objects(self, name: str, what: str) -> list[dict[str, Any]]:
+        value = self.json(name, what) or []
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise bad_request(f"can't parse {what} JSON object")
+        return value
+
+    def media(self, name: str) -> Upload | str:
+        """A file in a field of its own, one attached under another name, or an address or file id."""
+        return self.attached(self.text(name)) if name not in self.uploads else self.uploads[name]
+
+    def attached(self, reference: str) -> Upload | str:
+        if not reference.startswith(ATTACHED):
+            return reference
+        name = reference.removeprefix(ATTACHED)
+        if name not in self.uploads:
+            raise bad_request("wrong file identifier/HTTP URL specified")
+        return self.uploads[name]
+
+    @property
+    def uploaded_bytes(self) -> int:
+        return sum(len(upload.content) for upload in self.uploads.values())
+
+    def told(self) -> dict[str, Any]:
+        """For the journal: what was said, with a line for every file."""
+        files = {name: f"{upload.name}, {len(upload.content)} bytes" for name, upload in self.uploads.items()}
+        return {name: _readable(value) for name, value in self.values.items()} | files
+
+
+def _readable(value: Any) -> Any:
+    if not isinstance(value, str) or value[:1] not in {"{", "["}:
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+async def read_call(request: web.Request) -> Given:
+    values: dict[str, Any] = dict(request.query)
+    if request.method != "POST":
+        return Given(values)
+    try:
+        if request.content_type == "application/json":
+            return Given(values | await _read_json(request))
+        form = await request.post()
+    except web.HTTPRequestEntityTooLarge:
+        raise Refused(413, "Request Entity Too Large") from None
+    except ConnectionResetError:
+        raise bad_request("the caller has gone") from None
+    except (ValueError, HttpProcessingError):
+        raise bad_request("can't parse multipart/form-data") from None
+    uploads: dict[str, Upload] = {}
+    for name, value in form.items():
+        if isinstance(value, web.FileField):
+            content = await asyncio.to_thread(value.file.read)
+            uploads[name] = Upload(name=value.filename, type=value.content_type, content=content)
+        elif isinstance(value, bytes | bytearray):
+            uploads[name] = Upload(name=name, type="application/octet-stream", content=bytes(value))
+        else:
+            values[name] = value
+    return Given(values, uploads)
+
+
+async def _read_json(request: web.Request) -> dict[str, Any]:
+    try:
+        body = await request.json()
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise bad_request("can't parse JSON encoded request parameters")
+    return body
+
+
+def answer(result: Any, description: str | None = None) -> web.Response:
+    said = {"ok": True, "result": result} | ({"description": description} if description else {})
+    return _json(said, 200)
+
+
+def refusal(refused: Refused) -> web.Response:
+    said: dict[str, Any] = {"ok": False, "error_code": refused.code, "description": refused.description}
+    if refused.parameters:
+        said["parameters"] = refused.parameters
+    response = _json(said, refused.code)
+    if "retry_after" in refused.parameters:
+        response.headers["Retry-After"] = str(refused.parameters["retry_after"])
+    return response
+
+
+def _json(said: Any, status: int) -> web.Response:
+    return web.Response(
+        body=json.dumps(said, ensure_ascii=False).encode(), status=status, content_type="application/json"
+    )

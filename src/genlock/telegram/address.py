@@ -1,0 +1,36 @@
+"""Where a Telegram chat is, as a job keeps it: `CHAT/LANGUAGE`, or `CHAT.THREAD/LANGUAGE` in a topic of a forum."""
+
+import re
+from dataclasses import dataclass, replace
+
+_FORM = re.compile(r"(-?\d{1,19})(?:\.(\d{1,19}))?/([A-Za-z0-9_-]{1,35})")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Address:
+    chat: int
+    #: the topic, where the chat is a forum
+    thread: int | None = None
+    language: str
+
+    @property
+    def group(self) -> bool:
+        """Whether several people read this chat. Telegram counts groups below zero."""
+        return self.chat < 0
+
+    def __str__(self) -> str:
+        thread = "" if self.thread is None else f".{self.thread}"
+        return f"{self.chat}{thread}/{self.language}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Read what `str` wrote. Raises ValueError."""
+        found = _FORM.fullmatch(text)
+        if found is None:
+            raise ValueError(f"not the address of a Telegram chat: {text[:60]!r}")
+        chat, thread, language = found.groups()
+        return cls(chat=int(chat), thread=int(thread) if thread else None, language=language)
+
+    def moved(self, chat: int) -> "Address":
+        """The same place after the group became a supergroup, which has no topics yet."""
+        return replace(self, chat=chat, thread=None)

@@ -1,0 +1,45 @@
+"""What the channel says, asked of whoever knows the product: texts in Telegram's HTML and the buttons under them."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from genlock.domain.delivery import Part
+from genlock.domain.job import Job
+from genlock.telegram.address import Address
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Button:
+    text: str
+    #: what a press brings back, at most 64 bytes
+    data: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    #: Telegram's HTML
+    text: str
+    buttons: tuple[tuple[Button, ...], ...] = ()
+
+
+class Words(Protocol):
+    """Pure: the same job gives the same words, so that saying them again changes nothing."""
+
+    def waiting(self, job: Job, address: Address, fraction: float | None) -> Said:
+        """On the message that becomes the result, while the person waits. No fraction: it has not begun."""
+
+    def place(self, job: Job, address: Address, index: int) -> Said:
+        """On the message that part `index` will be put on. True for ever, for it may be left behind by a crash."""
+
+    def caption(self, job: Job, address: Address, index: int, part: Part) -> Said:
+        """Under a part of the result, at most 1,024 characters; the original is one tap away."""
+
+    def link(self, job: Job, address: Address, index: int, part: Part) -> Said:
+        """The last way of showing a part: its link."""
+
+    def failed(self, job: Job, address: Address) -> Said:
+        """About a job that ended without a result: what happened, the money, what to do."""
+
+    def notice(self, job: Job, address: Address) -> Said:
+        """The short message after the end, which makes the sound that edits do not make."""

@@ -1,0 +1,256 @@
+"""Two client libraries that nobody here wrote, behind one way to call them."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import aiogram
+import aiogram.methods
+import aiogram.types
+import telegram
+from aiogram.client.session.aiohttp import AiohttpSession
+from aiogram.client.telegram import TelegramAPIServer
+from aiogram.exceptions import (
+    ClientDecodeError,
+    TelegramAPIError,
+    TelegramConflictError,
+    TelegramForbiddenError,
+    TelegramMigrateToChat,
+    TelegramNetworkError,
+    TelegramNotFound,
+    TelegramRetryAfter,
+    TelegramServerError,
+    TelegramUnauthorizedError,
+)
+from pydantic import BaseModel
+from telegram.request import HTTPXRequest
+
+from genlock.sandbox.telegram import TelegramSimulator
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """A file to upload."""
+
+    content: bytes
+    name: str
+
+
+class Told(Exception):
+    """What the library made of an error: its kind, and the server's text without its prefix, in lower case."""
+
+    def __init__(self, kind: str, text: str, number: int = 0) -> None:
+        self.kind = kind
+        self.text = re.sub(r"^(bad request|forbidden|conflict|unauthorized|not found): ", "", text.lower())
+        super().__init__(f"{kind}: {self.text}")
+        self.number = number
+
+
+class Client(Protocol):
+    async def call(self, method: str, **given: Any) -> Any:
+        """Call by the Bot API's name; the result as plain data, with nothing in it that the library does not know."""
+        ...
+
+    async def download(self, file_id: str) -> bytes: ...
+
+    def read_update(self, update: dict[str, Any]) -> Any:
+        """The library's own object, for an update that came by webhook, as plain data again."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+# python-telegram-bot
+
+#: of a Bot API that is newer than the library
+NEWER = {"can_send_welcome_messages"}
+
+
+class PythonTelegramBot:
+    def __init__(self, url: str, token: str) -> None:
+        request = HTTPXRequest(connection_pool_size=8, read_timeout=30, media_write_timeout=60)
+        self._bot = telegram.Bot(
+            token,
+            base_url=f"{url}/bot",
+            base_file_url=f"{url}/file/bot",
+            request=request,
+            get_updates_request=HTTPXRequest(8),
+        )
+
+    async def call(self, method: str, **given: Any) -> Any:
+        name = re.sub(r"(?<!^)([A-Z])", r"_\1", method).lower()
+        try:
+            result = await getattr(self._bot, name)(**{key: _ptb(key, value) for key, value in given.items()})
+        except telegram.error.TelegramError as error:
+            raise _ptb_error(error) from error
+        return _ptb_plain(result)
+
+    async def download(self, file_id: str) -> bytes:
+        return bytes(await (await self._bot.get_file(file_id)).download_as_bytearray())
+
+    def read_update(self, update: dict[str, Any]) -> Any:
+        return _ptb_plain(telegram.Update.de_json(update, self._bot))
+
+    async def close(self) -> None:
+        for request in self._bot._request:
+            await request.shutdown()
+
+
+def _ptb(key: str, value: Any) -> Any:
+    if isinstance(value, Bytes):
+        return telegram.InputFile(value.content, filename=value.name)
+    if key == "media" and isinstance(value, list):
+        return [_ptb("media", item) for item in value]
+    if key == "media" and isinstance(value, dict):
+        made = getattr(telegram, f"InputMedia{value['type'].capitalize()}")
+        rest = {name: item for name, item in value.items() if name not in {"type", "media"}}
+        media = value["media"]
+        file = (
+            telegram.InputFile(media.content, filename=media.name, attach=True) if isinstance(media, Bytes) else media
+        )
+        return made(media=file, **rest)
+    if key == "reply_markup":
+        kinds: dict[str, Any] = {
+            "inline_keyboard": telegram.InlineKeyboardMarkup,
+            "keyboard": telegram.ReplyKeyboardMarkup,
+            "remove_keyboard": telegram.ReplyKeyboardRemove,
+            "force_reply": telegram.ForceReply,
+        }
+        return next(made.de_json(value, None) for name, made in kinds.items() if name in value)
+    lists: dict[str, Any] = {
+        "prices": telegram.LabeledPrice,
+        "commands": telegram.BotCommand,
+        "reaction": telegram.ReactionType,
+    }
+    if key in lists:
+        return [lists[key].de_json(item, None) for item in value]
+    return telegram.ReplyParameters(**value) if key == "reply_parameters" else value
+
+
+def _ptb_plain(result: Any) -> Any:
+    if isinstance(result, list | tuple):
+        return [_ptb_plain(item) for item in result]
+    if isinstance(result, telegram.TelegramObject):
+        _check_known(result)
+        return result.to_dict()
+    return result
+
+
+def _check_known(found: Any) -> None:
+    if isinstance(found, list | tuple):
+        for item in found:
+            _check_known(item)
+    if isinstance(found, telegram.TelegramObject):
+        assert not set(found.api_kwargs) - NEWER, (type(found), dict(found.api_kwargs))
+        for name in found.__slots__:
+            _check_known(getattr(found, name, None))
+
+
+def _ptb_error(error: telegram.error.TelegramError) -> Told:
+    if isinstance(error, telegram.error.RetryAfter):
+        return Told("retry", error.message, int(error._retry_after.total_seconds()))
+    if isinstance(error, telegram.error.ChatMigrated):
+        return Told("migrated", error.message, error.new_chat_id)
+    kinds: list[tuple[type[Exception], str]] = [
+        (telegram.error.BadRequest, "bad request"),
+        (telegram.error.Forbidden, "forbidden"),
+        (telegram.error.Conflict, "conflict"),
+        (telegram.error.EndPointNotFound, "not found"),
+        (telegram.error.InvalidToken, "unauthorized"),
+        (telegram.error.TelegramError, "network"),
+    ]
+    return Told(next(kind for made, kind in kinds if isinstance(error, made)), error.message)
+
+
+# aiogram
+
+
+class Aiogram:
+    def __init__(self, url: str, token: str) -> None:
+        self._bot = aiogram.Bot(token, session=AiohttpSession(api=TelegramAPIServer.from_base(url)))
+
+    async def call(self, method: str, **given: Any) -> Any:
+        made = getattr(aiogram.methods, method[0].upper() + method[1:])
+        try:
+            result = await self._bot(made(**{key: _aiogram(key, value) for key, value in given.items()}))
+        except (TelegramAPIError, ClientDecodeError) as error:
+            raise _aiogram_error(error) from error
+        return _aiogram_plain(result)
+
+    async def download(self, file_id: str) -> bytes:
+        found = await self._bot.download(file_id)
+        assert found is not None
+        return found.read()
+
+    def read_update(self, update: dict[str, Any]) -> Any:
+        return _aiogram_plain(aiogram.types.Update.model_validate(update))
+
+    async def close(self) -> None:
+        await self._bot.session.close()
+
+
+def _aiogram(key: str, value: Any) -> Any:
+    if isinstance(value, Bytes):
+        return aiogram.types.BufferedInputFile(value.content, filename=value.name)
+    if key == "media" and isinstance(value, list):
+        return [_aiogram("media", item) for item in value]
+    if key == "media" and isinstance(value, dict):
+        made = getattr(aiogram.types, f"InputMedia{value['type'].capitalize()}")
+        return made(**{name: _aiogram(name, item) for name, item in value.items()})
+    if key == "reply_markup":
+        kinds = {
+            "inline_keyboard": aiogram.types.InlineKeyboardMarkup,
+            "keyboard": aiogram.types.ReplyKeyboardMarkup,
+            "remove_keyboard": aiogram.types.ReplyKeyboardRemove,
+            "force_reply": aiogram.types.ForceReply,
+        }
+        return next(made(**value) for name, made in kinds.items() if name in value)
+    return value
+
+
+def _aiogram_plain(result: Any) -> Any:
+    if isinstance(result, list | tuple):
+        return [_aiogram_plain(item) for item in result]
+    if isinstance(result, BaseModel):
+        _check_no_extra(result)
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return result
+
+
+def _check_no_extra(found: Any) -> None:
+    if isinstance(found, list | tuple):
+        for item in found:
+            _check_no_extra(item)
+    if isinstance(found, BaseModel):
+        assert not found.model_extra, (type(found), found.model_extra)
+        for name in type(found).model_fields:
+            _check_no_extra(getattr(found, name, None))
+
+
+def _aiogram_error(error: Exception) -> Told:
+    if isinstance(error, TelegramRetryAfter):
+        return Told("retry", error.message, error.retry_after)
+    if isinstance(error, TelegramMigrateToChat):
+        return Told("migrated", error.message, error.migrate_to_chat_id)
+    kinds: list[tuple[type[Exception], str]] = [
+        (TelegramForbiddenError, "forbidden"),
+        (TelegramConflictError, "conflict"),
+        (TelegramNotFound, "not found"),
+        (TelegramUnauthorizedError, "unauthorized"),
+        (TelegramNetworkError, "network"),
+        (TelegramServerError, "network"),
+        (ClientDecodeError, "network"),
+        (TelegramAPIError, "bad request"),
+    ]
+    kind = next(kind for made, kind in kinds if isinstance(error, made))
+    return Told(kind, getattr(error, "message", str(error)))
+
+
+LIBRARIES: dict[str, type[PythonTelegramBot] | type[Aiogram]] = {
+    "python-telegram-bot": PythonTelegramBot,
+    "aiogram": Aiogram,
+}
+
+
+def connect(library: str, telegram_: TelegramSimulator, token: str | None = None) -> Client:
+    return LIBRARIES[library](telegram_.url, token or telegram_.token)

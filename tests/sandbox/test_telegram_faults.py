@@ -1,0 +1,201 @@
+import asyncio
+import time
+
+import httpx
+import pytest
+import telegram as library
+
+from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.telegram_limiter import Limits
+from genlock.sandbox.telegram_people import Person
+from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
+from tests.sandbox.samples import picture
+from tests.sandbox.waiting import until
+
+#: whether the call took effect
+EFFECTS = {
+    Fault.DROP_BEFORE: False,
+    Fault.SERVER_ERROR: False,
+    Fault.BAD_GATEWAY: False,
+    Fault.DROP_AFTER: True,
+    Fault.SERVER_ERROR_AFTER: True,
+    Fault.BAD_GATEWAY_AFTER: True,
+    Fault.UNDECODABLE: True,
+}
+
+
+@pytest.mark.parametrize(("fault", "done"), EFFECTS.items())
+async def test_a_fault_hides_whether_it_was_done(
+    client: Client, telegram: TelegramSimulator, ann: Person, *, fault: Fault, done: bool
+) -> None:
+    telegram.faults.once(fault, method="sendMessage", chat=ann.id)
+    with pytest.raises(Told) as told:
+        await client.call("sendMessage", chat_id=ann.id, text="one")
+    await client.call("sendMessage", chat_id=ann.id, text="two")
+
+    assert told.value.kind == "network"
+    assert [message.text for message in ann.messages] == (["one", "two"] if done else ["two"])
+    first, second = telegram.calls("sendMessage")
+    assert (first.executed, first.faults) == (done, [fault])
+    assert first.answered == (fault not in {Fault.DROP_BEFORE, Fault.DROP_AFTER})
+    assert (second.executed, second.answered, second.faults) == (True, True, [])
+
+
+async def test_a_connection_that_drops_before_is_told_apart_from_nothing(
+    telegram: TelegramSimulator, ann: Person
+) -> None:
+    """A client cannot know whether a dropped call was done: both look the same."""
+    bot = library.Bot(telegram.token, base_url=f"{telegram.url}/bot")
+    causes = []
+    for fault in (Fault.DROP_BEFORE, Fault.DROP_AFTER):
+        telegram.faults.once(fault)
+        with pytest.raises(library.error.NetworkError) as error:
+            await bot.send_message(ann.id, "x")
+        causes.append(type(error.value.__cause__))
+    for request in bot._request:
+        await request.shutdown()
+
+    assert causes in ([httpx.RemoteProtocolError] * 2, [httpx.ReadError] * 2)
+
+
+async def test_a_switch_knows_its_method_chat_and_times(
+    client: Client, telegram: TelegramSimulator, ann: Person
+) -> None:
+    bob = telegram.person("Bob")
+    telegram.faults.switch(Fault.SERVER_ERROR, method="sendmessage", chat=ann.id, times=2)
+    await client.call("sendMessage", chat_id=bob.id, text="x")
+    await client.call("sendChatAction", chat_id=ann.id, action="typing")
+    for _ in range(2):
+        with pytest.raises(Told):
+            await client.call("sendMessage", chat_id=ann.id, text="x")
+    await client.call("sendMessage", chat_id=ann.id, text="x")
+    assert telegram.faults.told() == []
+
+
+async def test_chance_comes_from_the_seed() -> None:
+    patterns = []
+    for _ in range(2):
+        async with running_telegram(seed=7) as telegram:
+            ann = telegram.person("Ann")
+            telegram.faults.switch(Fault.SERVER_ERROR, probability=0.5)
+            client = connect("aiogram", telegram)
+            for _ in range(20):
+                try:
+                    await client.call("sendMessage", chat_id=ann.id, text="x")
+                except Told:
+                    continue
+            await client.close()
+            patterns.append([call.executed for call in telegram.journal])
+
+    assert patterns[0] == patterns[1]
+    assert 3 < sum(patterns[0]) < 17
+
+
+async def test_too_many_holds_for_its_whole_time(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+    telegram.limiter.on = True
+    telegram.faults.once(Fault.TOO_MANY, seconds=7)
+    for expected in (7, 14):
+        with pytest.raises(Told) as told:
+            await client.call("sendMessage", chat_id=ann.id, text="x")
+        assert (told.value.kind, told.value.number) == ("retry", expected)
+    assert ann.messages == []
+
+
+async def test_a_result_of_a_strange_shape_is_one_the_client_cannot_use(
+    telegram: TelegramSimulator, ann: Person
+) -> None:
+    client = connect("aiogram", telegram)
+    telegram.faults.once(Fault.WRONG_SHAPE)
+    with pytest.raises(Told):
+        await client.call("sendMessage", chat_id=ann.id, text="x")
+    await client.close()
+    assert len(ann.messages) == 1
+
+
+async def test_a_delay_comes_before_inside_or_after(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+    telegram.faults.once(Fault.DELAY_AFTER, seconds=1.5)
+    sending = asyncio.create_task(client.call("sendMessage", chat_id=ann.id, text="quick"))
+    await ann.sees("quick")
+    assert not sending.done()
+    await sending
+    telegram.faults.once(Fault.DELAY, seconds=0.3)
+    begun = time.monotonic()
+    await client.call("sendMessage", chat_id=ann.id, text="slow")
+    assert time.monotonic() - begun >= 0.3
+
+
+async def test_a_late_progress_edit_becomes_the_caption(
+    client: Client, telegram: TelegramSimulator, ann: Person
+) -> None:
+    """It passed its check while the message was text, and arrives when it is a picture."""
+    sent = await client.call("sendMessage", chat_id=ann.id, text="10 %")
+    where = {"chat_id": ann.id, "message_id": sent["message_id"]}
+    telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=2)
+    late = asyncio.create_task(client.call("editMessageText", **where, text="20 %"))
+    await until(lambda: telegram.calls("editMessageText"))
+    result = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
+    await client.call("editMessageMedia", **where, media=result)
+    assert ann.last.text == "done"
+    await late
+
+    assert (ann.last.kind, ann.last.text) == ("photo", "20 %")
+
+
+# limits
+
+
+@pytest.mark.parametrize("library_name", LIBRARIES)
+async def test_who_is_too_fast_waits_and_who_does_not_wait_waits_longer(library_name: str) -> None:
+    now = [1000.0]
+    async with running_telegram(limiter=True, clock=lambda: now[0]) as telegram:
+        ann, client = telegram.person("Ann"), connect(library_name, telegram)
+
+        async def send() -> int:
+            try:
+                await client.call("sendMessage", chat_id=ann.id, text="x")
+            except Told as told:
+                return told.number if told.kind == "retry" else -1
+            return 0
+
+        assert [await send() for _ in range(5)] == [0, 0, 0, 3, 6]
+        now[0] += 5.9
+        assert await send() == 12
+        now[0] += 12.1
+        assert [await send() for _ in range(4)] == [0, 0, 0, 3]
+        assert (await client.call("sendChatAction", chat_id=ann.id, action="typing")) is True
+        assert telegram.limiter.refused == 4
+        await client.close()
+
+
+async def test_a_group_has_twenty_a_minute_for_sends_and_edits_together() -> None:
+    now = [1000.0]
+    async with running_telegram(limiter=True, clock=lambda: now[0]) as telegram:
+        friends = telegram.group("Friends", [telegram.person("Ann")])
+        client = connect("aiogram", telegram)
+        sent = await client.call("sendMessage", chat_id=friends.id, text="0")
+        refused = ""
+        for number in range(1, 100):
+            now[0] += 1.0
+            try:
+                await client.call(
+                    "editMessageText", chat_id=friends.id, message_id=sent["message_id"], text=str(number)
+                )
+            except Told as told:
+                refused = told.kind
+                break
+        await client.close()
+
+    assert refused == "retry"
+    assert 20 <= number <= 32
+
+
+async def test_all_chats_together_have_a_limit_too() -> None:
+    async with running_telegram(limiter=True, limits=Limits(bot_per_second=5), clock=lambda: 1000.0) as telegram:
+        client = connect("aiogram", telegram)
+        people = [telegram.person(str(number)) for number in range(6)]
+        for person in people[:5]:
+            await client.call("sendMessage", chat_id=person.id, text="x")
+        with pytest.raises(Told, match="retry"):
+            await client.call("sendMessage", chat_id=people[5].id, text="x")
+        await client.close()

@@ -1,0 +1,62 @@
+"""Whatever is said to the simulator, it answers as the Bot API does: with a result or with an error of its own."""
+
+from random import Random
+from typing import Any
+
+import aiohttp
+import pytest
+
+from genlock.sandbox.telegram import NAMES, TelegramSimulator
+from genlock.sandbox.telegram_people import Person
+
+FIELDS = (
+    *("chat_id", "from_chat_id", "message_id", "message_ids", "text", "caption", "parse_mode", "entities"),
+    *("caption_entities", "reply_markup", "reply_parameters", "message_thread_id", "media", "photo", "document"),
+    *("video", "audio", "voice", "animation", "offset", "limit", "timeout", "allowed_updates", "url", "commands"),
+    *("scope", "language_code", "menu_button", "user_id", "file_id", "callback_query_id", "title", "description"),
+    *("payload", "currency", "prices", "telegram_payment_charge_id", "pre_checkout_query_id", "ok", "action"),
+    *("reaction", "draft_id", "secret_token", "max_connections", "name", "short_description"),
+)
+SCRAPS: tuple[Any, ...] = (
+    *(None, "", "x", "0", "-1", 0, -5, 10**30, 1.5, True, [], {}, [[]], [None], [1], {"a": 1}, [{}], [[{}]], "{", "[1"),
+    *("<b>", "<a href=>x</a>", "&#0;&#xD800;", "💥" * 5000, "XTR", "HTML", "attach://x", "\x00", [{"type": "photo"}]),
+    *([{"type": "bold"}], [{"type": "bold", "offset": "x", "length": None}], {"inline_keyboard": {"a": 1}}),
+    *({"inline_keyboard": [["x"]]}, {"inline_keyboard": [[{"text": "x", "url": 5}]]}, {"keyboard": "x"}),
+    *({"keyboard": [5]}, {"type": []}, {"type": "photo", "media": 5}, {"message_id": "x"}, {"message_id": [1]}),
+    *([{"label": "x", "amount": "y"}], [{"amount": None}], [5], {"type": "chat", "chat_id": {}}, "http://[::1"),
+)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_no_call_makes_it_stumble(telegram: TelegramSimulator, ann: Person, seed: int) -> None:
+    chance = Random(seed)
+    base = f"{telegram.url}/bot{telegram.token}"
+    stumbled = []
+    async with aiohttp.ClientSession() as session:
+        sent = await ann.say("x")
+        for _ in range(400):
+            name = chance.choice([*NAMES])
+            given = {field: chance.choice(SCRAPS) for field in FIELDS if chance.random() < 0.5}
+            given |= {"chat_id": ann.id, "timeout": 0} if chance.random() < 0.8 else {"timeout": 0}
+            given |= {"message_id": sent.id + 1} if chance.random() < 0.5 else {}
+            if name in {"getUpdates", "setWebhook"}:
+                continue
+            async with session.post(f"{base}/{name}", json=given) as response:
+                if response.status >= 500:
+                    stumbled.append((name, {field: str(value)[:60] for field, value in given.items()}))
+    assert stumbled == []
+
+
+async def test_updates_and_webhooks_do_not_stumble_either(telegram: TelegramSimulator, ann: Person) -> None:
+    chance = Random(1)
+    base = f"{telegram.url}/bot{telegram.token}"
+    async with aiohttp.ClientSession() as session:
+        for _ in range(100):
+            given = {field: chance.choice(SCRAPS) for field in ("offset", "limit", "allowed_updates", "secret_token")}
+            async with session.post(f"{base}/getUpdates", json=given) as response:
+                assert response.status < 500, given
+            async with session.post(f"{base}/setWebhook", json=given | {"url": chance.choice(SCRAPS)}) as response:
+                assert response.status < 500, given
+            await ann.say("x")
+            async with session.post(f"{base}/deleteWebhook") as response:
+                assert response.status == 200

@@ -1,0 +1,159 @@
+import io
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from genlock.sandbox.telegram import TelegramSimulator
+from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.telegram_people import Person
+from tests.sandbox.samples import picture
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+@pytest.fixture
+def base(telegram: TelegramSimulator) -> str:
+    return f"{telegram.url}/bot{telegram.token}"
+
+
+async def told(response: aiohttp.ClientResponse) -> tuple[int, Any]:
+    return response.status, await response.json()
+
+
+async def test_a_call_may_come_in_every_shape(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+    given = {"chat_id": ann.id, "text": "hi", "disable_notification": True}
+    plain = {name: str(value) for name, value in given.items()}
+    form = aiohttp.FormData()
+    form._is_multipart = True
+    for name, value in plain.items():
+        form.add_field(name, value)
+    for shape in ({"params": plain}, {"data": plain}, {"json": given}, {"data": form}):
+        async with http.post(f"{base}/sendMessage", **shape) as response:
+            assert (await told(response))[1]["ok"] is True
+    async with http.get(f"{base}/sendmessage", params=plain) as response:
+        assert (await told(response))[1]["result"]["text"] == "hi"
+    async with http.get(f"{base}/test/SENDMESSAGE", params=plain) as response:
+        assert (await told(response))[1]["ok"] is True
+
+    assert len(ann.messages) == 6
+    assert ann.notifications == []
+
+
+async def test_a_file_comes_in_its_own_part_or_attached(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+    own = aiohttp.FormData({"chat_id": str(ann.id)})
+    own.add_field("photo", picture(), filename="a.png")
+    attached = aiohttp.FormData({"chat_id": str(ann.id), "photo": "attach://there"})
+    attached.add_field("there", picture(), filename="a.png")
+    missing = aiohttp.FormData({"chat_id": str(ann.id), "photo": "attach://nowhere"})
+    answers = []
+    for form in (own, attached, missing):
+        async with http.post(f"{base}/sendPhoto", data=form) as response:
+            answers.append((await told(response))[0])
+
+    assert answers == [200, 200, 400]
+
+
+async def test_errors_have_the_shape_of_the_real_ones(
+    http: aiohttp.ClientSession, base: str, telegram: TelegramSimulator
+) -> None:
+    asked = [
+        (f"{base}/sendMessage?chat_id=1&text=x", 400, "Bad Request: chat not found"),
+        (f"{base}/sendMessage?text=x", 400, "Bad Request: chat_id is empty"),
+        (f"{base}/dance", 404, "Not Found: method not found"),
+        (f"{telegram.url}/bot42:wrong/getMe", 401, "Unauthorized"),
+        (f"{telegram.url}/botnonsense/getMe", 404, "Not Found"),
+        (f"{telegram.url}/file/bot{telegram.token}/photos/no.jpg", 404, "Not Found"),
+        (f"{telegram.url}/file/bot{telegram.token}/../../etc/passwd", 404, None),
+    ]
+    for url, code, text in asked:
+        async with http.get(url) as response:
+            assert response.status == code
+            if text is not None:
+                assert await response.json() == {"ok": False, "error_code": code, "description": text}
+
+
+async def test_too_many_are_told_in_the_header_too(
+    http: aiohttp.ClientSession, base: str, telegram: TelegramSimulator, ann: Person
+) -> None:
+    telegram.faults.once(Fault.TOO_MANY, seconds=17)
+    async with http.post(f"{base}/sendMessage", json={"chat_id": ann.id, "text": "x"}) as response:
+        assert (response.status, response.headers["Retry-After"]) == (429, "17")
+        assert await response.json() == {
+            "ok": False,
+            "error_code": 429,
+            "description": "Too Many Requests: retry after 17",
+            "parameters": {"retry_after": 17},
+        }
+
+
+async def test_uploads_over_the_limits(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+    for size, kind, code, text in (
+        (
+            10_485_761,
+            "photo",
+            400,
+            "file of size 10485761 bytes is too big for a photo; the maximum size is 10485760 bytes",
+        ),
+        (54_000_000, "document", 413, "Request Entity Too Large"),
+        (0, "document", 400, "file must be non-empty"),
+    ):
+        form = aiohttp.FormData({"chat_id": str(ann.id)})
+        form.add_field(kind, io.BytesIO(bytes(size)), filename="big.bin")
+        async with http.post(f"{base}/send{kind.capitalize()}", data=form) as response:
+            status, said = await told(response)
+        assert (status, said["error_code"], said["description"].removeprefix("Bad Request: ")) == (code, code, text)
+    assert ann.messages == []
+
+
+async def test_a_download_has_a_limit_of_its_own(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+    form = aiohttp.FormData({"chat_id": str(ann.id)})
+    form.add_field("document", io.BytesIO(bytes(20_971_521)), filename="big.bin")
+    async with http.post(f"{base}/sendDocument", data=form) as response:
+        file_id = (await response.json())["result"]["document"]["file_id"]
+    async with http.get(f"{base}/getFile", params={"file_id": file_id}) as response:
+        assert (await response.json())["description"] == "Bad Request: file is too big"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("voice_note", 'can\'t parse InputMedia: type "voice_note" is not allowed'),
+        ("sticker", 'can\'t parse InputMedia: type "sticker" is unsupported'),
+    ],
+)
+async def test_a_message_cannot_become_everything(
+    http: aiohttp.ClientSession, base: str, ann: Person, kind: str, text: str
+) -> None:
+    async with http.post(f"{base}/sendMessage", json={"chat_id": ann.id, "text": "x"}) as response:
+        number = (await response.json())["result"]["message_id"]
+    given = {"chat_id": ann.id, "message_id": number, "media": {"type": kind, "media": "x"}}
+    async with http.post(f"{base}/editMessageMedia", json=given) as response:
+        assert (await response.json())["description"] == f"Bad Request: {text}"
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '"x"'])
+async def test_a_body_that_is_no_object_is_refused(http: aiohttp.ClientSession, base: str, body: str) -> None:
+    async with http.post(f"{base}/sendMessage", data=body, headers={"Content-Type": "application/json"}) as response:
+        status, said = await told(response)
+    assert (status, said["description"]) == (400, "Bad Request: can't parse JSON encoded request parameters")
+
+
+async def test_a_keyboard_that_is_no_json_is_refused(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+    for markup, text in (
+        ("{", "can't parse reply keyboard markup JSON object"),
+        ("[1]", "object expected as reply markup"),
+        (
+            json.dumps({"inline_keyboard": [[{"text": "x"}]]}),
+            "can't parse inline keyboard button: text buttons are unallowed in the inline keyboard",
+        ),
+    ):
+        given = {"chat_id": str(ann.id), "text": "x", "reply_markup": markup}
+        async with http.post(f"{base}/sendMessage", data=given) as response:
+            assert (await response.json())["description"] == f"Bad Request: {text}"

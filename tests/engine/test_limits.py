@@ -125,3 +125,20 @@ async def test_status_queries_have_a_limit_of_their_own(world: World) -> None:
     assert len(world.mill.asked) == 1
     assert {(await world.see(job)).state for job in jobs} == {State.RUNNING}
     assert {(await world.see(job)).attempts for job in jobs} == {0}
+
+
+async def test_limits_that_nobody_uses_are_swept_by_the_active_one_alone(world: World) -> None:
+    """Every chat has a row while it is written to; none stays for ever."""
+    wire = Wire(world.store)
+    active, passive = world.engine(), world.engine(store=wire)
+    await active.leader.round()
+    await world.store.take_turns([f"chat:{number}" for number in range(50)], 1.0, 2, 0.0)
+    world.clock.turn(Rules().limits_idle_seconds + 10)
+    await world.store.take_turns(["chat:7"], 1.0, 2, 0.0)
+
+    role = active.leader.role
+    assert role is not None
+    await passive.sweep.limits()
+    assert wire.answered["forget_limits"] == 0
+    await active.sweep.limits()
+    assert await world.store.forget_limits(-1_000_000.0, role) == 1, "only the one that was used is left"

@@ -52,6 +52,8 @@ class Case:
     die_at: int | None = None
     #: the answer of the call at that step is lost
     lose: bool = False
+    #: the person deletes the message before the result comes
+    deleted: bool = False
     #: seconds that the clock is ahead
     ahead: float = 0.0
 
@@ -99,9 +101,12 @@ class SteppedCaller(Caller):
 
 
 def _lose_next(case: Case) -> None:
-    body = json.dumps({"fault": "drop_after", "chat": case.chat, "times": 1}).encode()
+    _ask(case, "faults", {"fault": "drop_after", "chat": case.chat, "times": 1})
+
+
+def _ask(case: Case, path: str, body: dict[str, Any]) -> None:
     request = urllib.request.Request(  # noqa: S310 - the simulator on this machine
-        f"{case.api}/sim/faults", body, {"Content-Type": "application/json"}
+        f"{case.api}/sim/{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
     with urllib.request.urlopen(request) as answer:  # noqa: S310
         answer.read()
@@ -174,6 +179,8 @@ async def _ended(case: Case, store: SqliteStore, channel: TelegramChannel, engin
     job = (await store.accept(order, engine.kit.lease)).job
     message = await channel.place(job, 0)
     await store.begin_submit(job.id, job.lease_token, "hash", message)
+    if case.deleted:
+        await asyncio.to_thread(_ask, case, f"people/{case.chat}/delete", {"message": int(message), "for_both": True})
     await store.submitted(job.id, job.lease_token, f"task-{case.key}", 3600.0)
     parts = plan(Piece(kind=PartKind(kind), value=value) for kind, value in case.pieces)
     ended = await store.end(Ending(job_id=job.id, state=State.SUCCEEDED, parts=parts), engine.kit.lease)

@@ -66,7 +66,13 @@ class Stage:
             return await answer.json()
 
     async def play(
-        self, pieces: list[list[str]], shelf: Shelf, *, die_at: int | None = None, lose: bool = False
+        self,
+        pieces: list[list[str]],
+        shelf: Shelf,
+        *,
+        die_at: int | None = None,
+        lose: bool = False,
+        deleted: bool = False,
     ) -> tuple[list[str], list[dict[str, Any]], int]:
         """One delivery, killed or not, and whatever the next sender makes of it: steps, messages, uploads."""
         self._number += 1
@@ -82,6 +88,7 @@ class Stage:
             private=shelf.url.removeprefix("http://"),
             die_at=die_at,
             lose=lose,
+            deleted=deleted,
         )
         code = await self._run(case)
         assert code == (0 if die_at is None else KILLED)
@@ -107,7 +114,10 @@ class Stage:
     async def _check_row(self, case: Case) -> None:
         store = await SqliteStore.open(case.store, clock=SystemClock(), observer=Recorder())
         [job] = await store.jobs()
-        assert (job.delivery, job.purse, job.due_at) == (Delivery.DELIVERED, Purse.CAPTURED, None)
+        unknown = case.deleted and job.delivery is Delivery.UNKNOWN
+        expected = (Delivery.UNKNOWN, Purse.RELEASED) if unknown else (Delivery.DELIVERED, Purse.CAPTURED)
+        assert (job.delivery, job.purse, job.due_at) == (*expected, None)
+        assert (job.attention is not None) == unknown
         assert await store.violations(settled=True) == []
         await store.close()
 
@@ -160,9 +170,7 @@ async def test_a_sender_killed_at_any_step_shows_each_part_on_one_message(
         assert uploads == files
         counted: Counter[int] = Counter()
         cases = [(at, False) for at in range(len(steps))]
-        cases += [
-            (at, True) for at, step in enumerate(steps) if step.startswith("before ") and "_" in step and _is_call(step)
-        ]
+        cases += [(at, True) for at, step in enumerate(steps) if step.startswith("before ") and _is_call(step)]
         for at, lose in cases:
             passed, messages, uploads = await stage.play(pieces, shelf, die_at=at, lose=lose)
             assert passed[: at + 1] == steps[: at + 1]
@@ -173,6 +181,21 @@ async def test_a_sender_killed_at_any_step_shows_each_part_on_one_message(
         record_property("kills", len(cases))
         record_property("uploads", dict(sorted(counted.items())))
         print(f"\n{what}: {len(steps)} steps, {len(cases)} kills, uploads {dict(sorted(counted.items()))}")  # noqa: T201
+
+
+@pytest.mark.timeout(600)
+async def test_a_sender_killed_while_it_replaces_a_deleted_message_sends_at_most_one(stage: Stage) -> None:
+    """A send cannot be repeated: it was made, or nobody knows, the money is back and the operator looks."""
+    async with running_shelf() as shelf:
+        pieces = pieces_of("one photo", shelf)
+        steps, messages, _ = await stage.play(pieces, shelf, deleted=True)
+        check(messages, pieces)
+        cases = [(at, False) for at in range(len(steps))]
+        cases += [(at, True) for at, step in enumerate(steps) if step.startswith("before ") and _is_call(step)]
+        for at, lose in cases:
+            _, messages, uploads = await stage.play(pieces, shelf, die_at=at, lose=lose, deleted=True)
+            assert sum(view["shown"] == "photo" for view in messages) <= 1
+            assert uploads <= 2, "one for the edit that found no message, one for the send"
 
 
 def _is_call(step: str) -> bool:

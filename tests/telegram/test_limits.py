@@ -11,6 +11,7 @@ import pytest
 from genlock.app import make_engine, open_store
 from genlock.domain.delivery import plan
 from genlock.domain.errors import ChannelBusy, StoreUnavailable
+from genlock.domain.events import Event
 from genlock.domain.job import Delivery, NewJob, State, Verdict
 from genlock.domain.result import PartKind, Piece
 from genlock.engine.engine import Engine
@@ -257,17 +258,37 @@ def test_who_gives_up_waiting_costs_nothing() -> None:
 
 
 def test_a_store_that_fails_is_a_reason_to_come_back_later() -> None:
-    class Broken:
-        async def take_turns(self, *_: Any) -> list[float]:
-            raise StoreUnavailable
-
     async def scenario() -> None:
         turns = Turns(Broken(), "42")  # type: ignore[arg-type]
-        for _ in range(2):
+        for priority in (Priority.RESULT, Priority.RESULT, Priority.PROGRESS):
             with pytest.raises(ChannelBusy):
-                await turns.take(5, Priority.RESULT)
+                await turns.take(5, priority)
 
     quickly(scenario())
+
+
+class Broken:
+    async def take_turns(self, *_: Any) -> list[float]:
+        raise StoreUnavailable
+
+    async def block(self, *_: Any) -> None:
+        raise StoreUnavailable
+
+
+async def test_a_flood_is_a_flood_even_if_it_cannot_be_written_down(telegram: TelegramSimulator) -> None:
+    class Free(Turns):
+        async def take(self, chat: int, priority: Priority) -> None:
+            """At once."""
+
+    recorder = Recorder()
+    caller = Caller(make_bot(telegram.token, telegram.url), Free(Broken(), "42"), recorder)  # type: ignore[arg-type]
+    ann = telegram.person("Ann")
+    telegram.faults.once(Fault.TOO_MANY, chat=ann.id, seconds=9)
+    with pytest.raises(ChannelBusy) as busy:
+        await caller.call(caller.bot.send_message, chat=ann.id, priority=Priority.RESULT, text="hello")
+    assert busy.value.after == 9
+    assert recorder.of(Event.STAGE_ERROR, step="stop")
+    await caller.close()
 
 
 async def test_a_429_is_obeyed_for_all_instances(telegram: TelegramSimulator) -> None:

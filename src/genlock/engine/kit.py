@@ -4,6 +4,7 @@ import asyncio
 import random
 import secrets
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -14,6 +15,9 @@ from genlock.domain.retry import POLL_SECONDS
 from genlock.engine.limits import Limit, Limits
 from genlock.engine.pace import Pace
 from genlock.ports import Channel, Lease, Observer, Provider, Store
+
+#: the correlation of the update that this task handles
+handled: ContextVar[str] = ContextVar("handled", default="")
 
 
 class UnknownSubmit(StrEnum):

@@ -13,10 +13,11 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
+from genlock.stores.batch import Params
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
-from genlock.stores.queries import array, columnar, load, positional
+from genlock.stores.queries import array, load, positional
 from genlock.stores.rows import Row
-from genlock.stores.store import Params, SqlStore
+from genlock.stores.store import SqlStore
 
 #: Locks out other instances while one migrates; any number nobody else uses.
 _MIGRATION_LOCK = 4_729_106
@@ -55,7 +56,6 @@ class PostgresStore(SqlStore):
         super().__init__(observer)
         self.queries = load("postgres")
         self._statements = {name: positional(query.text) for name, query in self.queries.items()}
-        self._batches = {name: positional(columnar(query.text)) for name, query in self.queries.items()}
         self._pool = pool
         self._pooled = pooled
         self._clock = clock
@@ -74,6 +74,7 @@ class PostgresStore(SqlStore):
         patience_seconds: float = 30.0,
         statement_seconds: float = 10.0,
         chance: random.Random | None = None,
+        migrate: bool = True,
     ) -> "PostgresStore":
         """Connect and bring the schema up to date. `clock` replaces the database's own, for simulations."""
         pooled = await _behind_pooler(url)
@@ -96,7 +97,7 @@ class PostgresStore(SqlStore):
             chance=chance or random.Random(),  # noqa: S311 - spreads retries, guards nothing
         )
         try:
-            store.applied = await store.migrate()
+            store.applied = await store.migrate() if migrate else []
         except BaseException:
             await store.close()
             raise
@@ -124,18 +125,18 @@ class PostgresStore(SqlStore):
     def time(value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
 
-    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
-        return list(values)
+    def array(self, values: Sequence[Any]) -> Any:
+        return array(values)
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
-        return await self._fetch(name, self._statements[name], params)
+        return await self._fetch(name, params)
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
         columns = {column: array([item[column] for item in items]) for column in items[0]}
-        return await self._fetch(name, self._batches[name], {**shared, **columns})
+        return await self._fetch(name, {**shared, **columns})
 
-    async def _fetch(self, name: str, statement: tuple[str, tuple[str, ...]], params: Params) -> list[Row]:
-        text, names = statement
+    async def _fetch(self, name: str, params: Params) -> list[Row]:
+        text, names = self._statements[name]
         params["now"] = self._clock.now() if self._clock else None
         values = [params[parameter] for parameter in names]
         loop = asyncio.get_running_loop()

@@ -70,14 +70,13 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def columnar(text: str) -> str:
-    """A statement whose arrays come as text, as `array` writes them."""
-    return _COLUMN.sub(r":\1::text::\2", text)
-
-
 def positional(text: str) -> tuple[str, tuple[str, ...]]:
-    """PostgreSQL's form of a statement with named parameters: `$1, $2, …` and the names in that order."""
+    """PostgreSQL's form of a statement with named parameters: `$1, $2, …` and the names in that order.
+
+    Arrays come as text (see `array`).
+    """
     names: list[str] = []
+    text = _COLUMN.sub(r":\1::text::\2", text)
 
     def number(match: re.Match[str]) -> str:
         name = match[1]

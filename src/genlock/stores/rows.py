@@ -8,6 +8,7 @@ from genlock.domain.delivery import Part, load_parts
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Account, Kind, Movement, Purse
+from genlock.domain.update import Update, UpdateState
 from genlock.ports import Arrival
 
 Row = Mapping[str, Any]
@@ -22,7 +23,7 @@ VERDICT = {word.value: word for word in Verdict}
 NOTICE = {word.value: word for word in Notice}
 
 
-def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None, *, interrupted: bool = False) -> Job:
+def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job:
     """A job from its row. Whoever has just written the parts brings them, which saves reading them back."""
     return Job(
         id=row["id"],
@@ -58,7 +59,6 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None, *, int
         ended_at=time(row["ended_at"]),
         delivered_at=time(row["delivered_at"]),
         read_at=_certain(time(row["read_at"])),
-        interrupted=interrupted,
     )
 
 
@@ -142,6 +142,20 @@ def read_movement(row: Row, time: Time) -> Movement:
         amount=row["amount"],
         reason=row["reason"],
         at=_certain(time(row["at"])),
+    )
+
+
+def read_update(row: Row, time: Time) -> Update:
+    return Update(
+        id=row["id"],
+        bot=row["bot"],
+        update_id=row["update_id"],
+        kind=row["kind"],
+        body=row["body"],
+        state=UpdateState(row["state"]),
+        note=row["note"],
+        received_at=_certain(time(row["received_at"])),
+        attempts=row["attempts"],
     )
 
 

@@ -1,6 +1,8 @@
 """Calling Telegram: every call takes its turn, obeys a 429 for all instances, and fails in words of our own."""
 
+import importlib.util
 import logging
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
@@ -8,7 +10,7 @@ import httpx
 from telegram import Bot
 from telegram.request import HTTPXRequest
 
-from genlock.domain.errors import ChannelError, LevelRefused
+from genlock.domain.errors import ChannelError, LevelRefused, StoreError
 from genlock.domain.events import Event
 from genlock.ports import Observer
 from genlock.telegram.errors import Flooded, TokenRefused, known, sort
@@ -35,6 +37,9 @@ def make_bot(token: str, api_url: str = API_URL) -> Bot:
     """python-telegram-bot's Bot. Nothing is sent until the first call; its id is in the token."""
     # Each request would be logged with its address, which holds the token.
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    # The library looks for this one several times a request; told that it is not there it need not search the disk.
+    if "sniffio" not in sys.modules and importlib.util.find_spec("sniffio") is None:
+        sys.modules["sniffio"] = None  # type: ignore[assignment]
     distant = api_url.startswith("https")
     verify = httpx.create_ssl_context() if distant else False  # once: reading the certificates takes its time
     options: dict[str, Any] = {"httpx_kwargs": {"verify": verify, "trust_env": distant}}
@@ -90,7 +95,10 @@ class Caller:
         """What a refusal means beyond the call: for the chat, and for the operator."""
         self._observer.count("channel_errors", 1, reason=type(error).__name__)
         if isinstance(error, Flooded):
-            await self._turns.stop(chat, error.after)
+            try:
+                await self._turns.stop(chat, error.after)
+            except StoreError as failure:  # we know; the others will learn it from Telegram
+                self._observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
         elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not known(error)):
             name = getattr(method, "__name__", "")
             self._observer.event(Event.CHANNEL_STRANGE, method=name, error=type(error).__name__, text=str(error)[:200])

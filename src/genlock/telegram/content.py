@@ -26,6 +26,7 @@ from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
 from genlock.telegram.download import AddressRefused, Downloads, Fetched, FetchFailed, Look, TooLarge
+from genlock.telegram.film import Film, measure
 from genlock.telegram.media import (
     FETCH_BYTES_MAX,
     PHOTO_FETCH_BYTES_MAX,
@@ -108,6 +109,8 @@ class Contents:
         #: the Bot API server reaches the private hosts that we may reach
         self._near = near
         self._room = asyncio.Semaphore(FILES_AT_ONCE)
+        #: an unpacked picture is large: one at a time
+        self._easel = asyncio.Lock()
 
     @asynccontextmanager
     async def file(self, job: Job, index: int, part: Part) -> AsyncIterator[Media]:
@@ -122,8 +125,10 @@ class Contents:
         else:
             async with self._room, self._fetched(job, part) as fetched:
                 kind, content, suffix = await self._prepare(part, fetched)
+                content.seek(0)
                 file = InputFile(content, filename=f"{name}{suffix}", attach=True, read_file_handle=False)
-                yield _upload(kind, file)
+                found = await asyncio.to_thread(measure, content) if kind is Kind.VIDEO else None
+                yield _upload(kind, file, found)
 
     async def _by_address(self, job: Job, part: Part) -> Media:
         """Telegram fetches it: only what it is able to fetch, known from a look at the content."""
@@ -159,7 +164,8 @@ class Contents:
             kind = Kind.DOCUMENT if part.level is Level.DOCUMENT else found.kind
             return kind, fetched.file, found.suffix
         try:
-            photo = await asyncio.to_thread(make_photo, fetched.file, fetched.size, found)
+            async with self._easel:
+                photo = await asyncio.to_thread(make_photo, fetched.file, fetched.size, found)
         except DoesNotFit as error:
             raise LevelRefused(str(error)) from error
         return Kind.PHOTO, photo or fetched.file, ".jpg" if photo else found.suffix
@@ -169,8 +175,9 @@ def _photo_fits(look: Look) -> bool:
     return photo_fits(look.head)
 
 
-def _upload(kind: Kind, file: InputFile) -> Media:
-    return Media(kind=kind, file=file, uploads=True, options=_OPTIONS.get(kind, {}))
+def _upload(kind: Kind, file: InputFile, film: Film | None = None) -> Media:
+    measures = {"width": film.width, "height": film.height, "duration": film.seconds} if film else {}
+    return Media(kind=kind, file=file, uploads=True, options=_OPTIONS.get(kind, {}) | measures)
 
 
 def _meaning(job: Job, error: Exception) -> Exception:

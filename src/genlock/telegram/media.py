@@ -19,8 +19,8 @@ SIDES_MAX = 10_000
 RATIO_MAX = 20
 #: the longest side of a photo that had to be made smaller; Telegram shows no more than this
 LONG_SIDE = 4096
-#: a picture that would take more memory than this is not decoded here
-PIXELS_MAX = 80_000_000
+#: a picture that would take more memory than this (three bytes each) is not decoded here
+PIXELS_MAX = 50_000_000
 _PAGE = re.compile(rb"(<!doctype html|<html|<head|<body|<script|<title|<\?xml|<error)", re.IGNORECASE)
 _JSON = re.compile(rb'[{\[]\s*(["{}\[\]\d-]|true|false|null)')
 
@@ -142,7 +142,7 @@ def _is_json(head: bytes) -> bool:
     try:
         json.JSONDecoder().raw_decode(head.decode("utf-8", "ignore").lstrip("\ufeff \t\r\n"))
     except json.JSONDecodeError as error:
-        return error.pos > len(head) // 2
+        return error.pos > len(head) // 2 or error.msg.startswith("Unterminated string")
     return True
 
 
@@ -172,11 +172,13 @@ def make_photo(file: IO[bytes], size: int, form: Format) -> IO[bytes] | None:
             width, height = picture.size
             if max(width, height) > RATIO_MAX * min(width, height):
                 raise DoesNotFit("the picture is too long and narrow")
+            if form.types and _fits(width, height) and size <= PHOTO_BYTES_MAX:
+                picture.verify()
+                return None
+            picture.draft("RGB", (LONG_SIDE, LONG_SIDE))  # a JPEG need not be unpacked whole to be made smaller
+            width, height = picture.size
             if width * height > PIXELS_MAX:
                 raise DoesNotFit("the picture is too large to be opened")
-            if form.types and _fits(width, height) and size <= PHOTO_BYTES_MAX:
-                picture.load()  # what cannot be read to its end is no photo
-                return None
             return _encode(picture)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DoesNotFit(f"the picture cannot be opened: {error}") from error

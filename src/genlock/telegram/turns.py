@@ -60,10 +60,11 @@ class Turns:
         self._bot = bot
         self._waiting: list[_Waiter] = []
         self._numbers = count()
-        #: chats that must be left alone, as far as we know, until when; and the same for the whole bot
+        #: until when a chat has no turn, as far as we know; and the same for the whole bot
         self._closed: dict[int, float] = {}
         self._bot_closed = 0.0
-        self._floods: dict[int, float] = {}
+        #: chats, and None for the bot, that Telegram wants to be left alone: since when and until when
+        self._stopped: dict[int | None, tuple[float, float]] = {}
         self._server: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
 
@@ -84,13 +85,14 @@ class Turns:
     async def stop(self, chat: int | None, seconds: float) -> None:
         """Nobody calls this chat (or, without one, Telegram) for so long."""
         now = asyncio.get_running_loop().time()
-        everybody = chat is None
+        young = now - FLOODED_SECONDS
+        self._stopped = {one: (at, until) for one, (at, until) in self._stopped.items() if at > young or until > now}
+        self._stopped[chat] = (now, now + seconds)
         if chat is not None:
             self._close(chat, now + seconds)
-            self._floods = {one: at for one, at in self._floods.items() if at > now - FLOODED_SECONDS} | {chat: now}
-            everybody = len(self._floods) >= FLOODED_CHATS
             await self._limits.block(self._key(chat), seconds)
-        if everybody:
+        if chat is None or sum(at > young for at, _ in self._stopped.values()) >= FLOODED_CHATS:
+            self._stopped[None] = (now, now + seconds)
             self._bot_closed = max(self._bot_closed, now + seconds)
             await self._limits.block(self._bot_key, seconds)
 
@@ -101,9 +103,13 @@ class Turns:
         if self._waiting or max(self._bot_closed, self._closed.get(chat, 0.0)) > now:
             raise ChannelBusy(0.0, "others wait for their turn")
         rate = _rate(chat)
-        # One turn stays free, for the result that may come in the next moment.
-        [wait] = await self._limits.take_turns([self._key(chat)], rate.interval, rate.burst, rate.interval * 0.9)
-        if wait > 0.0 or not await self._limits.reserve(self._bot_key, 1, BOT.interval, BOT.burst, 0.0):
+        try:
+            # One turn stays free, for the result that may come in the next moment.
+            [wait] = await self._limits.take_turns([self._key(chat)], rate.interval, rate.burst, rate.interval * 0.9)
+            free = wait <= 0.0 and await self._limits.reserve(self._bot_key, 1, BOT.interval, BOT.burst, 0.0)
+        except StoreError as error:
+            raise ChannelBusy(1.0, f"the limits cannot be read: {error}") from error
+        if not free:
             raise ChannelBusy(wait, "no turn is free")
 
     # those that wait
@@ -188,11 +194,12 @@ class Turns:
         return [waiter for waiter, wait in zip(mine, waits, strict=True) if wait <= 0.0]
 
     def _grant(self, waiter: _Waiter) -> None:
+        """Its time has come, unless Telegram has asked for quiet since."""
         now = asyncio.get_running_loop().time()
         if waiter.future.done():
             return
-        free = max(self._bot_closed if self._floods else 0.0, self._closed.get(waiter.chat, 0.0))
-        if free > now and waiter.chat in self._floods:
+        free = max(self._stopped.get(place, (0.0, 0.0))[1] for place in (waiter.chat, None))
+        if free > now:
             waiter.future.set_exception(ChannelBusy(free - now, "the chat must be left alone"))
         else:
             waiter.future.set_result(None)

@@ -192,7 +192,7 @@ async def _until_quiet(fleet: Fleet) -> None:
         quiet = 0
         while quiet < 3 and time() < deadline:
             health = [await _health(session, instance.url) for instance in fleet.instances]
-            idle = all(told.get("busy") == 0 and told.get("queue_depth") == 0 for told in health)
+            idle = all(told.get(key) == 0 for told in health for key in ("busy", "queue_depth", "undelivered"))
             quiet = quiet + 1 if idle else 0
             await asyncio.sleep(0.5)
 

@@ -35,7 +35,7 @@ TELEGRAM_SPEED = 20.0
 #: Kie.ai's usual 20 would make every run a test of patience. The provider keeps to the same figure, and refuses more.
 KIE_CREATES = 400
 GRACE_SECONDS = 10.0
-QUIET_SECONDS_MAX = 60.0
+QUIET_SECONDS_MAX = 120.0
 TOLD_SECONDS = 5.0
 STORIES_MAX = 5
 
@@ -168,7 +168,10 @@ async def let_people_order(world: World, watch: Watch) -> None:
         world.trouble.begin()
         await world.people.order(plan.jobs, spread_seconds=plan.jobs / 50)
         await world.trouble.end()
-        await _until_quiet(fleet)
+        if not await _until_quiet(fleet):
+            world.problems.append(
+                f"there was still work to do {QUIET_SECONDS_MAX:.0f} s after the last order had ended"
+            )
         for instance, status in zip(fleet.instances, await fleet.stop(), strict=True):
             if status:
                 world.problems.append(f"{instance.name} ended with {status} when it was asked to stop")
@@ -185,8 +188,8 @@ async def _watch(world: World, watch: Watch) -> None:
         await asyncio.sleep(0.5)
 
 
-async def _until_quiet(fleet: Fleet) -> None:
-    """Wait until nobody has anything to do: notices follow results."""
+async def _until_quiet(fleet: Fleet) -> bool:
+    """Wait until nobody has anything to do: notices follow results, and lost answers are asked for again."""
     deadline = time() + QUIET_SECONDS_MAX
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
         quiet = 0
@@ -195,6 +198,7 @@ async def _until_quiet(fleet: Fleet) -> None:
             idle = all(told.get(key) == 0 for told in health for key in ("busy", "queue_depth", "undelivered"))
             quiet = quiet + 1 if idle else 0
             await asyncio.sleep(0.5)
+    return quiet == 3
 
 
 async def _health(session: aiohttp.ClientSession, url: str) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]]) -> T:
     observer = LogObserver(logging.getLogger("genlock"), as_json=as_json)
 
     async def run() -> T:
-        store = await open_store(settings.database_url, observer=observer)
+        store = await open_store(settings.database_url, observer=observer, beside=True)
         try:
             return await work(store, observer)
         finally:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -28,6 +27,7 @@ from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
 from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
+from genlock.domain.value import value
 
 
 class Clock(Protocol):
@@ -59,7 +59,7 @@ class Provider(Protocol):
         """Understand a callback. Raises ValueError if there is nothing to understand."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Placed:
     """What the channel says of a part it has shown."""
 
@@ -99,7 +99,7 @@ class Channel(Protocol):
         """Show on the placeholder how far a running job is, or drop it: at the loop's time `until` it is over."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Lease:
     """Who takes a job, and for how long."""
 
@@ -107,14 +107,24 @@ class Lease:
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Acceptance:
     job: Job
     #: False when the key was known: this is the job of then
     fresh: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
+class Arrival:
+    """A callback at the address of a job, to be kept in the commit of what it says."""
+
+    provider: str
+    #: proves that it is the job's address
+    secret_hash: str
+    body: str
+
+
+@value
 class Ending:
     """One attempt to end a job. Whichever comes first wins; `token` makes it the lease holder's alone."""
 
@@ -126,18 +136,22 @@ class Ending:
     error_code: str = ""
     error_text: str = ""
     cost: int | None = None
-    #: the callback it came by, settled in the same commit
+    #: the stored callback it came by, settled in the same commit
     callback_id: int | None = None
+    #: or the one that has just come in, kept in the same commit; for the job's own secret only
+    arrival: Arrival | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Ended:
     verdict: Verdict
     #: the row after a verdict of won or late, leased to the caller
     job: Job | None = None
+    #: the arrival, as it was kept
+    callback: Callback | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Wait:
     """Give the job back and look at it again `after` seconds (None: when an operator says so). Fenced."""
 
@@ -156,7 +170,7 @@ class Wait:
     attention: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Finish:
     """The end of a delivery. Fenced; moves the job's money in the same commit."""
 
@@ -167,13 +181,13 @@ class Finish:
     attention: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Finished:
     purse: Purse
     notice: Notice
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Role:
     """Who may do what only one may do. The epoch grows with every change of holder."""
 
@@ -181,7 +195,7 @@ class Role:
     epoch: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Violation:
     """A broken promise, found by looking."""
 
@@ -190,7 +204,7 @@ class Violation:
     detail: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Settled:
     """What is left in a lane after one of its updates was dealt with."""
 
@@ -199,7 +213,7 @@ class Settled:
     lane: Lane
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Fact:
     key: str
     value: str
@@ -254,8 +268,8 @@ class Store(LimitStore, Protocol):
     async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
         """The task is known. Orphans of this task make the job due at once."""
 
-    async def adopt_task(self, job_id: int, secret_hash: str, task_id: str) -> bool:
-        """Keep the task of a submit that lost its lease while it was on the wire."""
+    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
+        """Keep the task of a submit that lost its lease while it was on the wire; None: its callback told us."""
 
     async def end(self, ending: Ending, lease: Lease | None) -> Ended:
         """End a job: the one door for callbacks, polls, deadlines and cancels. Moves the money back if need be."""
@@ -295,6 +309,9 @@ class Store(LimitStore, Protocol):
     async def settle_callback(
         self, callback_id: int, state: InboxState, task_id: str | None = None, note: str = ""
     ) -> None: ...
+
+    async def expire_callback(self, callback_id: int, older_than: float, note: str) -> bool:
+        """Keep a callback that nobody can read for the operator, if it has waited for so long."""
 
     async def hint(self, callback_id: int, provider: str, task_id: str) -> int | None:
         """A callback we may not believe: make its running job due for a status query, or keep it as an orphan."""

@@ -214,21 +214,22 @@ async def test_a_repeated_update_changes_nothing(here: Town) -> None:
     assert len([message for message in ann.from_bot if message.kind == "photo"]) == 2
 
 
-async def test_an_order_whose_handler_failed_for_good_is_not_ordered_again_by_another_press(here: Town) -> None:
+async def test_an_order_whose_handler_failed_for_good_is_not_ordered_again_by_another_press(
+    here: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ann = await here.person()
     await ann.say("a fox")
     screen = await ann.sees("Shall I")
     data = screen.buttons[0]["callback_data"]
-    keep, desk = here.bot._desk.keep, here.bot._desk
 
     async def die(*_: object) -> None:
         raise ConnectionError("the process dies here")
 
-    desk.keep = die  # type: ignore[method-assign]
+    monkeypatch.setattr(here.bot._desk, "keep", die)
     with pytest.raises(AssertionError):
         await ann.press(screen, data)
     here.postman.failures.clear()
-    desk.keep = keep  # type: ignore[method-assign]
+    monkeypatch.undo()
     await ann.sees("Something went wrong on our side")
     await ann.press(screen, data)
     await ann.sees("Generation complete")

@@ -16,7 +16,7 @@ def test_the_bench_prints_the_promised_keys(store: str) -> None:
     expected = {"store", "lives_per_second", "history_ratio", "callback_to_channel_ms", "waiting_bytes_per_job"}
     expected |= {"start_seconds", "rest_megabytes", "help_seconds", "callback_door_ms", "callback_burst"}
     if store == "postgres":
-        expected |= {"plain_per_second", "ratio"}
+        expected |= {"plain_per_second", "ratio", "plain_dedicated_per_second", "ratio_dedicated"}
     assert expected <= figures.keys()
     assert figures["store"] == store
     assert figures["lives_per_second"] > 0

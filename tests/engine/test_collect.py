@@ -15,7 +15,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.engine.limits import Limit
 from genlock.stores.store import CALLBACK_HOLD_SECONDS
-from tests.engine.world import PRICE, URL, World, callback_body, failure, idle, success, work
+from tests.engine.world import PRICE, URL, Wire, World, callback_body, failure, idle, success, work
 
 POLL = 10.0
 
@@ -43,6 +43,21 @@ async def test_a_callback_brings_the_result_into_the_chat_and_takes_the_money(wo
     assert await world.spent() == PRICE
     [stored] = await world.store.callbacks(InboxState.DONE, 10)
     assert (stored.id, stored.job_id, stored.note) == (callback.id, job.id, "won")
+
+
+async def test_a_callback_is_kept_in_the_commit_of_the_end_it_brings(world: World) -> None:
+    wire = Wire(world.store)
+    engine = world.engine(store=wire)
+    job = await world.running(engine)
+
+    await world.call_back(engine, job)
+    repeated = await world.call_back(engine, job)
+
+    assert wire.gate("store_callback").arrived == 0
+    late, first = await world.store.callbacks(InboxState.DONE, 10)
+    assert (first.job_id, first.task_id, first.note) == (job.id, "task-1", "won")
+    assert late == repeated
+    assert late.note == "duplicate"
 
 
 async def test_a_poll_brings_the_result_into_the_chat_and_takes_the_money(world: World, engine: Engine) -> None:
@@ -283,6 +298,47 @@ async def test_a_callback_for_a_provider_we_do_not_have_is_left_to_others(world:
     assert len(await world.store.callbacks(InboxState.NEW, 10)) == 1
 
 
+async def test_a_callback_for_a_provider_that_nobody_has_comes_to_the_operator_in_the_end(
+    world: World, engine: Engine
+) -> None:
+    callback = await engine.callback("other", None, b"{}")
+    await idle(engine)
+
+    world.clock.turn(engine.kit.rules.orphan_expire_seconds + 1)
+    await engine.sweep.callbacks()
+    await idle(engine)
+
+    [kept] = await world.store.callbacks(InboxState.EXPIRED, 10)
+    assert (kept.id, kept.note) == (callback.id, "nobody here knows the provider 'other'")
+    assert len(world.recorder.of(Event.ORPHAN_EXPIRED, callback=callback.id)) == 1
+
+
+@pytest.mark.parametrize("word", ["running", "a new word"])
+async def test_a_callback_about_a_running_task_ends_the_doubt_about_its_submit(
+    world: World, engine: Engine, word: str
+) -> None:
+    world.mill.faults.add("create", SubmitUnknown())
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    await world.call_back(engine, job, state=word, task="task-1", urls=[])
+
+    job = await world.see(job)
+    assert (job.state, job.task_id, job.due_at) == (State.RUNNING, "task-1", world.clock.now())
+    world.mill.reports["task-1"] = success("task-1")
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert len(world.mill.created) == 1
+
+
+async def test_a_callback_about_a_running_task_changes_nothing_where_the_task_is_known(
+    world: World, engine: Engine
+) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job, state="running", task="task-77", urls=[])
+    assert await world.see(job) == job
+
+
 async def test_a_callback_that_breaks_its_stage_is_set_aside_and_the_others_go_on(world: World, engine: Engine) -> None:
     """A text that no database takes cannot be recorded, however often one tries."""
     other = await world.running(engine)
@@ -461,6 +517,94 @@ async def test_a_running_job_can_be_cancelled_and_its_bill_is_recorded_as_a_loss
     assert len(world.recorder.of(Event.LOSS_RECORDED, job=job.id)) == 1
     assert world.chat.showing(URL) == []
     assert world.chat.notices == [job.id]
+
+
+async def test_without_a_callback_the_bill_of_a_cancelled_job_is_asked_for(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await engine.cancel(job.id, "the person")
+    await idle(engine)
+    await poll(world, engine)
+    assert (await world.see(job)).cost is None
+    world.mill.reports["task-1"] = success("task-1", cost=40)
+
+    await poll(world, engine)
+
+    job = await world.see(job)
+    assert (job.state, job.cost, job.purse, job.due_at) == (State.CANCELLED, 40, Purse.RELEASED, None)
+    assert world.mill.asked == ["task-1", "task-1"]
+    assert len(world.recorder.of(Event.LOSS_RECORDED, job=job.id)) == 1
+    assert world.chat.showing(URL) == []
+    await check_cancelled(world, job)
+
+
+async def test_a_bill_that_a_callback_brought_is_not_asked_for(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await engine.cancel(job.id, "the person")
+    await idle(engine)
+    assert (await world.see(job)).due_at is not None
+
+    await world.call_back(engine, job, cost=40)
+
+    job = await world.see(job)
+    assert (job.cost, job.due_at) == (40, None)
+
+
+async def test_a_bill_that_came_while_somebody_asked_is_not_asked_for_again(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await engine.cancel(job.id, "the person")
+    await idle(engine)
+    world.mill.status_gate.shut()
+    [taken] = await world.store.claim(1, engine.kit.lease)
+    engine.worker.take(taken)
+    await world.mill.status_gate.holds()
+    await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL], cost=40))
+    world.mill.status_gate.open()
+    await idle(engine)
+
+    await poll(world, engine)
+
+    job = await world.see(job)
+    assert (job.cost, job.due_at) == (40, None)
+    assert world.mill.asked == ["task-1"]
+
+
+@pytest.mark.parametrize("answer", [ProviderBusy(1.0, "later"), RuntimeError("unforeseen"), None])
+async def test_a_bill_is_asked_for_until_the_deadline(world: World, engine: Engine, answer: Exception | None) -> None:
+    job = await world.running(engine)
+    await engine.cancel(job.id, "the person")
+    await idle(engine)
+    if answer:
+        world.mill.faults.add("status", answer, answer)
+    await work(engine)
+    assert (await world.see(job)).due_at is not None
+
+    world.clock.turn((job.deadline_at - world.clock.now()).total_seconds())
+    await work(engine)
+
+    assert (await world.see(job)).due_at is None
+    assert len(world.mill.asked) == 2
+
+
+@pytest.mark.parametrize("notice", [False, True])
+async def test_the_task_of_a_job_cancelled_on_the_wire_has_a_bill_too(
+    world: World,
+    engine: Engine,
+    notice: bool,  # noqa: FBT001 - a case
+) -> None:
+    world.mill.create_gate.shut()
+    job = await engine.order(world.order(notice=notice))
+    await world.mill.create_gate.holds()
+    canceller = world.engine()
+    await canceller.cancel(job.id, "the person")
+    await idle(canceller)
+    world.mill.create_gate.open()
+    await idle(engine)
+    world.mill.reports["task-1"] = replace(failure("task-1"), cost=7)
+
+    await poll(world, engine)
+
+    job = await world.see(job)
+    assert (job.state, job.task_id, job.cost, job.due_at) == (State.CANCELLED, "task-1", 7, None)
 
 
 async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: World, engine: Engine) -> None:

@@ -8,6 +8,7 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State
+from genlock.engine.collect import receive
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from tests.engine.world import URL, Wire, World, callback_body, die, idle, success, work
@@ -17,6 +18,11 @@ FORGED = "https://evil.example/fox.png"
 
 async def states(world: World) -> dict[InboxState, int]:
     return {state: found for state in InboxState if (found := len(await world.store.callbacks(state, 100)))}
+
+
+async def take_in(engine: Engine, token: str, body: bytes) -> None:
+    """The long way through the door: kept first, understood later."""
+    engine.worker.take_callback(await receive(engine.kit, "mill", token, body))
 
 
 @pytest.mark.parametrize("door", ["open", "wrong secret", "secret of another job", "unknown job"])
@@ -177,7 +183,7 @@ async def test_a_callback_whose_instance_died_is_understood_by_another(world: Wo
     wire = Wire(world.store)
     dying = world.engine(store=wire)
     wire.gate("end").shut()
-    await dying.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await take_in(dying, world.mill.token(job), callback_body(task="task-1", urls=[URL]))
     await wire.gate("end").holds()
     await die(dying)
 
@@ -209,13 +215,36 @@ async def test_a_callback_that_met_a_database_failure_comes_due_again(world: Wor
     engine = world.engine(store=wire)
     job = await world.running(engine)
     wire.faults.add("end", StoreUnavailable())
-    await world.call_back(engine, job)
+    await take_in(engine, world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await idle(engine)
     assert (await world.see(job)).state is State.RUNNING
 
     world.clock.turn(4)
     await engine.sweep.round()
     await idle(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+@pytest.mark.parametrize("done", [False, True])
+async def test_a_callback_that_met_a_database_failure_at_the_door_comes_again(
+    world: World,
+    done: bool,  # noqa: FBT001 - a case
+) -> None:
+    """What was not acknowledged is repeated, whether it had its effect or not."""
+    wire = Wire(world.store)
+    engine = world.engine(store=wire)
+    job = await world.running(engine)
+    wire.faults.add("end", StoreUnavailable(), done=done)
+    with pytest.raises(StoreUnavailable):
+        await world.call_back(engine, job)
+
+    await world.call_back(engine, job)
+    world.clock.turn(engine.kit.rules.lease_seconds)
+    await work(engine)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert world.chat.showing(URL) == [job.placeholder]
+    assert await states(world) == {InboxState.DONE: 2 if done else 1}
 
 
 # C2

@@ -9,6 +9,7 @@ from genlock.domain.errors import StoreUnavailable, SubmitRefused
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import Purse
+from genlock.engine.collect import receive
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.engine.worker import every
@@ -497,7 +498,8 @@ async def test_a_stop_does_not_wait_for_ever_for_a_callback_either(world: World)
     engine = world.engine(Rules(stop_seconds=0.01), store=wire)
     job = await world.running(engine)
     wire.gate("end").shut()
-    await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    body = callback_body(task="task-1", urls=[URL])
+    engine.worker.take_callback(await receive(engine.kit, "mill", world.mill.token(job), body))
     await wire.gate("end").holds()
 
     await engine.stop()

@@ -84,6 +84,14 @@ STORE_MUTANTS: dict[str, list[Tamper]] = {
         Sql("spoil", "AND state = 'succeeded' AND purse = 'held'", "AND 1 = 0"),
         Sql("spoil", "AND j.purse = 'held'", "AND 1 = 0"),
     ],
+    "a callback is believed without its secret": [Sql("end", "j.secret_hash = value ->> 'secret_hash'", "1 = 1")],
+    "a callback that ends its job is not kept": [
+        Sql("end", "FROM end_item WHERE body IS NOT NULL", "FROM end_item WHERE 1 = 0")
+    ],
+    "a late result is forgotten while the person is told": [
+        Sql("end", "CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END", "'done'"),
+        Sql("end", "CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END", "NULL"),
+    ],
     "a rescue forgets the jobs": [Sql("rescue", "due_at IS NOT NULL AND lease_owner = :instance", "1 = 0")],
 }
 

@@ -131,6 +131,17 @@ async def test_without_a_free_connection_a_call_waits_and_that_is_counted(
         assert (await answer).available == 1000
 
 
+async def test_a_server_that_has_handed_over_is_left_for_the_new_one(postgres_url: str, notebook: Notebook) -> None:
+    """After a failover the old connections still answer, but take no writes."""
+    async with opened(postgres_url, notebook, connections=1) as store, other_connection(postgres_url) as other:
+        await store._pool.execute("SET default_transaction_read_only = on")
+
+        person_id = await store.person("chat", "bot", "new")
+
+        assert await other.fetchval("SELECT id FROM people WHERE outside_id = 'new'") == person_id
+        assert notebook.total("store_retries", operation="person", reason="ReadOnlySQLTransactionError") == 1
+
+
 async def test_more_calls_than_connections_all_get_their_turn(postgres_url: str, notebook: Notebook) -> None:
     async with opened(postgres_url, notebook, connections=2) as store:
         answers = await asyncio.gather(*(store.person("chat", "bot", str(number)) for number in range(100)))

@@ -94,6 +94,13 @@ def test_a_parameter_used_twice_has_one_place_and_casts_are_left_alone() -> None
     assert text == "SELECT $1::text, $2, x::int, $1 WHERE t = coalesce($3::timestamptz, now())"
 
 
+def test_the_columns_of_a_batch_come_as_text() -> None:
+    text, names = positional("SELECT * FROM unnest(:a::bigint[], :b::text[]) WHERE x = :c::text")
+
+    assert names == ("a", "b", "c")
+    assert text == "SELECT * FROM unnest($1::text::bigint[], $2::text::text[]) WHERE x = $3::text"
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_parameter_hides_in_a_literal(dialect: str) -> None:
     """`'$2 minutes'` is text, not a parameter."""
@@ -176,6 +183,7 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     unread = await store.store_callback("kie", None, "", b"{}")
     clock.advance(60)
     assert await store.claim_callbacks(10, 5.0)
+    assert not await store.expire_callback(unread.id, 3600.0, "nobody")
     await store.settle_callback(unread.id, InboxState.ORPHAN, "task")
     assert await store.match_orphans(10)
     assert await store.hint(unread.id, "kie", "task")

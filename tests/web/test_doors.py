@@ -122,6 +122,7 @@ async def test_what_cannot_be_kept_is_not_acknowledged(
     async def fail(*_: object) -> None:
         raise error
 
+    monkeypatch.setattr(house.store, "end", fail)
     monkeypatch.setattr(house.store, "store_callback", fail)
     assert (await request(house.web, house.path, DONE))[0] == 503
     monkeypatch.undo()

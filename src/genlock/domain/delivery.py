@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+from json.encoder import encode_basestring as _quote
 
 from genlock.domain.result import PartKind, Piece
+from genlock.domain.value import value
 
 PARTS_MAX = 10
 
@@ -30,7 +32,7 @@ class Step(StrEnum):
     DONE = "done"  #: the channel confirmed it
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Part:
     kind: PartKind
     value: str = ""
@@ -70,22 +72,18 @@ def again(parts: Iterable[Part]) -> tuple[Part, ...]:
     return tuple(replace(part, step=Step.PUT, message=None, gone=False) for part in parts)
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
-
-
 def dump_parts(parts: Iterable[Part]) -> str:
-    return _encode([_dump(part) for part in parts])
+    return f"[{','.join([_dump(part) for part in parts])}]"
 
 
-def _dump(part: Part) -> dict[str, str | bool | None]:
-    row: dict[str, str | bool | None] = {"kind": part.kind, "value": part.value, "level": part.level, "step": part.step}
+def _dump(part: Part) -> str:
+    """By hand: every life does it twice, and the encoder of the standard library is made anew for each call."""
+    row = f'{{"kind":"{part.kind}","value":{_quote(part.value)},"level":"{part.level}","step":"{part.step}"'
     if part.message is not None:
-        row["message"] = part.message
+        row += f',"message":{_quote(part.message)}'
     if part.file is not None:
-        row["file"] = part.file
-    if part.gone:
-        row["gone"] = True
-    return row
+        row += f',"file":{_quote(part.file)}'
+    return row + (',"gone":true}' if part.gone else "}")
 
 
 def load_parts(text: str) -> tuple[Part, ...]:

@@ -1,8 +1,9 @@
 """Callbacks as they came in: stored first, understood later."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from genlock.domain.value import value
 
 
 class InboxState(StrEnum):
@@ -10,11 +11,11 @@ class InboxState(StrEnum):
     DONE = "done"  #: its effect, or that it had none, is committed
     ORPHAN = "orphan"  #: its job is not known → matched by the submit stage or the sweep, → expired after an hour
     MATCHED = "matched"  #: an orphan whose job turned up; the job was made due for a status query
-    EXPIRED = "expired"  #: an orphan nobody claimed; kept for the operator
+    EXPIRED = "expired"  #: an orphan nobody claimed, or of a provider nobody has; kept for the operator
     UNREADABLE = "unreadable"  #: could not be parsed; kept for the operator
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Callback:
     """One stored callback."""
 

@@ -1,12 +1,12 @@
 """A job: one order, one row, its whole life."""
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from genlock.domain.delivery import Part
 from genlock.domain.money import Purse
+from genlock.domain.value import value
 
 
 class State(StrEnum):
@@ -61,7 +61,7 @@ class Verdict(StrEnum):
     MISSING = "missing"  #: there is no such job
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class NewJob:
     """An order, as the caller makes it."""
 
@@ -89,7 +89,7 @@ class NewJob:
         return hashlib.sha256(body.encode()).hexdigest()[:_HASH_DIGITS]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Job:
     id: int
     person_id: int

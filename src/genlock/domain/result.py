@@ -1,8 +1,9 @@
 """What a provider says of a task, and the one table that understands its words."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from genlock.domain.value import value
 
 
 class Outcome(StrEnum):
@@ -72,7 +73,7 @@ class PartKind(StrEnum):
     WORDS = "words"  #: no result: our own words about a job that ended without one
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Piece:
     """One result of a task, as the provider gave it."""
 
@@ -80,7 +81,7 @@ class Piece:
     value: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Report:
     """What a callback or a status answer says, in our words."""
 

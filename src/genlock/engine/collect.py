@@ -1,9 +1,10 @@
 """Collect: callbacks and polls become results. Both end in `conclude`; the first terminal report wins."""
 
 from dataclasses import replace
+from typing import Any
 
 from genlock.domain.delivery import WORDS, plan
-from genlock.domain.errors import ProviderBusy
+from genlock.domain.errors import ProviderBusy, StoreError
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Job, State, Verdict, hash_secret
@@ -12,7 +13,7 @@ from genlock.domain.retry import backoff
 from genlock.engine.kit import Kit
 from genlock.engine.progress import next_moment, show
 from genlock.engine.submit import give_up
-from genlock.ports import Ending, Wait
+from genlock.ports import Arrival, Ended, Ending, Wait
 
 #: what a 64-bit id has at the most
 _DIGITS_MAX = 18
@@ -29,15 +30,44 @@ _VERDICT_EVENTS = {
 async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Callback:
     """The door: keep the callback, as it is, before anybody tries to understand it."""
     job_id, secret = read_token(token)
-    # Providers repeat the address they called. What is kept must not tell how to call us.
-    kept = body.replace(secret.encode(), b"*" * len(secret)) if len(secret) >= _SECRET_LEAST else body
     started = kit.loop.time()
-    callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), kept)
-    took = round(kit.loop.time() - started, 4)
-    kit.observer.event(
-        Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id, seconds=took
-    )
+    callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), _without(secret, body))
+    _say_received(kit, callback, started)
     return callback
+
+
+async def receive_end(kit: Kit, provider: str, token: str | None, body: bytes) -> Ended | None:
+    """The short way through the door: a callback that ends the job it was sent for is kept in the commit of the end.
+
+    None if it is not such a callback, or cannot be told to be; then it must be kept to be understood later.
+    """
+    job_id, secret = read_token(token)
+    if job_id is None or provider not in kit.providers:
+        return None
+    kept = _without(secret, body)
+    started = kit.loop.time()
+    try:
+        report = kit.providers[provider].read_callback(kept)
+        arrival = Arrival(provider=provider, secret_hash=hash_secret(secret), body=kept.decode())
+        if report.outcome not in (Outcome.SUCCESS, Outcome.FAILURE):
+            return None
+        ending = _ending(job_id, report, arrival=arrival)
+        ended = await kit.store.end(ending, kit.lease)
+    except StoreError:
+        raise
+    except Exception:  # noqa: BLE001 - nothing has happened; the stage says what is wrong with these bytes
+        return None
+    if ended.callback is None:
+        return None
+    _say_received(kit, ended.callback, started)
+    _say_parsed(kit, ended.callback, report)
+    _say_verdict(kit, ending, ended, ended.callback.correlation)
+    return ended
+
+
+def _without(secret: str, body: bytes) -> bytes:
+    """Providers repeat the address they called. What is kept must not tell how to call us."""
+    return body.replace(secret.encode(), b"*" * len(secret)) if len(secret) >= _SECRET_LEAST else body
 
 
 def read_token(token: str | None) -> tuple[int | None, str]:
@@ -52,7 +82,8 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
     """Understand a stored callback. Returns the job if this ended it and it is ours to deliver."""
     provider = kit.providers.get(callback.provider)
     if provider is None:
-        return None  # another instance knows it: the callback comes due again
+        await _leave(kit, callback)
+        return None
     try:
         report = provider.read_callback(callback.body)
     except Exception as error:  # noqa: BLE001 - a stranger's bytes: whatever they break, they are kept and shown
@@ -60,18 +91,26 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
         kit.observer.count("callbacks", 1, outcome="unreadable")
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note=str(error)[:500])
         return None
-    kit.observer.event(
-        Event.CALLBACK_PARSED, callback.correlation, callback=callback.id, task_id=report.task_id, word=report.word
-    )
+    _say_parsed(kit, callback, report)
     if callback.job_id is None:
         await _hint(kit, callback, report)
         return None
     if report.outcome in (Outcome.RUNNING, Outcome.UNKNOWN):
         _say_unknown(kit, report, callback.correlation)
         kit.observer.count("callbacks", 1, outcome=report.outcome)
+        if report.task_id and await kit.store.adopt_task(callback.job_id, None, report.task_id):
+            # The answer of the create call was lost, or is slower than its task: here is what we wait for.
+            kit.observer.event(Event.SUBMIT_OK, callback.correlation, job=callback.job_id, task_id=report.task_id)
         await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id, report.outcome)
         return None
     return await conclude(kit, callback.job_id, report, callback.correlation, callback_id=callback.id)
+
+
+async def _leave(kit: Kit, callback: Callback) -> None:
+    """Another instance may know this provider: the callback comes due again, but not for ever."""
+    note = f"nobody here knows the provider {callback.provider!r}"
+    if await kit.store.expire_callback(callback.id, kit.rules.orphan_expire_seconds, note):
+        kit.observer.event(Event.ORPHAN_EXPIRED, callback.correlation, callback=callback.id, reason=note)
 
 
 async def _hint(kit: Kit, callback: Callback, report: Report) -> None:
@@ -120,6 +159,19 @@ async def poll(kit: Kit, job: Job) -> Job | None:
     return None
 
 
+def _say_received(kit: Kit, callback: Callback, started: float) -> None:
+    took = round(kit.loop.time() - started, 4)
+    kit.observer.event(
+        Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id, seconds=took
+    )
+
+
+def _say_parsed(kit: Kit, callback: Callback, report: Report) -> None:
+    kit.observer.event(
+        Event.CALLBACK_PARSED, callback.correlation, callback=callback.id, task_id=report.task_id, word=report.word
+    )
+
+
 def _say_unknown(kit: Kit, report: Report, correlation: str) -> None:
     if report.outcome is Outcome.UNKNOWN:
         kit.observer.event(Event.UNKNOWN_STATE, correlation, word=report.word)
@@ -135,13 +187,25 @@ async def conclude(
     callback_id: int | None = None,
     holder: Job | None = None,
 ) -> Job | None:
-    """The one door for terminal reports. Returns the job if this report ended it, leased to us for delivery.
+    """A terminal report takes effect. Returns the job if this report ended it, leased to us for delivery.
 
     `holder` is the job as we held it: then nobody was interrupted by its end.
     """
+    ending = _ending(job_id, report, callback_id=callback_id)
+    ended = await kit.store.end(ending, kit.lease)
+    _say_verdict(kit, ending, ended, correlation)
+    if ended.verdict is Verdict.MISSING and callback_id is not None:
+        await kit.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
+    if ended.job and holder and ended.job.lease_token == holder.lease_token + 1:
+        return replace(ended.job, interrupted=False)
+    return ended.job
+
+
+def _ending(job_id: int, report: Report, **by: Any) -> Ending:
+    """What every terminal report comes to, whichever way it came."""
     report = settle_report(report)
     good = report.outcome is Outcome.SUCCESS
-    ending = Ending(
+    return Ending(
         job_id=job_id,
         state=State.SUCCEEDED if good else State.FAILED,
         parts=plan(report.pieces) if good else WORDS,
@@ -149,23 +213,22 @@ async def conclude(
         error_code="" if good else report.error_code or "failed",
         error_text="" if good else report.error_text[:500],
         cost=report.cost,
-        callback_id=callback_id,
+        **by,
     )
-    ended = await kit.store.end(ending, kit.lease)
-    event = _VERDICT_EVENTS.get(ended.verdict, Event.RESULT_DUPLICATE)
+
+
+def _say_verdict(kit: Kit, ending: Ending, ended: Ended, correlation: str) -> None:
+    job_id, verdict = ending.job_id, ended.verdict
+    event = _VERDICT_EVENTS.get(verdict, Event.RESULT_DUPLICATE)
+    by_callback = ending.arrival is not None or ending.callback_id is not None
     took = None if ended.job is None else (ended.job.read_at - ended.job.created_at).total_seconds()
     kit.observer.event(
-        event, correlation, job=job_id, state=ending.state, verdict=ended.verdict, task_id=report.task_id, seconds=took
+        event, correlation, job=job_id, state=ending.state, verdict=verdict, task_id=ending.task_id, seconds=took
     )
-    kit.observer.count("results", 1, verdict=ended.verdict)
-    if callback_id is not None:
-        kit.observer.count("callbacks", 1, outcome=ended.verdict)
-    if ended.verdict is Verdict.WON:
-        kit.pace.found(by_callback=callback_id is not None)
-    if ended.verdict is Verdict.MISSING and callback_id is not None:
-        await kit.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
+    kit.observer.count("results", 1, verdict=verdict)
+    if by_callback:
+        kit.observer.count("callbacks", 1, outcome=verdict)
+    if verdict is Verdict.WON:
+        kit.pace.found(by_callback=by_callback)
     if ended.job is None:
-        kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=ended.verdict)
-    elif holder is not None and ended.job.lease_token == holder.lease_token + 1:
-        return replace(ended.job, interrupted=False)
-    return ended.job
+        kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=verdict)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from genlock.domain.errors import StoreError
@@ -9,6 +10,7 @@ from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.retry import backoff
+from genlock.engine.bill import ask_bill
 from genlock.engine.collect import digest, poll
 from genlock.engine.deliver import deliver, notify
 from genlock.engine.kit import Kit, LeaseLost
@@ -42,6 +44,8 @@ async def advance(kit: Kit, job: Job, hold: Callable[[Job], None] = lambda _: No
         await deliver(kit, current)
     elif current.notice is Notice.DUE:
         await notify(kit, current)
+    elif current.state is State.CANCELLED:
+        await ask_bill(kit, current)
 
 
 class Worker:
@@ -72,7 +76,7 @@ class Worker:
         loop = self._kit.loop
         task = loop.create_task(self._work(job))
         self._jobs[job.id] = (job, loop.time(), task)
-        task.add_done_callback(lambda done: self._done(job, done))
+        task.add_done_callback(partial(self._done, job))
 
     def _replace(self, job: Job) -> bool:
         """Make way for a job's newer lease. False if this one was overtaken: its answer came after a newer one's."""

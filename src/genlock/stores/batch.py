@@ -15,6 +15,8 @@ Params = dict[str, Any]
 class Item(NamedTuple):
     """One call of a batched operation."""
 
+    #: the row it is about; no two calls of a batch share one
+    key: int
     #: what it shares with the whole batch
     shared: Params
     params: Params
@@ -33,7 +35,7 @@ class Batch(Generic[Asked, Answer]):
         run: Callable[[list[Asked]], Awaitable[Sequence[Answer | Exception]]],
         *,
         key: Callable[[Asked], Hashable],
-        alike: Callable[[Asked], Hashable] = lambda _: None,
+        alike: Callable[[Asked], object] = lambda _: None,
         limit: int = 250,
     ) -> None:
         self._run = run
@@ -83,7 +85,8 @@ class Batch(Generic[Asked, Answer]):
             else:
                 seen.add(key)
                 taken.append(entry)
-        self._queue.extendleft(reversed(later))
+        if later:
+            self._queue.extendleft(reversed(later))
         return taken
 
     async def _answer(self, taken: list[tuple[Asked, asyncio.Future[Answer]]]) -> None:

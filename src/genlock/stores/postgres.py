@@ -15,7 +15,7 @@ from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
 from genlock.stores.batch import Params
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
-from genlock.stores.queries import load, positional
+from genlock.stores.queries import array, load, positional
 from genlock.stores.rows import Row
 from genlock.stores.store import SqlStore
 
@@ -42,6 +42,7 @@ PASSING: tuple[type[BaseException], ...] = (
     asyncpg.LockNotAvailableError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,  # the server we are connected to has handed over to another
 )
 
 
@@ -125,15 +126,13 @@ class PostgresStore(SqlStore):
         return value  # type: ignore[no-any-return]
 
     def array(self, values: Sequence[Any]) -> Any:
-        return list(values)
+        return array(values)
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
         return await self._fetch(name, params)
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
-        # In the order of the rows they lock, so that two batches never wait for each other in a circle.
-        items = sorted(items, key=_lock_order)
-        columns = {column: [item[column] for item in items] for column in items[0]}
+        columns = {column: array([item[column] for item in items]) for column in items[0]}
         return await self._fetch(name, {**shared, **columns})
 
     async def _fetch(self, name: str, params: Params) -> list[Row]:
@@ -152,6 +151,8 @@ class PostgresStore(SqlStore):
                 self._observer.event(Event.STORE_RETRY, operation=name, reason=type(error).__name__, attempt=attempt)
                 if loop.time() > give_up:
                     raise StoreUnavailable(f"the database did not answer: {error}") from error
+                if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+                    await self._pool.expire_connections()  # the address may lead to the new one by now
             await asyncio.sleep(backoff(attempt, self._chance.random(), base=0.05, most=1.0))
             attempt += 1
 
@@ -168,10 +169,6 @@ class PostgresStore(SqlStore):
 
 async def _nothing(_: object) -> None:
     """We leave no session state behind, so there is none to reset."""
-
-
-def _lock_order(item: Params) -> Any:
-    return item.get("job_id") or item.get("person_id") or item.get("callback_id") or item.get("lane_id") or 0
 
 
 def _place(url: str, error: Exception) -> str:

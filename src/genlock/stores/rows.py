@@ -6,9 +6,10 @@ from typing import Any
 
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.inbox import Callback, InboxState
-from genlock.domain.job import Delivery, Job, Notice, State, Verdict
+from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Account, Kind, Movement, Purse
 from genlock.domain.update import Update, UpdateState
+from genlock.ports import Arrival
 
 Row = Mapping[str, Any]
 #: how a dialect's time becomes an aware datetime
@@ -61,6 +62,46 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
     )
 
 
+def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
+    """A job from its order and what the database added to it: the rest of the row needs no reading back."""
+    created_at = _certain(time(row["created_at"]))
+    return Job(
+        id=row["id"],
+        person_id=order.person_id,
+        request_key=order.request_key,
+        correlation=order.correlation,
+        provider=order.provider,
+        channel=order.channel,
+        address=order.address,
+        placeholder=order.placeholder,
+        model=order.model,
+        input=order.input,
+        price=order.price,
+        purse=Purse.HELD if order.price else Purse.FREE,
+        state=State.QUEUED,
+        task_id=None,
+        error_code="",
+        error_text="",
+        cost=None,
+        late=False,
+        parts=(),
+        delivery=Delivery.NONE,
+        notice=Notice.WANTED if order.notice else Notice.NONE,
+        attention=None,
+        attempts=0,
+        due_at=time(row["due_at"]),
+        deadline_at=_certain(time(row["deadline_at"])),
+        grace_until=None,
+        lease_owner=owner,
+        lease_token=1,
+        created_at=created_at,
+        submitted_at=None,
+        ended_at=None,
+        delivered_at=None,
+        read_at=created_at,
+    )
+
+
 def read_callback(row: Row, time: Time) -> Callback:
     return Callback(
         id=row["id"],
@@ -72,6 +113,21 @@ def read_callback(row: Row, time: Time) -> Callback:
         note=row["note"],
         received_at=_certain(time(row["received_at"])),
         correlation=row["correlation"] or "",
+    )
+
+
+def read_arrival(row: Row, time: Time, arrival: Arrival, task_id: str | None) -> Callback:
+    """A callback that was kept with what it said, from the row of its job."""
+    return Callback(
+        id=row["callback_id"],
+        provider=arrival.provider,
+        job_id=row["id"],
+        task_id=task_id,
+        body=arrival.body.encode(),
+        state=InboxState.NEW if row["verdict"] == Verdict.BUSY else InboxState.DONE,
+        note=row["verdict"],
+        received_at=_certain(time(row["read_at"])),
+        correlation=row["correlation"],
     )
 
 

@@ -4,6 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from genlock.domain.delivery import Part, dump_parts
@@ -16,11 +17,27 @@ from genlock.stores.batch import Batch, Item, Params
 from genlock.stores.chat import ChatRows
 from genlock.stores.limits import LimitRows
 from genlock.stores.queries import Query
-from genlock.stores.rows import NOTICE, PURSE, VERDICT, Row, Time, read_callback, read_job, read_movement
+from genlock.stores.rows import (
+    NOTICE,
+    PURSE,
+    VERDICT,
+    Row,
+    Time,
+    read_arrival,
+    read_callback,
+    read_job,
+    read_movement,
+    read_new_job,
+)
 from genlock.stores.updates import UpdateRows
 from genlock.stores.upkeep import UpkeepRows
 
 CALLBACK_HOLD_SECONDS = 3.0
+#: what the calls of most batches share
+NOTHING: Params = {}
+
+
+_KEY, _SHARED = itemgetter(0), itemgetter(1)
 
 
 class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
@@ -33,15 +50,15 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._accept = self._batch("accept", self._run_accept, lambda item: item.params["person_id"])
-        self._end = self._batch("end", self._run_end, lambda item: item.params["job_id"])
-        self._finish = self._batch("finish", self._run_finish, lambda item: item.params["job_id"])
-        self._store_callback = self._batch("store_callback", self._run_store_callback, id)
+        self._accept = self._batch("accept", self._run_accept)
+        self._end = self._batch("end", self._run_end)
+        self._finish = self._batch("finish", self._run_finish)
+        self._store_callback = self._batch("store_callback", self._run_store_callback)
         self._fenced = {
-            name: self._batch(name, self._fenced_runner(name), lambda item: item.params["job_id"])
+            name: self._batch(name, self._fenced_runner(name))
             for name in ("begin_submit", "submitted", "save_parts", "begin_notice", "wait", "renew")
         }
-        self._settle = self._batch("settle_callback", self._run_settle, lambda item: item.params["callback_id"])
+        self._settle = self._batch("settle_callback", self._run_settle)
         self._limits: set[str] = set()
 
     # what a dialect brings
@@ -59,34 +76,39 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
 
     # batches
 
-    def _batch(self, name: str, run: Any, key: Any) -> "Batch[Item, Any]":
+    def _batch(self, name: str, run: Any) -> "Batch[Item, Any]":
         async def counted(items: list[Item]) -> Sequence[Any]:
             self._observer.count("store_batches", 1, operation=name)
             self._observer.count("store_batch_items", len(items), operation=name)
             return await run(items)  # type: ignore[no-any-return]
 
-        return Batch(counted, key=key, alike=lambda item: tuple(item.shared.values()))
+        return Batch(counted, key=_KEY, alike=_SHARED)
 
     async def _rows(self, name: str, items: list[Item]) -> list[Row]:
-        """The rows of a batch: one statement, so that it happens as a whole or not at all."""
-        return await self.many(name, items[0].shared, [item.params for item in items])
+        """The rows of a batch: one statement, so that it happens as a whole or not at all.
+
+        In the order of the rows it locks, so that two batches never wait for each other in a circle.
+        """
+        ordered = sorted(items, key=_KEY)
+        return await self.many(name, items[0].shared, [item.params for item in ordered])
 
     def _fenced_runner(self, name: str) -> Any:
         async def run(items: list[Item]) -> list[bool]:
             done = {row["id"] for row in await self._rows(name, items)}
-            return [item.params["job_id"] in done for item in items]
+            return [item.key in done for item in items]
 
         return run
 
     async def _run_accept(self, items: list[Item]) -> list[Acceptance | Exception]:
-        added = {(row["person_id"], row["request_key"]): row for row in await self._rows("accept", items)}
+        added = {row["person_id"]: row for row in await self._rows("accept", items)}
+        owner = items[0].shared["owner"]
         answers: list[Acceptance | Exception] = []
         for item in items:
-            row = added.get((item.params["person_id"], item.params["request_key"]))
+            row = added.get(item.key)
             if row is None:
                 answers.append(await self._why_not_accepted(item.params))
             else:
-                answers.append(Acceptance(job=read_job(row, self.time), fresh=True))
+                answers.append(Acceptance(job=read_new_job(row, self.time, item.value, owner), fresh=True))
         return answers
 
     async def _why_not_accepted(self, item: Params) -> Acceptance | Exception:
@@ -101,30 +123,28 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         return Acceptance(job=read_job(row, self.time), fresh=False)
 
     async def _run_end(self, items: list[Item]) -> list[Ended]:
-        verdicts: dict[int, Verdict] = {}
-        interrupted: set[int] = set()
-        jobs: dict[int, Job] = {}
-        written = {item.value.job_id: item.value.parts for item in items}
-        for row in await self._rows("end", items):
-            columns = row.keys()
-            if "verdict" in columns:
-                verdicts[row["ended_id"]] = VERDICT[row["verdict"]]
-                if row["interrupted"]:
-                    interrupted.add(row["ended_id"])
-            if "id" in columns and row["id"] is not None:
-                job = read_job(row, self.time, written[row["ended_id"]])
-                jobs[job.id] = replace(job, interrupted=True) if job.id in interrupted else job
-        return [
-            Ended(verdict=verdicts.get(item.params["job_id"], Verdict.MISSING), job=jobs.get(item.params["job_id"]))
-            for item in items
-        ]
+        rows = {row["id"]: row for row in await self._rows("end", items)}
+        return [self._read_end(item.value, rows.get(item.key)) for item in items]
+
+    def _read_end(self, ending: Ending, row: Row | None) -> Ended:
+        if row is None:
+            return Ended(verdict=Verdict.MISSING)
+        verdict = VERDICT[row["verdict"]]
+        job = read_job(row, self.time, ending.parts) if verdict in (Verdict.WON, Verdict.LATE) else None
+        if job and row["interrupted"]:
+            job = replace(job, interrupted=True)
+        return Ended(
+            verdict=verdict,
+            job=job,
+            callback=read_arrival(row, self.time, ending.arrival, ending.task_id) if ending.arrival else None,
+        )
 
     async def _run_finish(self, items: list[Item]) -> list[Finished | None]:
         done = {
             row["id"]: Finished(purse=PURSE[row["purse"]], notice=NOTICE[row["notice"]])
             for row in await self._rows("finish", items)
         }
-        return [done.get(item.params["job_id"]) for item in items]
+        return [done.get(item.key) for item in items]
 
     async def _run_store_callback(self, items: list[Item]) -> list[Row]:
         for place, item in enumerate(items):
@@ -194,7 +214,7 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             "deadline_seconds": order.deadline_seconds,
             "notice": (Notice.WANTED if order.notice else Notice.NONE).value,
         }
-        return await self._accept(Item(_lease(lease), item))  # type: ignore[no-any-return]
+        return await self._accept(Item(order.person_id, _lease(lease), item, order))  # type: ignore[no-any-return]
 
     async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
         return await self._fence(
@@ -204,7 +224,7 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
     async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
         return await self._fence("submitted", job_id=job_id, token=token, task_id=task_id, poll_after=poll_after)
 
-    async def adopt_task(self, job_id: int, secret_hash: str, task_id: str) -> bool:
+    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
         return bool(await self.one("adopt_task", job_id=job_id, secret_hash=secret_hash, task_id=task_id))
 
     async def end(self, ending: Ending, lease: Lease | None) -> Ended:
@@ -218,12 +238,17 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             "error_text": ending.error_text,
             "cost": ending.cost,
             "callback_id": ending.callback_id,
+            "provider": ending.arrival and ending.arrival.provider,
+            "secret_hash": ending.arrival and ending.arrival.secret_hash,
+            "body": ending.arrival and ending.arrival.body,
         }
-        return await self._end(Item(_lease(lease), item, ending))  # type: ignore[no-any-return]
+        shared = {**_lease(lease), "hold_seconds": CALLBACK_HOLD_SECONDS}
+        return await self._end(Item(ending.job_id, shared, item, ending))  # type: ignore[no-any-return]
 
     async def save_parts(self, job_id: int, token: int, parts: tuple[Part, ...], lease: Lease) -> bool:
-        item = {"job_id": job_id, "token": token, "parts": dump_parts(parts)}
-        return bool(await self._fenced["save_parts"](Item({"seconds": lease.seconds}, item)))
+        return await self._fence(
+            "save_parts", {"seconds": lease.seconds}, job_id=job_id, token=token, parts=dump_parts(parts)
+        )
 
     async def finish(self, finish: Finish, lease: Lease) -> Finished | None:
         item = {
@@ -234,7 +259,7 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             "placeholder": finish.parts[0].message if finish.parts else None,
             "attention": finish.attention,
         }
-        return await self._finish(Item(_lease(lease), item))  # type: ignore[no-any-return]
+        return await self._finish(Item(finish.job_id, _lease(lease), item))  # type: ignore[no-any-return]
 
     async def spoil(self, job_id: int, token: int, parts: tuple[Part, ...], code: str, text: str) -> Job | None:
         rows = await self.one(
@@ -265,10 +290,10 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         )
 
     async def renew(self, job_id: int, token: int, lease: Lease) -> bool:
-        return bool(await self._fenced["renew"](Item(_lease(lease), {"job_id": job_id, "token": token})))
+        return await self._fence("renew", _lease(lease), job_id=job_id, token=token)
 
-    async def _fence(self, name: str, **item: Any) -> bool:
-        return bool(await self._fenced[name](Item({}, item)))
+    async def _fence(self, name: str, shared: Params = NOTHING, /, **item: Any) -> bool:
+        return await self._fenced[name](Item(item["job_id"], shared, item))  # type: ignore[no-any-return]
 
     async def claim(self, limit: int, lease: Lease) -> list[Job]:
         rows = await self.one("claim", limit=limit, **_lease(lease))
@@ -278,7 +303,7 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
 
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         item = {"provider": provider, "job_id": job_id, "secret_hash": secret_hash, "body": body}
-        row = await self._store_callback(Item({"hold_seconds": CALLBACK_HOLD_SECONDS}, item))
+        row = await self._store_callback(Item(id(item), {"hold_seconds": CALLBACK_HOLD_SECONDS}, item))
         received = self.time(row["received_at"])
         assert received is not None
         return Callback(
@@ -304,7 +329,10 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         self, callback_id: int, state: InboxState, task_id: str | None = None, note: str = ""
     ) -> None:
         item = {"callback_id": callback_id, "state": state.value, "task_id": task_id, "note": note}
-        await self._settle(Item({}, item))
+        await self._settle(Item(callback_id, NOTHING, item))
+
+    async def expire_callback(self, callback_id: int, older_than: float, note: str) -> bool:
+        return bool(await self.one("expire_callback", callback_id=callback_id, older_than=older_than, note=note))
 
     async def hint(self, callback_id: int, provider: str, task_id: str) -> int | None:
         rows = await self.one("hint", callback_id=callback_id, provider=provider, task_id=task_id)

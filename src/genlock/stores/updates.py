@@ -29,7 +29,10 @@ class UpdateRows(ABC):
     def array(self, values: Sequence[Any]) -> Any: ...
 
     @abstractmethod
-    def _batch(self, name: str, run: Any, key: Any) -> "Batch[Item, Any]": ...
+    def _batch(self, name: str, run: Any) -> "Batch[Item, Any]": ...
+
+    @abstractmethod
+    async def _rows(self, name: str, items: list[Item]) -> list[Row]: ...
 
     async def store_update(self, update: NewUpdate) -> Received:
         item = {
@@ -41,16 +44,14 @@ class UpdateRows(ABC):
             "press": update.press,
             "body": update.body,
         }
-        return await self._store_update(Item({"press_seconds": PRESS_SECONDS}, item))  # type: ignore[no-any-return]
+        return await self._store_update(Item(update.update_id, {"press_seconds": PRESS_SECONDS}, item))  # type: ignore[no-any-return]
 
     @cached_property
     def _store_update(self) -> "Batch[Item, Any]":
-        return self._batch(
-            "store_updates", self._run_store, lambda item: (item.params["bot"], item.params["update_id"])
-        )
+        return self._batch("store_updates", self._run_store)
 
     async def _run_store(self, items: list[Item]) -> list[Received]:
-        rows = await self.many("store_updates", items[0].shared, [item.params for item in items])
+        rows = await self._rows("store_updates", items)
         kept = {(row["bot"], row["update_id"]): row["state"] for row in rows}
         words = {None: Received.KNOWN, "new": Received.FRESH, "repeated": Received.REPEATED}
         return [words[kept.get(_name(item))] for item in items]
@@ -66,16 +67,16 @@ class UpdateRows(ABC):
     async def settle_update(self, lane: Lane, state: UpdateState, note: str, lease: Lease) -> Settled | None:
         assert lane.update is not None
         item = {"lane_id": lane.id, "token": lane.token, "id": lane.update.id, "state": state.value, "note": note}
-        return await self._settle_update(Item({"seconds": lease.seconds}, item))  # type: ignore[no-any-return]
+        return await self._settle_update(Item(lane.id, {"seconds": lease.seconds}, item))  # type: ignore[no-any-return]
 
     @cached_property
     def _settle_update(self) -> "Batch[Item, Any]":
-        return self._batch("settle_updates", self._run_settle_update, lambda item: item.params["lane_id"])
+        return self._batch("settle_updates", self._run_settle_update)
 
     async def _run_settle_update(self, items: list[Item]) -> list[Settled | None]:
-        rows = await self.many("settle_updates", items[0].shared, [item.params for item in items])
+        rows = await self._rows("settle_updates", items)
         done = {row["lane_id"]: Settled(waiting=row["waiting"], lane=self._lane(row)) for row in rows}
-        return [done.get(item.params["lane_id"]) for item in items]
+        return [done.get(item.key) for item in items]
 
     async def postpone_update(self, lane: Lane, after: float, note: str) -> bool:
         assert lane.update is not None
@@ -86,7 +87,7 @@ class UpdateRows(ABC):
         )
 
     async def renew_lanes(self, lanes: Sequence[Lane], lease: Lease) -> set[int]:
-        items = [{"lane_id": lane.id, "token": lane.token} for lane in lanes]
+        items = [{"lane_id": lane.id, "token": lane.token} for lane in sorted(lanes, key=lambda lane: lane.id)]
         return {row["id"] for row in await self.many("renew_lanes", {"seconds": lease.seconds}, items)}
 
     async def rescue_lanes(self, instance: str, but: Sequence[int] = ()) -> int:

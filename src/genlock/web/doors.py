@@ -1,4 +1,4 @@
-"""The doors for callbacks: check the size and the signature, keep the bytes, say 200. Nothing is understood here."""
+"""The doors for callbacks: check the size and the signature, keep the bytes, say 200, whatever they say."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from genlock.domain.delivery import WORDS
-from genlock.domain.inbox import InboxState
+from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secret
 from genlock.domain.money import Kind, Purse, Wallet
-from genlock.ports import Lease, Store, Wait
+from genlock.ports import Arrival, Ended, Lease, Store, Wait
 from tests.stores.lives import (
     ME,
     OTHER,
@@ -286,6 +286,57 @@ async def test_the_callback_is_settled_in_the_same_commit(
     assert [settled[first.id].note, settled[second.id].note] == ["won", note]
     assert {callback.task_id for callback in settled.values()} == {"task"}
     assert await store.claim_callbacks(10, 0.0) == []
+
+
+async def test_the_callback_that_brings_an_end_is_kept_in_the_same_commit(store: Store, clock: HandClock) -> None:
+    job = await running(store)
+    arrival = Arrival(provider="kie", secret_hash=hash_secret(SECRET), body='{"кот": "\\u0000"}')
+
+    first = await end(store, job, State.SUCCEEDED, task_id="task", arrival=arrival)
+    again = await end(store, job, State.FAILED, task_id="task", arrival=arrival)
+
+    assert (first.verdict, again.verdict) == (Verdict.WON, Verdict.CONTRADICTION)
+    assert await store.callbacks(InboxState.DONE, 10) == [again.callback, first.callback]
+    assert first.callback is not None
+    assert first.callback == Callback(
+        id=first.callback.id,
+        provider="kie",
+        job_id=job.id,
+        task_id="task",
+        body=arrival.body.encode(),
+        state=InboxState.DONE,
+        note="won",
+        received_at=clock.now(),
+        correlation=job.correlation,
+    )
+    assert (await store.store_callback("kie", None, "", b"")).id > first.callback.id
+
+
+@pytest.mark.parametrize("change", [{"secret_hash": hash_secret("wrong")}, {"provider": "other"}])
+async def test_an_end_by_a_callback_needs_the_secret_of_the_job(store: Store, change: dict[str, str]) -> None:
+    job = await running(store)
+    arrival = replace(Arrival(provider="kie", secret_hash=hash_secret(SECRET), body="{}"), **change)
+
+    assert await end(store, job, State.SUCCEEDED, arrival=arrival) == Ended(verdict=Verdict.MISSING)
+
+    assert await unchanged(store, job)
+    assert [await store.callbacks(state, 10) for state in InboxState] == [[] for _ in InboxState]
+
+
+async def test_a_callback_with_a_late_result_comes_due_again_while_the_person_is_being_told(
+    store: Store, clock: HandClock
+) -> None:
+    job = await ended(store, State.EXPIRED)
+    arrival = Arrival(provider="kie", secret_hash=hash_secret(SECRET), body="{}")
+
+    attempt = await end(store, job, State.SUCCEEDED, OTHER, task_id="task", arrival=arrival)
+
+    assert (attempt.verdict, attempt.job) == (Verdict.BUSY, None)
+    assert attempt.callback is not None
+    assert attempt.callback.state is InboxState.NEW
+    assert await store.claim_callbacks(10, 5.0) == []
+    clock.advance(60)
+    assert await store.claim_callbacks(10, 5.0) == [attempt.callback]
 
 
 async def test_an_end_clears_what_the_waiting_has_left(store: Store, clock: HandClock) -> None:

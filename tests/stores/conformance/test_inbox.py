@@ -307,3 +307,26 @@ async def test_only_orphans_expire(store: Store, clock: HandClock) -> None:
     assert await store.expire_orphans(HOUR, role) == []
     assert await found(store, InboxState.NEW) == [new.id]
     assert [job.lease_owner for job in await store.claim(10, ME)] == [ME.owner]
+
+
+async def test_a_callback_that_nobody_can_read_is_set_aside_when_it_has_waited_long_enough(
+    store: Store, clock: HandClock
+) -> None:
+    callback = await store.store_callback("other", None, "", b"{}")
+    clock.advance(3600)
+    assert not await store.expire_callback(callback.id, 3600.0, "nobody knows it")
+
+    clock.advance(1)
+    assert await store.expire_callback(callback.id, 3600.0, "nobody knows it")
+
+    assert await store.claim_callbacks(10, 5.0) == []
+    [kept] = await store.callbacks(InboxState.EXPIRED, 10)
+    assert (kept.id, kept.note) == (callback.id, "nobody knows it")
+
+
+async def test_a_callback_that_was_dealt_with_is_not_set_aside(store: Store, clock: HandClock) -> None:
+    callback = await store.store_callback("kie", None, "", b"{}")
+    await store.settle_callback(callback.id, InboxState.DONE)
+    clock.advance(10_000)
+
+    assert not await store.expire_callback(callback.id, 3600.0, "nobody knows it")

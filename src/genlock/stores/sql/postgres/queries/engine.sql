@@ -69,7 +69,7 @@ WITH item AS (
         :owner::text, 1, :now
     FROM affordable i WHERE i.price <= i.available
     ON CONFLICT (person_id, request_key) DO NOTHING
-    RETURNING *
+    RETURNING id, person_id, price, due_at, deadline_at, created_at
 ), held AS (
     UPDATE people p SET available = p.available - a.price, held = p.held + a.price
     FROM added a WHERE p.id = a.person_id AND a.price > 0
@@ -77,7 +77,7 @@ WITH item AS (
     INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
     SELECT 'hold:' || id, person_id, id, 'hold', 'available', 'held', price, created_at FROM added WHERE price > 0
 )
-SELECT added.*, created_at AS read_at FROM added;
+SELECT id, person_id, due_at, deadline_at, created_at FROM added;
 
 -- name: accept_lookup
 -- Why an order was not written: the job its key stands for, or what its person has.
@@ -117,26 +117,33 @@ WITH moved AS (
 SELECT id FROM moved;
 
 -- name: adopt_task
--- A task whose submitter lost the lease meanwhile: the secret proves that this call made it.
+-- A task whose submitter lost the lease meanwhile: the secret proves that this call made it. Without a secret it was
+-- the job's own callback that named it.
 UPDATE jobs j
 SET task_id = :task_id,
     state = CASE WHEN j.state = 'submitting' THEN 'running' ELSE j.state END,
-    due_at = CASE WHEN j.state = 'submitting' THEN :now ELSE j.due_at END,
+    due_at = CASE
+        WHEN j.state = 'submitting' OR j.state = 'cancelled' AND j.delivery = 'delivered' AND j.lease_owner IS NULL
+        THEN :now
+        ELSE j.due_at END,
     lease_owner = CASE WHEN j.state = 'submitting' THEN NULL ELSE j.lease_owner END,
     lease_token = CASE WHEN j.state = 'submitting' THEN j.lease_token + 1 ELSE j.lease_token END
-WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = :secret_hash
+WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = coalesce(:secret_hash::text, j.secret_hash)
+    AND (:secret_hash::text IS NOT NULL OR j.state <> 'queued')
     AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id)
 RETURNING j.id;
 
 -- name: end
--- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are settled in it.
+-- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are kept or settled in it.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
-        :error_text::text[], :cost::bigint[], :callback_id::bigint[]
-    ) AS t (job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id)
+        :error_text::text[], :cost::bigint[], :callback_id::bigint[], :provider::text[], :secret_hash::text[],
+        :body::text[]
+    ) AS t (job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, provider, secret_hash,
+            body)
 ), found AS MATERIALIZED (
-    SELECT i.*,
+    SELECT i.*, CASE WHEN i.body IS NOT NULL THEN nextval('inbox_id_seq') END AS kept_id,
         CASE
             WHEN i.token <> j.lease_token THEN 'stale'
             WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
@@ -148,6 +155,7 @@ WITH item AS (
             ELSE 'duplicate' END AS verdict,
         j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL AS interrupted
     FROM item i JOIN jobs j ON j.id = i.job_id
+        AND (i.body IS NULL OR j.secret_hash = i.secret_hash AND j.provider = i.provider)
     ORDER BY j.id FOR NO KEY UPDATE OF j
 ), ended AS (
     UPDATE jobs j
@@ -168,7 +176,7 @@ WITH item AS (
         due_at = :now + make_interval(secs => :seconds::float8),
         lease_owner = :owner::text, lease_token = j.lease_token + 1
     FROM found f WHERE j.id = f.job_id AND f.verdict IN ('won', 'late')
-    RETURNING j.id AS ended_id, f.verdict, f.interrupted, j.*
+    RETURNING f.verdict, f.interrupted, f.kept_id AS callback_id, j.*
 ), freed AS (
     SELECT id, person_id, price FROM ended WHERE purse = 'released' AND NOT late
 ), locked AS MATERIALIZED (
@@ -182,15 +190,26 @@ WITH item AS (
     SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now
     FROM freed
 ), loss AS (
-    UPDATE jobs j SET cost = f.cost FROM found f
-    WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
+    UPDATE jobs j
+    SET cost = f.cost,  -- with that, nobody needs to ask for it any more
+        due_at = CASE WHEN j.delivery = 'delivered' AND j.notice <> 'due' AND j.lease_owner IS NULL THEN NULL
+                 ELSE j.due_at END
+    FROM found f WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
 ), settled AS (
     UPDATE inbox b SET state = 'done', due_at = NULL, task_id = f.task_id, note = f.verdict
     FROM found f WHERE b.id = f.callback_id AND f.verdict <> 'busy'
+), kept AS (
+    INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, received_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT kept_id, provider, job_id, task_id, convert_to(body, 'UTF8'),
+        CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END, verdict,
+        CASE WHEN verdict = 'busy' THEN :now + make_interval(secs => :hold_seconds::float8) END, :now
+    FROM found WHERE body IS NOT NULL
 )
 SELECT *, ended_at AS read_at FROM ended
 UNION ALL
-SELECT job_id, verdict, false, (NULL::jobs).*, :now FROM found WHERE verdict NOT IN ('won', 'late');
+SELECT f.verdict, f.interrupted, f.kept_id, j.*, :now
+FROM found f JOIN jobs j ON j.id = f.job_id WHERE verdict NOT IN ('won', 'late');
 
 -- name: spoil
 -- A result that nobody has paid for turns out to be none: the job has failed, its money goes back in the same commit.
@@ -228,6 +247,7 @@ RETURNING j.id;
 
 -- name: finish
 -- End deliveries: delivered results are captured, everything else still held goes back, in the same commit.
+-- A cancelled job's task is asked after until we know what it cost.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :delivery::text[], :parts::text[], :placeholder::text[],
@@ -249,8 +269,10 @@ WITH item AS (
         attention = f.attention, purse = f.purse, notice = f.notice, attempts = 0,
         delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
         lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
-        due_at = CASE WHEN f.notice = 'due'
-                 THEN :now + make_interval(secs => :seconds::float8) END
+        due_at = CASE
+            WHEN f.notice = 'due' THEN :now + make_interval(secs => :seconds::float8)
+            WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
+            THEN :now END
     FROM found f WHERE j.id = f.job_id
     RETURNING j.id, j.purse, j.notice
 ), moved AS (
@@ -273,8 +295,12 @@ WITH item AS (
 SELECT id, purse, notice FROM done;
 
 -- name: begin_notice
--- Journal the notice before it is sent; the job is done with this.
-UPDATE jobs j SET notice = 'sent', due_at = NULL, lease_owner = NULL
+-- Journal the notice before it is sent; the job is done with this, but for a cancelled one's bill.
+UPDATE jobs j
+SET notice = 'sent', lease_owner = NULL,
+    due_at = CASE
+        WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
+        THEN :now END
 FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
 WHERE j.id = i.id AND j.lease_token = i.token AND j.notice = 'due'
 RETURNING j.id;
@@ -358,6 +384,12 @@ FROM unnest(:callback_id::bigint[], :state::text[], :task_id::text[], :note::tex
 WHERE b.id = i.id
 RETURNING b.id;
 
+-- name: expire_callback
+-- A callback that nobody can read has waited long enough.
+UPDATE inbox SET state = 'expired', due_at = NULL, note = :note
+WHERE id = :callback_id AND state = 'new' AND received_at < :now - make_interval(secs => :older_than::float8)
+RETURNING id;
+
 -- name: hint
 -- A callback we may not believe: ask the provider about its job soon, or keep it as an orphan.
 WITH job AS MATERIALIZED (
@@ -411,10 +443,13 @@ WHERE id <> :instance AND seen_at < :now - make_interval(secs => :silent_seconds
 -- Make due what an instance holds, and forget the instance unless part of its work goes on.
 WITH gone AS (
     DELETE FROM instances WHERE id = :instance AND cardinality(:but::bigint[]) = 0
+), held AS MATERIALIZED (
+    SELECT id FROM jobs
+    WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
+    ORDER BY id FOR NO KEY UPDATE
 )
-UPDATE jobs SET due_at = :now, lease_owner = NULL
-WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
-RETURNING id;
+UPDATE jobs j SET due_at = :now, lease_owner = NULL FROM held WHERE j.id = held.id
+RETURNING j.id;
 
 -- name: take_role
 -- Take or renew a role if nobody else holds it; say who does.

@@ -9,8 +9,8 @@ CREATE TEMP TABLE accept_item (
     person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input, price,
     deadline_seconds, notice, fresh);
 CREATE TEMP TABLE end_item (
-    job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, person_id, price, held, verdict,
-    interrupted);
+    job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, provider, body, kept_id,
+    person_id, price, held, verdict, interrupted);
 CREATE TEMP TABLE finish_item (
     job_id, token, delivery, parts, placeholder, attention, person_id, price, held, purse, notice);
 CREATE TEMP TABLE update_item (bot, update_id, lane, kind, urgent, press, body, state);
@@ -65,7 +65,7 @@ SELECT
     price, CASE WHEN price > 0 THEN 'held' ELSE 'free' END, 'queued', notice,
     :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now
 FROM accept_item WHERE fresh
-RETURNING *, :now AS read_at;
+RETURNING id, person_id, due_at, deadline_at, created_at;
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
 SELECT 'hold:' || j.id, j.person_id, j.id, 'hold', 'available', 'held', j.price, :now
 FROM accept_item i JOIN jobs j ON j.person_id = i.person_id AND j.request_key = i.request_key
@@ -108,23 +108,30 @@ FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id' AND j.task_i
 WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id = j.task_id;
 
 -- name: adopt_task
--- A task whose submitter lost the lease meanwhile: the secret proves that this call made it.
+-- A task whose submitter lost the lease meanwhile: the secret proves that this call made it. Without a secret it was
+-- the job's own callback that named it.
 UPDATE jobs
 SET task_id = :task_id,
     state = CASE WHEN state = 'submitting' THEN 'running' ELSE state END,
-    due_at = CASE WHEN state = 'submitting' THEN :now ELSE due_at END,
+    due_at = CASE
+        WHEN state = 'submitting' OR state = 'cancelled' AND delivery = 'delivered' AND lease_owner IS NULL
+        THEN :now
+        ELSE due_at END,
     lease_owner = CASE WHEN state = 'submitting' THEN NULL ELSE lease_owner END,
     lease_token = CASE WHEN state = 'submitting' THEN lease_token + 1 ELSE lease_token END
-WHERE id = :job_id AND task_id IS NULL AND secret_hash = :secret_hash
+WHERE id = :job_id AND task_id IS NULL AND secret_hash = coalesce(:secret_hash, secret_hash)
+    AND (:secret_hash IS NOT NULL OR state <> 'queued')
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = :task_id)
 RETURNING id;
 
 -- name: end
--- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are settled in it.
+-- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are kept or settled in it.
 INSERT INTO end_item
 SELECT
     i.job_id, i.token, i.state, value ->> 'parts', value ->> 'task_id', value ->> 'error_code',
-    value ->> 'error_text', value ->> 'cost', value ->> 'callback_id', j.person_id, j.price, j.purse = 'held',
+    value ->> 'error_text', value ->> 'cost', value ->> 'callback_id', j.provider, i.body,
+    CASE WHEN i.body IS NOT NULL THEN (SELECT coalesce(max(id), 0) FROM inbox) + row_number() OVER () END,
+    j.person_id, j.price, j.purse = 'held',
     CASE
         WHEN i.token <> j.lease_token THEN 'stale'
         WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
@@ -135,10 +142,11 @@ SELECT
         THEN 'contradiction'
         ELSE 'duplicate' END,
     j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL
-FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state
+FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state,
+          value ->> 'body' AS body
       FROM json_each(:items)) i
-JOIN jobs j ON j.id = i.job_id;
-SELECT job_id AS ended_id, verdict, interrupted FROM end_item;
+JOIN jobs j ON j.id = i.job_id
+    AND (i.body IS NULL OR j.secret_hash = value ->> 'secret_hash' AND j.provider = value ->> 'provider');
 UPDATE jobs
 SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     late = i.verdict = 'late',
@@ -154,8 +162,7 @@ SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     delivered_at = NULL, notice = CASE WHEN notice = 'none' THEN 'none' ELSE 'wanted' END,
     attention = NULL, attempts = 0, grace_until = NULL, ended_at = :now,
     due_at = :now + CAST(:seconds * 1000000 AS INTEGER), lease_owner = :owner, lease_token = lease_token + 1
-FROM end_item i WHERE jobs.id = i.job_id AND i.verdict IN ('won', 'late')
-RETURNING *, id AS ended_id, :now AS read_at;
+FROM end_item i WHERE jobs.id = i.job_id AND i.verdict IN ('won', 'late');
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
 SELECT 'settle:' || job_id, person_id, job_id, 'release', 'held', 'available', price, :now
 FROM end_item WHERE verdict = 'won' AND held AND state <> 'succeeded';
@@ -163,10 +170,18 @@ UPDATE people SET available = available + s.amount, held = held - s.amount
 FROM (SELECT person_id, sum(price) AS amount FROM end_item
       WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY person_id) s
 WHERE people.id = s.person_id;
-UPDATE jobs SET cost = i.cost
+UPDATE jobs
+SET cost = i.cost,  -- with that, nobody needs to ask for it any more
+    due_at = CASE WHEN delivery = 'delivered' AND notice <> 'due' AND lease_owner IS NULL THEN NULL ELSE due_at END
 FROM end_item i WHERE jobs.id = i.job_id AND i.verdict = 'cancelled' AND i.cost IS NOT NULL;
 UPDATE inbox SET state = 'done', due_at = NULL, task_id = i.task_id, note = i.verdict
 FROM end_item i WHERE inbox.id = i.callback_id AND i.verdict <> 'busy';
+INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, received_at)
+SELECT kept_id, provider, job_id, task_id, CAST(body AS BLOB), CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END,
+    verdict, CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END, :now
+FROM end_item WHERE body IS NOT NULL;
+SELECT i.verdict, i.interrupted, i.kept_id AS callback_id, j.*, :now AS read_at
+FROM end_item i JOIN jobs j ON j.id = i.job_id;
 DELETE FROM end_item;
 
 -- name: spoil
@@ -199,6 +214,7 @@ RETURNING id;
 
 -- name: finish
 -- End deliveries: delivered results are captured, everything else still held goes back, in the same commit.
+-- A cancelled job's task is asked after until we know what it cost.
 INSERT INTO finish_item
 SELECT
     i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder', value ->> 'attention',
@@ -217,7 +233,9 @@ SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder
     attention = i.attention, purse = i.purse, notice = i.notice, attempts = 0,
     delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
     lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
-    due_at = CASE WHEN i.notice = 'due' THEN :now + CAST(:seconds * 1000000 AS INTEGER) END
+    due_at = CASE
+        WHEN i.notice = 'due' THEN :now + CAST(:seconds * 1000000 AS INTEGER)
+        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
 FROM finish_item i WHERE jobs.id = i.job_id
 RETURNING id, purse, notice;
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
@@ -231,8 +249,11 @@ WHERE people.id = s.person_id;
 DELETE FROM finish_item;
 
 -- name: begin_notice
--- Journal the notice before it is sent; the job is done with this.
-UPDATE jobs SET notice = 'sent', due_at = NULL, lease_owner = NULL
+-- Journal the notice before it is sent; the job is done with this, but for a cancelled one's bill.
+UPDATE jobs
+SET notice = 'sent', lease_owner = NULL,
+    due_at = CASE
+        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND notice = 'due'
 RETURNING id;
@@ -299,6 +320,12 @@ UPDATE inbox
 SET state = i.value ->> 'state', due_at = NULL, task_id = coalesce(i.value ->> 'task_id', task_id),
     note = i.value ->> 'note'
 FROM json_each(:items) i WHERE inbox.id = i.value ->> 'callback_id'
+RETURNING id;
+
+-- name: expire_callback
+-- A callback that nobody can read has waited long enough.
+UPDATE inbox SET state = 'expired', due_at = NULL, note = :note
+WHERE id = :callback_id AND state = 'new' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
 RETURNING id;
 
 -- name: hint

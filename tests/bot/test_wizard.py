@@ -12,11 +12,13 @@ from genlock.bot.buttons import DATA_BYTES_MAX, base36, from_base36, read
 from genlock.bot.draft import At, Draft, Sent
 from genlock.bot.look import Look
 from genlock.bot.presses import STEPS
+from genlock.bot.refusals import explain
 from genlock.bot.screens import front, order
 from genlock.bot.shop import Shop
 from genlock.bot.tongue import LANGUAGES, tongue
 from genlock.domain.catalog import Category, Model
 from genlock.domain.chat import FreeRuns
+from genlock.domain.errors import InputRefused
 from genlock.domain.field import FieldType
 from genlock.domain.money import Wallet
 from genlock.telegram.words import Said
@@ -154,6 +156,60 @@ def test_answers_are_understood_as_people_type_them() -> None:
     effects = CATALOG.get("elevenlabs/sound-effect-v2")
     length = wizard.answer(Draft(model=effects.id, at=At.EDIT, field="duration_seconds"), effects, "7,5")
     assert length.values["duration_seconds"] == 7.5
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "typed", "english", "russian"),
+    [
+        ("z-image", "prompt", "x" * 1001, "That is too long: 1,001 characters. At most 1,000 fit.",
+         "Слишком длинно: 1 001 символ. Помещается не больше 1 000."),
+        ("wan/2-7-image", "n", "13", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
+        ("wan/2-7-image", "n", "many", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
+        ("wan/2-7-image", "seed", "1.5", "It must be between 0 and 2,147,483,647.",
+         "Нужно число от 0 до 2 147 483 647."),
+        ("elevenlabs/text-to-speech-turbo-2-5", "style", "0.305", "It goes in steps of 0.01.", "Шаг — 0,01."),
+        ("z-image", "aspect_ratio", "5:7", "Please take one of the buttons.", "Выберите, пожалуйста, одну из кнопок."),
+        ("kling-3.0/video", "sound", "maybe", "Yes or no, please.", "Да или нет?"),
+        ("kling-3.0/video", "multi_prompt", "[1]", "I could not read that. One per line:", "получилось прочитать."),
+        ("recraft/remove-background", "image", "cat.png", "Please send a picture, or a link", "Пришлите картинку"),
+        ("google/nano-banana-edit", "image_urls", "https://a.b/c.png " * 11,
+         "I need 1 to 10 of them, and have 11.", "Нужно от 1 до 10"),
+        ("suno/generate", "prompt", "x" * 6000, "That is too long", "Слишком длинно"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_with_what_does(
+    model: str, field: str, typed: str, english: str, russian: str
+) -> None:
+    found = CATALOG.get(model)
+    draft = wizard.answer(Draft(model=model, at=At.EDIT, field=field), found, typed)
+    assert draft.problem is not None
+    told = [explain(draft.problem, found, draft.values, tongue(language)) for language in LANGUAGES]
+
+    assert english in told[0]
+    assert russian in told[1].replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "english"),
+    [
+        ("gpt-image-2-text-to-image", {"aspect_ratio": "1:1", "resolution": "4K"},
+         "These do not go together: Shape of the frame: 1:1 + Resolution: 4K."),
+        ("gpt-image-2-text-to-image", {"aspect_ratio": "16:9", "resolution": "2K", "background": "opaque"},
+         "“Background” cannot be used together with Resolution: 2K / 4K."),
+        ("bytedance/seedance-2", {"first_frame_url": "https://a/b", "reference_image_urls": ["https://a/b"]},
+         "“Reference images” cannot be combined with “First frame”."),
+        ("wan/2-7-image", {"n": 9}, "“How many images”: at most 4 with A series of images: No."),
+        ("suno/generate", {"customMode": True}, "With Own words, style and title: Yes I also need “Style”."),
+        ("kling-3.0/video", {"multi_shots": True}, "“Shots”"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_told_by_name(model: str, values: dict[str, object], english: str) -> None:
+    found = CATALOG.get(model)
+    with pytest.raises(InputRefused) as refused:
+        found.validate({"prompt": "a cat", **values})
+    told = explain(wizard.problem_of(refused.value), found, {"prompt": "a cat", **values}, tongue("en"))
+
+    assert english in told
 
 
 def test_what_a_rule_demands_is_asked_for() -> None:

@@ -19,9 +19,11 @@ def explain(problem: Problem, model: Model, values: Values, tongue: Tongue) -> H
         return told
     one = model.field(problem.field)
     tell = _TELL.get(problem.name)
-    if tell is not None and one is not None:
-        return tell(problem, one, tongue)
+    if problem.name == "range" and problem.allowed:  # a rule's limit says nothing more: that is told below
+        tell = _range
     rule = broken_rule(model, values)
+    if tell is not None and one is not None and not (problem.name == "missing" and rule and not one.required):
+        return tell(problem, one, tongue)
     if rule is not None:
         return _rule(rule, model, values, tongue)
     return tongue.say("refused.combination")
@@ -52,10 +54,8 @@ def _length(problem: Problem, _: Field, tongue: Tongue) -> Html:
     return tongue.say("refused.length_least", low=low, given=said)
 
 
-def _range(problem: Problem, one: Field, tongue: Tongue) -> Html:
+def _range(problem: Problem, _: Field, tongue: Tongue) -> Html:
     low, high = problem.allowed.get("min"), problem.allowed.get("max")
-    if one.type not in (FieldType.NUMBER, FieldType.INTEGER):
-        return tongue.say("refused.combination")
     if low is not None and high is not None:
         return tongue.say("refused.number_between", low=low, high=high)
     if low is not None:
@@ -90,8 +90,8 @@ def _address(_: Problem, one: Field, tongue: Tongue) -> Html:
     return tongue.say(f"refused.address_{one.type.value}")
 
 
-def _missing(_: Problem, __: Field, tongue: Tongue) -> Html:
-    return tongue.say("refused.missing")
+def _missing(_: Problem, one: Field, tongue: Tongue) -> Html:
+    return tongue.say("refused.missing", field=called(one, tongue))
 
 
 def _choice(_: Problem, __: Field, tongue: Tongue) -> Html:

@@ -16,6 +16,8 @@ from genlock.engine.kit import Kit
 from genlock.ports import Finish, Placed, Store, Wait
 from genlock.sandbox.simulate import run_seed
 
+#: some are found by hundreds of seeds only, which takes its time on a busy machine
+pytestmark = pytest.mark.timeout(600)
 SEEDS_MAX = 300
 #: Bugs that the simulation found in the engine, each a race of two in a narrow window.
 RARE_SEEDS_MAX = 900

@@ -1,5 +1,7 @@
 """Groups: the bot speaks when spoken to, each menu answers to its own person, each order costs its orderer."""
 
+from telegram import Update
+
 from genlock.sandbox.telegram_groups import Group
 from genlock.sandbox.telegram_world import Message
 from tests.bot.world import Customer, Town, holds
@@ -102,3 +104,21 @@ async def test_two_people_order_side_by_side_in_one_group(here: Town) -> None:
     await ann.sees(lambda message: "complete" in message.text and "#2" in message.text, chat=group.id)
 
     assert [len(await here.jobs(one)) for one in (ann, bob)] == [1, 1]
+
+
+async def test_the_bot_says_hello_when_it_is_taken_into_a_group(here: Town) -> None:
+    ann, _, group = await friends(here)
+    change = {
+        "update_id": 1,
+        "my_chat_member": {
+            "chat": {"id": group.id, "type": "group", "title": "Friends"},
+            "from": {"id": ann.hands.id, "is_bot": False, "first_name": "Ann", "language_code": "ru"},
+            "date": 1,
+            "old_chat_member": {"status": "left", "user": {"id": 42, "is_bot": True, "first_name": "S"}},
+            "new_chat_member": {"status": "member", "user": {"id": 42, "is_bot": True, "first_name": "S"}},
+        },
+    }
+    update = Update.de_json(change, here.caller.bot)
+    await here.bot.handle(update, first=True)
+
+    assert "Каждый платит за свои заказы" in seen(here, group)[-1].text

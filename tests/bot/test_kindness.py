@@ -143,6 +143,25 @@ async def test_an_order_can_be_cancelled_from_its_own_message_at_once(here: Town
     assert await ann.available() == 1_000_000
 
 
+async def test_an_old_menu_button_does_not_write_over_an_order(here: Town) -> None:
+    here.kie.shop.speed = 0.01
+    ann = await here.person()
+    await ann.say("/start")
+    screen = ann.screen
+    await ann.tap("Text to image")
+    await ann.tap("Z-Image")
+    await ann.tap("Use the example")
+    await ann.tap("1:1")
+    await ann.tap("Generate")
+    order = await ann.sees("Your order is accepted")
+    assert order.id == screen.id
+    await ann.press(screen, "cat:music:0")
+    shown = await ann.sees("Music")
+
+    assert shown.id != order.id
+    assert "Your order is accepted" in order.text
+
+
 async def test_progress_is_shown_on_the_message_that_becomes_the_result(here: Town) -> None:
     here.kie.shop.speed = 55 / 6
     ann = await here.person()

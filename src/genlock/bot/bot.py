@@ -207,7 +207,6 @@ class ChatBot:
             update=update.update_id,
             first=first,
             profile=profile,
-            newcomer=profile.fresh,
             chat=message.chat.id,
             thread=thread_of(message),
             group=message.chat.type != ChatType.PRIVATE,

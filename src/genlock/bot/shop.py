@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from genlock.domain.catalog import Catalog, Category, Model, Status, price, price_from
-from genlock.domain.field import FILES, FieldType
+from genlock.domain.field import FieldType
 
 _WORD = re.compile(r"[^\w]+")
 #: what an order from this shelf begins with, where the model leaves it open
@@ -102,10 +102,6 @@ def text_only(model: Model) -> bool:
     """Whether a text is all that must be given."""
     wanted = [one for one in model.fields if one.required and one.default is None]
     return len(wanted) == 1 and wanted[0].type is FieldType.TEXT and not wanted[0].many
-
-
-def takes_files(model: Model) -> bool:
-    return any(one.type in FILES for one in model.fields)
 
 
 def _searched(model: Model) -> str:

@@ -14,7 +14,7 @@ from genlock.bot.files import Files, attachment
 from genlock.bot.gifts import Gifts
 from genlock.bot.orders import Orders
 from genlock.bot.pages import Pages
-from genlock.bot.tongue import tongue
+from genlock.bot.tongue import Html, tongue
 from genlock.bot.visit import Visit
 from genlock.domain.catalog import Category, Model
 
@@ -178,14 +178,14 @@ class Talk:
         desk, t = self._desk, visit.tongue
         await self._gifts.welcome(visit.person)
         notes = [t.say("menu.hello", name=visit.profile.name, models=t.tag("unit.models", n=len(desk.shop.models())))]
-        if visit.newcomer and desk.rules.welcome:
+        if visit.profile.fresh and desk.rules.welcome:
             notes.append(t.say("menu.welcome_gift", credits=t.credits(desk.rules.welcome)))
         if payload.startswith(PROMO_PAYLOAD):
             told = await self._gifts.promo(visit, payload.removeprefix(PROMO_PAYLOAD))
             notes.append(told or t.say("promo.unknown"))
         if not visit.repeated:
             await desk.keep(visit, visit.draft.emptied())
-        await desk.show_draft(visit, note=type(notes[0])("\n".join(notes)))
+        await desk.show_draft(visit, note=Html("\n".join(notes)))
 
     async def _models(self, visit: Visit, query: str) -> None:
         await self._show(visit, replace(visit.draft.carrying(), at=At.LIST, query=query))

@@ -18,8 +18,6 @@ class Visit:
     #: whether this is the first try: what is shown before an order may only be shown then
     first: bool
     profile: Profile
-    #: whether the profile was made by this very update
-    newcomer: bool
     chat: int
     thread: int | None
     group: bool

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from genlock.bot.buttons import Row, button
 from genlock.bot.look import code
-from genlock.bot.tongue import Tongue
+from genlock.bot.tongue import Html, Tongue
 from genlock.domain.chat import AuditLine, Figures, Payment, Profile, Promo
 from genlock.domain.job import Job
 from genlock.domain.money import Purse, Wallet
@@ -116,7 +116,7 @@ def order(t: Tongue, job: Job, title: str) -> Said:
         error=f"{job.error_code} {job.error_text}".strip() or job.attention or "—",
         task=job.task_id or "—",
         mark=job.correlation or "—",
-        times=type(times[0])("\n".join(times)),
+        times=Html("\n".join(times)),
     )
     return Said(text=text, buttons=(*_deeds(t, job), (_button(t, "person", "person", job.person_id),)))
 

@@ -7,7 +7,7 @@ from time import time
 from typing import TYPE_CHECKING
 
 from genlock.domain.catalog import Catalog
-from genlock.domain.errors import Refusal
+from genlock.domain.errors import Refusal, StoreInUse
 from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine.engine import Engine
@@ -52,10 +52,19 @@ class SystemClock:
         return datetime.now(UTC)
 
 
-async def open_store(url: str, *, observer: Observer, clock: Clock | None = None) -> SqlStore:
-    """The store an address names, with its schema up to date. `clock` is for simulations."""
+async def open_store(url: str, *, observer: Observer, clock: Clock | None = None, beside: bool = False) -> SqlStore:
+    """The store an address names, with its schema up to date. `clock` is for simulations.
+
+    With `beside`, an SQLite file that a service has is opened all the same, for an operator's short visit.
+    """
     if url.startswith("sqlite:///"):
-        return await SqliteStore.open(url.removeprefix("sqlite:///"), clock=clock or SystemClock(), observer=observer)
+        path, clock = url.removeprefix("sqlite:///"), clock or SystemClock()
+        try:
+            return await SqliteStore.open(path, clock=clock, observer=observer)
+        except StoreInUse:
+            if not beside:
+                raise
+            return await SqliteStore.open(path, clock=clock, observer=observer, beside=True)
     if url.startswith(("postgresql://", "postgres://")):
         return await PostgresStore.open(url, clock=clock, observer=observer)
     raise Refusal(f"GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not {url.partition(':')[0]!r}")
@@ -67,7 +76,7 @@ async def examine_store(url: str, *, observer: Observer) -> ExaminedStore:
 
     if url.startswith("sqlite:///"):
         path = url.removeprefix("sqlite:///")
-        opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, look_only=True)
+        opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, beside=True)
         return SqliteExamination(opened, path, observer)
     return PostgresExamination(await PostgresStore.open(url, observer=observer, migrate=False), observer)
 

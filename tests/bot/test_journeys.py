@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from genlock.domain.catalog import Category
 from genlock.domain.job import State
 from genlock.sandbox.kie_faults import Fault
 from tests.bot.world import Town, holds, sqlite_url, town
@@ -130,6 +131,20 @@ async def test_models_are_listed_cheapest_first_in_pages_and_found_by_a_word(her
     assert all("Kling" in title for title in titles)
     await ann.say("qqqqq")
     await ann.sees("Nothing is called qqqqq")
+
+
+async def test_a_sentence_before_a_shelf_is_a_wish_for_what_stands_there(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/start")
+    await ann.tap("Text to video")
+    await ann.say("a paper boat on a rainy street")
+    offer = await ann.sees("Shall I make this with")
+    await ann.tap("Generate")
+    await ann.sees("Generation complete")
+    [job] = await here.jobs(ann)
+
+    assert Category.TEXT_TO_VIDEO in (here.catalog.get(job.model).category, *here.catalog.get(job.model).also)
+    assert offer.id == int(job.placeholder or 0)
 
 
 async def test_back_and_cancel_are_on_every_step(here: Town) -> None:

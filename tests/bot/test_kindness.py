@@ -128,6 +128,36 @@ async def test_a_running_order_can_be_cancelled(here: Town) -> None:
     assert again.text == "It has already ended."
 
 
+@pytest.mark.parametrize("by_command", [True, False])
+async def test_an_order_can_be_cancelled_from_its_own_message_at_once(here: Town, *, by_command: bool) -> None:
+    here.kie.shop.speed = 0.01
+    ann = await here.person()
+    if by_command:
+        await ann.say("/gen z-image a fox")
+    else:
+        await confirmed(ann)
+    shown = await ann.sees("akes about 55 seconds.")
+    await ann.tap("Cancel the order", on=shown)
+    await ann.sees("Order #1 is cancelled")
+
+    assert await ann.available() == 1_000_000
+
+
+async def test_progress_is_shown_on_the_message_that_becomes_the_result(here: Town) -> None:
+    here.kie.shop.speed = 55 / 6
+    ann = await here.person()
+    await confirmed(ann)
+    accepted = await ann.sees("Your order is accepted")
+    progress = await ann.sees("%")
+    assert progress.id == accepted.id
+    assert "Z-Image · #1" in progress.text
+    assert any("Cancel the order" in one["text"] for one in progress.buttons)
+    await ann.sees("Generation complete")
+    picture_ = next(message for message in ann.from_bot if message.id == accepted.id)
+
+    assert picture_.kind == "photo"
+
+
 async def test_a_result_is_shown_again_and_repeated_and_changed(here: Town) -> None:
     ann = await here.person()
     await confirmed(ann)

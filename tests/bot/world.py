@@ -9,7 +9,7 @@ from typing import Any
 
 from telegram import Update
 
-from genlock.app import make_engine, open_store
+from genlock.app import expected_seconds, make_engine, open_store
 from genlock.bot.bot import ChatBot
 from genlock.bot.rules import Package, ShopRules
 from genlock.bot.words import ChatWords
@@ -242,7 +242,14 @@ async def town(
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
         channel = TelegramChannel(caller, ChatWords(catalog.get), downloads, near=True)
-        engine = make_engine(store, recorder, providers={"kie": provider}, channels={"telegram": channel}, rules=QUICK)
+        engine = make_engine(
+            store,
+            recorder,
+            providers={"kie": provider},
+            channels={"telegram": channel},
+            rules=QUICK,
+            expected=expected_seconds(catalog),
+        )
 
         def make() -> ChatBot:
             return ChatBot.made_of(

@@ -83,7 +83,7 @@ class Clinic:
         store: SqlStore
         if self.url.startswith("sqlite"):
             path = self.url.removeprefix("sqlite:///")
-            store = await SqliteStore.open(path, clock=SystemClock(), observer=Quiet(), look_only=True)
+            store = await SqliteStore.open(path, clock=SystemClock(), observer=Quiet(), beside=True)
         else:
             store = await PostgresStore.open(self.url, observer=Quiet(), migrate=False)
         yield store

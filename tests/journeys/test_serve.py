@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -290,3 +292,26 @@ async def test_a_telegram_that_is_away_does_not_keep_it_from_starting(tmp_path: 
         await instance.until("STAGE_ERROR", step="poll updates")
         instance.signal(SIGTERM)
         assert await instance.ended() == 0
+
+
+async def test_an_operator_may_look_and_act_while_the_service_runs(town: Town) -> None:
+    await town.start()
+
+    async def genlock(*arguments: str) -> tuple[int, str]:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "genlock", *arguments),
+            env={**os.environ, "GENLOCK_DATABASE_URL": town.url},
+            cwd=town.folder,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        out, _ = await process.communicate()
+        return process.returncode or 0, out.decode()
+
+    ann = town.telegram.person("Ann")
+    await ann.say("/start")
+    await ann.sees(lambda message: bool(message.buttons))
+    assert await genlock("jobs", "attention") == (0, "Nothing needs attention.\n")
+    assert (await genlock("wallet", "credit", "1", "5", "--reason", "hello"))[0] == 0
+    assert "available 5, held 0" in (await genlock("wallet", "show", "1"))[1]
+    assert await genlock("jobs", "check") == (0, "Every invariant holds.\n")

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from genlock.bot.buttons import button
 from genlock.bot.desk import Desk
 from genlock.bot.draft import At, Problem
 from genlock.bot.files import Files
@@ -21,6 +22,7 @@ from genlock.engine.engine import Engine
 from genlock.telegram.words import Said
 
 PROVIDER, CHANNEL = "kie", "telegram"
+JOBS_LOOKED_AT = 20
 
 
 class Orders:
@@ -46,14 +48,13 @@ class Orders:
             await desk.keep(visit, replace(draft, price=cost.price))
             await desk.show_draft(visit, note=visit.tongue.say("confirm.dearer"))
             return
-        key = f"draft:{visit.chat}:{draft.version}"
+        key = _key(visit, draft.version)
         if refusal := await self._refusal(visit, cost, look.wallet.available, key):
             await desk.show_draft(visit, note=refusal)
             return
         await desk.toast(visit)
         if visit.first and visit.pressed is not None:
-            accepted = visit.tongue.say("order.accepted", title=model.title)
-            await desk.edit(visit.chat, visit.pressed, Said(text=accepted))
+            await desk.edit(visit.chat, visit.pressed, _accepted(visit, model))
         job = await self._order(visit, model, cost, key, placeholder=visit.pressed)
         if job is None:
             await desk.show_draft(visit)
@@ -179,6 +180,12 @@ class Orders:
                     found[str(address)] = upload.seconds
         return found
 
+    async def begun_with(self, visit: Visit, version: int) -> Job | None:
+        """The job that a version of the draft has become."""
+        key = _key(visit, version)
+        jobs = await self._store.jobs(person_id=visit.person, limit=JOBS_LOOKED_AT)
+        return next((job for job in jobs if job.request_key == key), None)
+
     async def cancel(self, visit: Visit, job: Job) -> None:
         """Stop a running order; the money is back at once."""
         t = visit.tongue
@@ -189,6 +196,18 @@ class Orders:
             return
         money = t.tag("failed.money_back", credits=t.credits(job.price)) if job.price else t.tag("failed.money_none")
         await self._desk.toast(visit, t.tag("order.cancelled_toast", money=money))
+
+
+def _key(visit: Visit, version: int) -> str:
+    """What makes a confirmed draft one order, however often it is confirmed."""
+    return f"draft:{visit.chat}:{version}"
+
+
+def _accepted(visit: Visit, model: Model) -> Said:
+    """Shown from the press until the first progress; the job has no number yet."""
+    t = visit.tongue
+    text = t.say("order.accepted", title=model.title, time=t.lasting(model.expected_seconds))
+    return Said(text=text, buttons=((button(t.tag("button.stop"), "stop", visit.draft.version),),))
 
 
 def _given(model: Model, values: Any) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class Presses:
             "repeat": self._repeat,
             "change": self._change,
             "cancel": self._cancel_order,
+            "stop": self._stop,
             **pages.presses,
         }
 
@@ -173,6 +174,14 @@ class Presses:
     async def _cancel_order(self, visit: Visit, press: Pressed) -> None:
         if (job := await self._orders.mine(visit, press.number())) is not None:
             await self._orders.cancel(visit, job)
+
+    async def _stop(self, visit: Visit, press: Pressed) -> None:
+        """Cancel what has just been ordered by this message."""
+        job = await self._orders.begun_with(visit, press.number())
+        if job is None:
+            await self._desk.toast(visit, visit.tongue.tag("order.unknown"))
+            return
+        await self._orders.cancel(visit, job)
 
 
 def _shelf(draft: Draft, model: Model) -> Draft:

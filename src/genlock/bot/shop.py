@@ -82,12 +82,11 @@ class Shop:
         loose = [model for model in self._shelf if _squeezed(first) and _squeezed(first) in _squeezed(model.id)]
         return (loose[0], rest.strip()) if loose else None
 
-    def quick(self, model_id: str | None = None) -> Model | None:
-        """A model that needs a text and nothing else: the one asked for if it is such, else the cheapest picture."""
-        wanted = self.by_id(model_id) if model_id else None
-        if wanted is not None and text_only(wanted):
-            return wanted
-        return next((model for model in self.models(Category.TEXT_TO_IMAGE) if text_only(model)), None)
+    def quick(self, model_id: str = "", category: Category | None = None) -> Model | None:
+        """A model that needs a text only: the cheapest of the shelf, the one named, or the cheapest picture."""
+        shelf = self.models(category) if category else []
+        named = [model] if (model := self.by_id(model_id)) else []
+        return next((one for one in (*shelf, *named, *self.models(Category.TEXT_TO_IMAGE)) if text_only(one)), None)
 
     def for_file(self, kind: FieldType) -> list[Category]:
         """What can be done with a file of this kind."""

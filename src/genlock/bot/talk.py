@@ -16,10 +16,11 @@ from genlock.bot.orders import Orders
 from genlock.bot.pages import Pages
 from genlock.bot.tongue import tongue
 from genlock.bot.visit import Visit
-from genlock.domain.catalog import Model
+from genlock.domain.catalog import Category, Model
 
 Command = Callable[[Visit, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
+SENTENCE_WORDS = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,7 +122,7 @@ class Talk:
             await self._pages.promo(visit, text)
             return
         if draft.at is At.LIST:
-            await self._show(visit, replace(draft, query=text, page=0))
+            await self._search(visit, text)
             return
         if model is None or draft.at in (At.HOME, At.ORDERED):
             await self._wish(visit, text)
@@ -139,10 +140,19 @@ class Talk:
             return
         await self._show(visit, wizard.answer(draft, model, await self._files.meant(visit, model, text)))
 
-    async def _wish(self, visit: Visit, text: str) -> None:
+    async def _search(self, visit: Visit, text: str) -> None:
+        """A word before a shelf is a search; a sentence that finds nothing is what the person wants to see."""
+        draft = visit.draft
+        category = Category(draft.category) if draft.category in set(Category) else None
+        if len(text.split()) < SENTENCE_WORDS or self._desk.shop.search(text, category):
+            await self._show(visit, replace(draft, query=text, page=0))
+            return
+        await self._wish(visit, text, category)
+
+    async def _wish(self, visit: Visit, text: str, category: Category | None = None) -> None:
         """A text out of the blue: offer to make it with what was used last, or with what is cheap and quick."""
         desk = self._desk
-        model = desk.shop.quick(visit.profile.last_model)
+        model = desk.shop.quick(visit.profile.last_model, category)
         carried = replace(visit.draft.carrying(), text=text)
         if carried.sent:
             await self._show(visit, carried)

@@ -29,12 +29,7 @@ class ChatWords:
 
     def waiting(self, job: Job, address: Address, fraction: float | None) -> Said:
         t = tongue(address.language)
-        model = self._model(job)
-        facts = {
-            "title": self._title(job),
-            "code": code(job.id),
-            "time": t.lasting(model.expected_seconds if model else ASSUMED_SECONDS),
-        }
+        facts = {"title": self._title(job), "code": code(job.id), "time": t.lasting(self._expected(job))}
         if fraction is None:
             key = "order.queued" if job.state is State.QUEUED else "order.running_unknown"
             text = t.say(key, **facts)
@@ -46,8 +41,9 @@ class ChatWords:
 
     def place(self, job: Job, address: Address, index: int) -> Said:
         t = tongue(address.language)
-        if index == 0:
-            return Said(text=t.say("order.accepted", title=self._title(job)))
+        if index == 0 and not job.ended:
+            text = t.say("order.accepted", title=self._title(job), time=t.lasting(self._expected(job)))
+            return Said(text=text, buttons=((button(t.tag("button.stop"), "cancel", job.id),),))
         return Said(text=t.say("order.next_part", title=self._title(job), code=code(job.id), index=index + 1))
 
     def caption(self, job: Job, address: Address, index: int, part: Part) -> Said:
@@ -102,6 +98,10 @@ class ChatWords:
             return self._find_model(job.model)
         except NoSuchModel:
             return None
+
+    def _expected(self, job: Job) -> int:
+        model = self._model(job)
+        return model.expected_seconds if model else ASSUMED_SECONDS
 
     def _title(self, job: Job) -> str:
         model = self._model(job)

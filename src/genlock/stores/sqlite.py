@@ -46,20 +46,21 @@ class SqliteStore(SqlStore):
         self._thread: threading.Thread | None = None
 
     @classmethod
-    async def open(cls, path: str, *, clock: Clock, observer: Observer, look_only: bool = False) -> "SqliteStore":
+    async def open(cls, path: str, *, clock: Clock, observer: Observer, beside: bool = False) -> "SqliteStore":
         """Open (or make) the file, take it for this process, bring its schema up to date.
 
-        One who will only look, and write nothing that stays, may do so beside the one who has it.
+        One who comes for a moment may do so beside the process that has it: the schema is taken as it is, and each
+        commit waits for its turn. Only to work on jobs, one must have the file.
         """
-        if look_only:
+        if beside:
             _must_exist(path)
-        lock = _take_file(path) if path != ":memory:" and not look_only else None
+        lock = _take_file(path) if path != ":memory:" and not beside else None
         store = cls(_connect(path), clock=clock, observer=observer, lock=lock)
         if path != ":memory:":
             store._thread = threading.Thread(target=store._serve, name="genlock-sqlite", daemon=True)
             store._thread.start()
         try:
-            store.applied = [] if look_only else await store.migrate()
+            store.applied = [] if beside else await store.migrate()
         except BaseException:
             await store.close()
             raise

@@ -14,17 +14,20 @@ const PICTURES = { call: "call", update: "update", log: "event" };
 const sieve = { kinds: new Set(KINDS), text: "", job: null, paused: false, from: 0 };
 let held = 0;
 let list = null;
+let stuck = true;
+let top = 0;
 
 export function drawJournal(body) {
     list = node("div", { class: "journal", role: "log", "aria-label": say("tab_journal"), tabindex: "0" });
     const waiting = button("paused", () => pause(false), { hidden: true });
     body.replaceChildren(searching(), choosing(), waiting, list);
-    held = 0;
+    list.addEventListener("scroll", scrolled, { passive: true });
+    new ResizeObserver(stick).observe(list);
+    [held, stuck, top] = [0, true, 0];
     fill();
 }
 
 function fill() {
-    const pinned = isPinned();
     const offset = list.scrollTop;
     const rows = world.journal
         .filter((event) => event.number > sieve.from)
@@ -34,10 +37,23 @@ function fill() {
         .slice(-SHOWN);
     list.replaceChildren(...rows.map(rowOf));
     if (!rows.length) list.append(node("div", { class: "hint" }, say("journal_empty")));
-    list.scrollTop = pinned ? list.scrollHeight : offset;
+    list.scrollTop = offset;
+    stick();
 }
 
-const isPinned = () => list.scrollHeight - list.scrollTop - list.clientHeight < NEAR;
+/** Only who scrolls up leaves the newest line: what changes around the list also tells of scrolling, and late. */
+function scrolled() {
+    const near = list.scrollHeight - list.scrollTop - list.clientHeight < NEAR;
+    if (near) stuck = true;
+    else if (list.scrollTop < top - 1) stuck = false;
+    top = list.scrollTop;
+}
+
+/** Stay at the newest line, whatever changes around it, until somebody scrolls away. */
+function stick() {
+    if (stuck) list.scrollTop = list.scrollHeight;
+}
+
 const planFill = planner(() => list?.isConnected && !sieve.paused && fill());
 onLearnt(planFill);
 
@@ -49,13 +65,12 @@ on("journal", (event) => {
         tellPaused();
         return;
     }
-    const pinned = isPinned();
     find(".hint", list)?.remove();
     const row = rowOf(one);
     row.classList.add("fresh");
     later(one.at).before(row);
     while (list.childElementCount > SHOWN) list.firstElementChild.remove();
-    if (pinned) list.scrollTop = list.scrollHeight;
+    stick();
 });
 
 /** The place for something of that time: lines of other processes come a little late. */
@@ -153,7 +168,12 @@ function rowOf(one) {
         onlyJob(one.job);
     };
     const tag = one.job && node("span", { class: "jobtag", title: one.job, on: { click: choose } }, short(one.job));
-    const end = node("span", {}, tag, one.end && node("span", { class: `end ${one.end.look}` }, one.end.text));
+    const end = node(
+        "span",
+        { class: "marks" },
+        tag,
+        one.end && node("span", { class: `end ${one.end.look}` }, one.end.text),
+    );
     const name = node("span", { class: "name" }, icon(PICTURES[one.kind]), one.name);
     const facts = node("span", { class: "facts" }, one.facts);
     const unfold = () => toggleDetails(made, one.details);

@@ -454,7 +454,7 @@ async def test_time_is_the_databases_own(postgres_url: str, notebook: Notebook) 
         ("claim_callbacks", {"limit": 10, "hold_seconds": 5.0}, "inbox_due"),
         ("match_orphans", {"limit": 10}, "inbox_orphans"),
         ("attention", {"limit": 10}, "jobs_attention"),
-        ("rescue", {"instance": "me", "but": []}, "jobs_due"),
+        ("rescue", {"instance": "me", "but": "{}"}, "jobs_due"),
     ],
 )
 async def test_what_looks_for_work_does_not_read_history(

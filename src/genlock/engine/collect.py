@@ -32,7 +32,7 @@ async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Ca
     job_id, secret = read_token(token)
     started = kit.loop.time()
     callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), _without(secret, body))
-    _say_received(kit, callback, started)
+    _say_received(kit, callback, kit.loop.time() - started)
     return callback
 
 
@@ -45,21 +45,22 @@ async def receive_end(kit: Kit, provider: str, token: str | None, body: bytes) -
     if job_id is None or provider not in kit.providers:
         return None
     kept = _without(secret, body)
-    started = kit.loop.time()
     try:
         report = kit.providers[provider].read_callback(kept)
         arrival = Arrival(provider=provider, secret_hash=hash_secret(secret), body=kept.decode())
         if report.outcome not in (Outcome.SUCCESS, Outcome.FAILURE):
             return None
         ending = _ending(job_id, report, arrival=arrival)
+        started = kit.loop.time()
         ended = await kit.store.end(ending, kit.lease)
+        took = kit.loop.time() - started
     except StoreError:
         raise
     except Exception:  # noqa: BLE001 - nothing has happened; the stage says what is wrong with these bytes
         return None
     if ended.callback is None:
         return None
-    _say_received(kit, ended.callback, started)
+    _say_received(kit, ended.callback, took)
     _say_parsed(kit, ended.callback, report)
     _say_verdict(kit, ending, ended, ended.callback.correlation)
     return ended
@@ -97,10 +98,10 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
         return None
     if report.outcome in (Outcome.RUNNING, Outcome.UNKNOWN):
         _say_unknown(kit, report, callback.correlation)
-        kit.observer.count("callbacks", 1, outcome=report.outcome)
         if report.task_id and await kit.store.adopt_task(callback.job_id, None, report.task_id):
             # The answer of the create call was lost, or is slower than its task: here is what we wait for.
             kit.observer.event(Event.SUBMIT_OK, callback.correlation, job=callback.job_id, task_id=report.task_id)
+        kit.observer.count("callbacks", 1, outcome=report.outcome)
         await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id, report.outcome)
         return None
     return await conclude(kit, callback.job_id, report, callback.correlation, callback_id=callback.id)
@@ -159,10 +160,9 @@ async def poll(kit: Kit, job: Job) -> Job | None:
     return None
 
 
-def _say_received(kit: Kit, callback: Callback, started: float) -> None:
-    took = round(kit.loop.time() - started, 4)
+def _say_received(kit: Kit, callback: Callback, took: float) -> None:
     kit.observer.event(
-        Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id, seconds=took
+        Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id, seconds=round(took, 4)
     )
 
 
@@ -220,12 +220,12 @@ def _ending(job_id: int, report: Report, **by: Any) -> Ending:
 def _say_verdict(kit: Kit, ending: Ending, ended: Ended, correlation: str) -> None:
     job_id, verdict = ending.job_id, ended.verdict
     event = _VERDICT_EVENTS.get(verdict, Event.RESULT_DUPLICATE)
-    by_callback = ending.arrival is not None or ending.callback_id is not None
     took = None if ended.job is None else (ended.job.read_at - ended.job.created_at).total_seconds()
     kit.observer.event(
         event, correlation, job=job_id, state=ending.state, verdict=verdict, task_id=ending.task_id, seconds=took
     )
     kit.observer.count("results", 1, verdict=verdict)
+    by_callback = ending.arrival is not None or ending.callback_id is not None
     if by_callback:
         kit.observer.count("callbacks", 1, outcome=verdict)
     if verdict is Verdict.WON:

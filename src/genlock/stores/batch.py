@@ -15,8 +15,8 @@ Params = dict[str, Any]
 class Item(NamedTuple):
     """One call of a batched operation."""
 
-    #: the row it is about; no two calls of a batch share one
-    key: int
+    #: what it is about; no two calls of a batch share one, and they are made in its order
+    key: Any
     #: what it shares with the whole batch
     shared: Params
     params: Params

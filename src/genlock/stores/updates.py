@@ -44,7 +44,8 @@ class UpdateRows(ABC):
             "press": update.press,
             "body": update.body,
         }
-        return await self._store_update(Item(update.update_id, {"press_seconds": PRESS_SECONDS}, item))  # type: ignore[no-any-return]
+        key = (update.bot, update.update_id)
+        return await self._store_update(Item(key, {"press_seconds": PRESS_SECONDS}, item))  # type: ignore[no-any-return]
 
     @cached_property
     def _store_update(self) -> "Batch[Item, Any]":
@@ -54,7 +55,7 @@ class UpdateRows(ABC):
         rows = await self._rows("store_updates", items)
         kept = {(row["bot"], row["update_id"]): row["state"] for row in rows}
         words = {None: Received.KNOWN, "new": Received.FRESH, "repeated": Received.REPEATED}
-        return [words[kept.get(_name(item))] for item in items]
+        return [words[kept.get(item.key)] for item in items]
 
     async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:
         rows = await self.one("claim_lanes", limit=limit, urgent=urgent, owner=lease.owner, seconds=lease.seconds)
@@ -87,7 +88,7 @@ class UpdateRows(ABC):
         )
 
     async def renew_lanes(self, lanes: Sequence[Lane], lease: Lease) -> set[int]:
-        items = [{"lane_id": lane.id, "token": lane.token} for lane in sorted(lanes, key=lambda lane: lane.id)]
+        items = [{"lane_id": lane.id, "token": lane.token} for lane in lanes]
         return {row["id"] for row in await self.many("renew_lanes", {"seconds": lease.seconds}, items)}
 
     async def rescue_lanes(self, instance: str, but: Sequence[int] = ()) -> int:
@@ -102,7 +103,3 @@ class UpdateRows(ABC):
     def _lane(self, row: Row) -> Lane:
         update = None if row["id"] is None else read_update(row, self.time)
         return Lane(id=row["lane_id"], token=row["lease_token"], update=update)
-
-
-def _name(item: Item) -> tuple[str, int]:
-    return item.params["bot"], item.params["update_id"]

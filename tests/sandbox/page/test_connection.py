@@ -22,6 +22,7 @@ async def test_after_a_break_the_page_takes_up_where_it_was(
         await expect(bubbles(page, "Hello, Ann!")).to_be_visible()
         await page.evaluate("document.querySelector('article').mine = true")
         wire.cut()
+        await expect(page.locator("#banner")).to_be_visible()
         await expect(page.locator("#banner")).to_contain_text("No connection")
         await ann.say("while away")
         await ann.sees("I heard: while away")

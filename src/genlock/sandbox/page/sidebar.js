@@ -17,9 +17,9 @@ export const planSidebar = planner(drawSidebar);
 function drawSidebar() {
     const sidebar = find("#sidebar");
     const focused = sidebar.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-    const offset = find(".people", sidebar)?.scrollLeft ?? 0;
+    const offset = find(".people", sidebar)?.scrollTop ?? 0;
     sidebar.replaceChildren(brand(), people(), chats(), myself());
-    find(".people", sidebar).scrollLeft = offset;
+    find(".people", sidebar).scrollTop = offset;
     if (focused) find(`[data-key="${CSS.escape(focused)}"]`, sidebar)?.focus();
     const waiting = [...world.people.keys()].reduce((sum, person) => sum + unreadOf(person), 0);
     document.title = `${waiting ? `(${waiting}) ` : ""}${say("title")} · genlock`;

@@ -62,6 +62,11 @@ BREAKAGE = [
     ("check_payments", "charge-1", "DELETE FROM ledger WHERE key = 'stars:charge-1'"),
     ("check_lanes", "{lane}", "UPDATE lanes SET waiting = waiting + 1 WHERE id = {lane}"),
     ("check_lanes", "{lane}", "UPDATE updates SET state = 'done'"),
+    (
+        "check_payments",
+        "c1",
+        "INSERT INTO payments SELECT 'c1', person_id, 1, 1, 'paid', 0, at FROM ledger LIMIT 1",
+    ),
 ]
 SETTLED = {"settled_jobs", "settled_inbox", "settled_lanes"}
 

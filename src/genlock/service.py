@@ -102,7 +102,7 @@ class Service:
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
         self._closing.push_async_callback(chat.close)
         engine.updates = Updates(
-            engine.kit, store, partial(_handle, chat, caller.bot), partial(answer_repeated, caller)
+            engine.kit, store, partial(_handle, chat, caller.bot, self._mask), partial(answer_repeated, caller)
         )
         await self._check_token(caller)
         intake, doors = await self._make_intake(caller, store, engine.updates)

@@ -4,10 +4,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help test check docs bench simulate lock clean
+.PHONY: help sandbox test check docs bench simulate smoke chaos lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+sandbox: .venv/installed ## Install and run everything here, with a chat page in the browser (ARGS=--fresh, --postgres …)
+	@$(BIN)/genlock sandbox $(ARGS)
 
 test: check ## Install, check and run all tests (ARGS="-k name" picks some)
 	$(BIN)/pytest -n 2 $(ARGS)
@@ -22,11 +25,17 @@ check: .venv/installed ## Lint, formatting, types, import rules, docs
 docs: .venv/installed ## Write what the docs take from the code
 	$(BIN)/python docs/generate.py
 
-bench: .venv/installed ## Measure the engine against the plain protocol
+bench: .venv/installed ## Measure the engine against the plain protocol, and the running service
 	$(BIN)/genlock bench $(ARGS)
 
 simulate: .venv/installed ## Crash the engine everywhere, from many seeds
 	$(BIN)/genlock simulate $(ARGS)
+
+smoke: .venv/installed ## One order through the product and the simulators, in nine phases
+	$(BIN)/genlock smoke $(ARGS)
+
+chaos: .venv/installed ## Kill, pause and cut off real processes while people order
+	$(BIN)/genlock chaos $(if $(ARGS),$(ARGS),--jobs 100 --instances 3 --store postgres --kill-every 2 --restart-db)
 
 lock: .venv/installed ## Pin what pyproject.toml asks for (ARGS=--upgrade takes the newest)
 	$(LOCK) $(ARGS) --output-file requirements/dev.lock --extra sandbox --group dev pyproject.toml

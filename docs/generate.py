@@ -1,6 +1,6 @@
 """Writes the parts of the docs that the code knows best; with --check, only says whether they are up to date.
 
-Whole pages under docs/reference, and in every page the regions `<!-- from: NAME -->` … `<!-- end -->`.
+Whole pages under docs/reference, `.env.example`, and in every page the regions `<!-- from: NAME -->` … `<!-- end -->`.
 """
 
 import ast
@@ -14,14 +14,16 @@ import click
 import typer.main
 
 from genlock import cli
-from genlock.domain import delivery, events, inbox, job, money
-from genlock.metrics import COUNTS
+from genlock.domain import delivery, events, inbox, job, money, update
+from genlock.domain.alarm import ALARMS, NO_ACTIVE
+from genlock.metrics import COUNTS, GAUGES
 from genlock.providers.kie_answers import ANSWERS, Row
 from genlock.providers.kie_families import ROUTES
 from genlock.sandbox import kie_faults
-from genlock.settings import Settings
+from genlock.settings import ServiceSettings, Settings
 
 DOCS = Path(__file__).parent
+EXAMPLE = DOCS.parent / ".env.example"
 REGION = re.compile(r"(<!-- from: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -50,9 +52,10 @@ def table(kind: type[StrEnum], module: object) -> str:
 def settings() -> str:
     lines = ["| setting | default | meaning |\n|---|---|---|\n"]
     for name, field in Settings.model_fields.items():
+        default = "none" if field.default in (None, (), {}, "") else f"`{field.default}`"
         alias = [f"`{choice}`" for choice in getattr(field.validation_alias, "choices", [])]
         names = ", or ".join(alias or [f"`GENLOCK_{name.upper()}`"])
-        lines.append(f"| {names} | `{field.default}` | {field.description} |\n")
+        lines.append(f"| {names} | {default} | {field.description} |\n")
     return "".join(lines)
 
 
@@ -81,6 +84,30 @@ def counts() -> str:
         for name, (text, labels) in COUNTS.items()
     )
     return f"| metric | labels | meaning |\n|---|---|---|\n{rows}"
+
+
+def gauges() -> str:
+    rows = "".join(f"| `genlock_{name}` | {text} |\n" for name, text in GAUGES.items())
+    return f"| metric | meaning |\n|---|---|\n{rows}"
+
+
+def alarms() -> str:
+    rows = "".join(f"| `{one.name}` | {one.english} | {one.remedy} |\n" for one in (*ALARMS, NO_ACTIVE))
+    return f"| alarm | says | what to do |\n|---|---|---|\n{rows}"
+
+
+def example() -> str:
+    """A `.env` with every setting, its default and what it is for."""
+    lines = [
+        "# Copy this to `.env` (or /etc/genlock.env) and fill in the first two. All others may stay as they are.\n"
+    ]
+    for name, field in Settings.model_fields.items():
+        needed = ServiceSettings.model_fields[name].is_required()
+        default = field.get_default(call_default_factory=True)
+        shown = "" if default in (None, (), {}) else default
+        lines.append(f"\n# {field.description}\n{'' if needed else '#'}GENLOCK_{name.upper()}={shown}\n")
+    lines.append("\n# for compose.yaml alone: the database's password, made up by you\n#POSTGRES_PASSWORD=\n")
+    return "".join(lines)
 
 
 def kie_routes() -> str:
@@ -120,6 +147,9 @@ REGIONS: dict[str, Callable[[], str]] = {
     "settings": settings,
     "commands": commands,
     "metrics": counts,
+    "gauges": gauges,
+    "alarms": alarms,
+    "updates": lambda: table(update.UpdateState, update),
     "kie_routes": kie_routes,
     "kie_answers": kie_answers,
     "kie_faults": lambda: table(kie_faults.Fault, kie_faults),
@@ -132,10 +162,10 @@ def fill(text: str) -> str:
 
 def main() -> int:
     stale = []
-    for page in sorted(DOCS.rglob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        if (filled := fill(text)) != text:
-            stale.append(page.relative_to(DOCS))
+    for page in [*sorted(DOCS.rglob("*.md")), EXAMPLE]:
+        text = page.read_text(encoding="utf-8") if page.exists() else ""
+        if (filled := example() if page is EXAMPLE else fill(text)) != text:
+            stale.append(page.name)
             if "--check" not in sys.argv:
                 page.write_text(filled, encoding="utf-8")
     if stale and "--check" in sys.argv:

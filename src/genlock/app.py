@@ -1,31 +1,50 @@
 """The composition root: the only place that knows every part."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from time import time
 from typing import TYPE_CHECKING
 
 from genlock.domain.catalog import Catalog
-from genlock.domain.errors import Refusal
+from genlock.domain.errors import Refusal, StoreInUse
+from genlock.domain.job import Job
+from genlock.domain.money import THOUSANDTHS
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Kit, Rules
 from genlock.engine.limits import Limit, Limits
-from genlock.ports import Channel, Clock, Observer, Provider, Store
+from genlock.ports import Channel, Clock, ExaminedStore, Observer, Provider, Store, WholeStore
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from genlock.stores.store import SqlStore
 
 if TYPE_CHECKING:
+    from genlock.bot.bot import ChatBot
+    from genlock.bot.rules import ShopRules
     from genlock.providers.kie import Kie
     from genlock.settings import Settings
+    from genlock.telegram.calls import Caller
+    from genlock.telegram.download import Downloads
     from genlock.web.doors import CallbackDoor
 
-#: Kie.ai allows 20 creates in 10 s and 10 queries in 1 s. One turn every 0.54 s is at most 19 in 10 s, and 20 even if
-#: the first of them was used late; later than that it is given up. A query that is refused does no harm.
-KIE_LIMITS: Mapping[str, Limit] = {
-    "create:kie": Limit(interval=0.54, late=0.4),
-    "status:kie": Limit(interval=0.108),
-}
+#: what Kie.ai allows an account in 10 s, unless it has agreed to more
+KIE_CREATES = 20
+
+
+def kie_limits(creates: int = KIE_CREATES) -> Mapping[str, Limit]:
+    """What the provider allows in 10 s, as turns; and 10 queries in 1 s, of which a refused one does no harm.
+
+    Turns 0.54 s apart are at most 19 in 10 s, and 20 even if the first was used late; later than that it is given up.
+    """
+    return {
+        "create:kie": Limit(interval=10.8 / creates, late=0.4),
+        "status:kie": Limit(interval=0.108),
+    }
+
+
+#: what an operator gets for a star, and the packages of stars that are offered unless others are set
+STAR_USD = 0.013
+STARS = (50, 100, 250, 500, 1000, 2500)
 
 
 class SystemClock:
@@ -33,13 +52,33 @@ class SystemClock:
         return datetime.now(UTC)
 
 
-async def open_store(url: str, *, observer: Observer, clock: Clock | None = None) -> Store:
-    """The store an address names, with its schema up to date. `clock` is for simulations."""
+async def open_store(url: str, *, observer: Observer, clock: Clock | None = None, beside: bool = False) -> SqlStore:
+    """The store an address names, with its schema up to date. `clock` is for simulations.
+
+    With `beside`, an SQLite file that a service has is opened all the same, for an operator's short visit.
+    """
     if url.startswith("sqlite:///"):
-        return await SqliteStore.open(url.removeprefix("sqlite:///"), clock=clock or SystemClock(), observer=observer)
+        path, clock = url.removeprefix("sqlite:///"), clock or SystemClock()
+        try:
+            return await SqliteStore.open(path, clock=clock, observer=observer)
+        except StoreInUse:
+            if not beside:
+                raise
+            return await SqliteStore.open(path, clock=clock, observer=observer, beside=True)
     if url.startswith(("postgresql://", "postgres://")):
         return await PostgresStore.open(url, clock=clock, observer=observer)
     raise Refusal(f"GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not {url.partition(':')[0]!r}")
+
+
+async def examine_store(url: str, *, observer: Observer) -> ExaminedStore:
+    """The store an address names, as it is. Raises StoreUnavailable."""
+    from genlock.stores.examine import PostgresExamination, SqliteExamination
+
+    if url.startswith("sqlite:///"):
+        path = url.removeprefix("sqlite:///")
+        opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, beside=True)
+        return SqliteExamination(opened, path, observer)
+    return PostgresExamination(await PostgresStore.open(url, observer=observer, migrate=False), observer)
 
 
 def make_engine(
@@ -50,6 +89,8 @@ def make_engine(
     channels: Mapping[str, Channel],
     rules: Rules | None = None,
     public_url: str | None = None,
+    instance: str | None = None,
+    expected: Callable[[Job], float | None] | None = None,
 ) -> Engine:
     """One instance over a store, under an id that no other start has had."""
     rules = rules or Rules()
@@ -59,10 +100,11 @@ def make_engine(
             providers=providers,
             channels=channels,
             observer=observer,
-            instance=secrets.token_hex(8),
+            instance=instance or secrets.token_hex(8),
             limits=Limits(store, rules.limits),
             rules=rules,
             public_url=public_url,
+            expected=expected,
         )
     )
 
@@ -80,6 +122,56 @@ def make_kie(settings: "Settings", catalog: Catalog) -> "Kie":
     )
 
 
+def make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, downloads: "Downloads") -> Channel:
+    from genlock.bot.words import ChatWords
+    from genlock.telegram.calls import API_URL
+    from genlock.telegram.sender import TelegramChannel
+
+    # A Bot API server of one's own may reach what Telegram's cannot.
+    near = settings.telegram_api_url != API_URL
+    return TelegramChannel(caller, ChatWords(catalog.get), downloads, near=near)
+
+
+def make_chat(
+    settings: "Settings", *, caller: "Caller", store: WholeStore, engine: Engine, catalog: Catalog, kie: "Kie"
+) -> "ChatBot":
+    from genlock.bot.bot import ChatBot
+
+    rules = make_shop_rules(settings)
+    return ChatBot.made_of(caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=kie.upload)
+
+
+def make_shop_rules(settings: "Settings") -> "ShopRules":
+    from genlock.bot.rules import Package, ShopRules
+
+    packages = settings.star_packages or {stars: round(stars * STAR_USD / settings.credit_usd) for stars in STARS}
+    return ShopRules(
+        markup=settings.markup,
+        credit_usd=settings.credit_usd,
+        admin_ids=frozenset(settings.admin_ids),
+        support=settings.support,
+        packages=tuple(Package(stars=stars, credits=credits_) for stars, credits_ in packages.items() if credits_),
+        welcome=round(settings.welcome_credits * THOUSANDTHS),
+        free_per_day=settings.free_per_day,
+        reward_inviter=round(settings.reward_inviter_credits * THOUSANDTHS),
+        reward_invited=round(settings.reward_invited_credits * THOUSANDTHS),
+        running_max=settings.running_max,
+        per_minute=settings.per_minute,
+        per_hour=settings.per_hour,
+        uploads_per_hour=settings.uploads_per_hour,
+    )
+
+
+def expected_seconds(catalog: Catalog) -> Callable[[Job], float | None]:
+    """How long a job will take, by its model; None for one that is not known any more."""
+
+    def expected(job: Job) -> float | None:
+        model = catalog.models.get(job.model)
+        return None if model is None else model.expected_seconds
+
+    return expected
+
+
 def make_kie_door(engine: Engine, settings: "Settings") -> "CallbackDoor":
     """The door for Kie.ai's callbacks; with a webhook key, only for signed ones."""
     from genlock.providers.kie_signature import is_signed
@@ -93,10 +185,12 @@ def make_kie_door(engine: Engine, settings: "Settings") -> "CallbackDoor":
     )
 
 
-def make_rules(settings: "Settings") -> Rules:
+def make_rules(settings: "Settings", *, stop_seconds: float = 15.0) -> Rules:
     return Rules(
+        stop_seconds=stop_seconds,
         lease_seconds=settings.lease_seconds,
         orphan_expire_seconds=settings.orphan_expire_seconds,
         poll_seconds=settings.poll_seconds,
-        limits=KIE_LIMITS,
+        grace_seconds=settings.grace_seconds,
+        limits=kie_limits(settings.kie_creates_per_10_seconds),
     )

@@ -11,18 +11,20 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from genlock.domain.errors import GenlockError, Refusal
-from genlock.ports import Observer, Store
+from genlock.domain.errors import GenlockError
+from genlock.ports import Observer, Store, WholeStore
 
 T = TypeVar("T")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Generations, delivered once and charged once.")
 jobs = typer.Typer(no_args_is_help=True, help="Look at jobs, and help those that are stuck.")
 orphans = typer.Typer(no_args_is_help=True, help="Callbacks whose job is not known.")
+updates = typer.Typer(no_args_is_help=True, help="Messages and presses of the chat.")
 wallet = typer.Typer(no_args_is_help=True, help="People's money.")
 models = typer.Typer(no_args_is_help=True, help="What is on sale: models, their inputs and prices.")
 app.add_typer(jobs, name="jobs")
 app.add_typer(orphans, name="orphans")
+app.add_typer(updates, name="updates")
 app.add_typer(wallet, name="wallet")
 app.add_typer(models, name="models")
 
@@ -44,24 +46,19 @@ def main() -> None:
         sys.exit(1)
 
 
-def with_store(work: Callable[[Store, Observer], Awaitable[T]]) -> T:
+def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]]) -> T:
     """Open the configured store, do something with it, close it."""
-    from pydantic import ValidationError
-
     from genlock.app import open_store
-    from genlock.log import LogObserver
-    from genlock.settings import LogFormat, Settings
+    from genlock.log import LogObserver, Mask, set_up_logging
+    from genlock.settings import LogFormat, Settings, read_settings
 
-    try:
-        settings = Settings()
-    except ValidationError as error:
-        problems = "\n".join(f"  {problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
-        raise Refusal(f"These settings are not right:\n{problems}") from None
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    observer = LogObserver(logging.getLogger("genlock"), as_json=settings.log_format is LogFormat.JSON)
+    settings = read_settings(Settings)
+    as_json = settings.log_format is LogFormat.JSON
+    set_up_logging(Mask(settings.secrets()), as_json=as_json, stream=sys.stderr, level=logging.WARNING)
+    observer = LogObserver(logging.getLogger("genlock"), as_json=as_json)
 
     async def run() -> T:
-        store = await open_store(settings.database_url, observer=observer)
+        store = await open_store(settings.database_url, observer=observer, beside=True)
         try:
             return await work(store, observer)
         finally:
@@ -88,6 +85,79 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
 
 
 @app.command()
+def serve() -> None:
+    """Run the bot: web doors and workers in one process. SIGTERM or Ctrl-C ends it in order, a second one at once."""
+    from genlock.settings import ServiceSettings, read_settings
+
+    settings = read_settings(ServiceSettings)
+    from genlock.serve import run
+
+    raise typer.Exit(run(settings))
+
+
+@app.command()
+def sandbox(
+    postgres: Annotated[bool, typer.Option("--postgres", help="On a real PostgreSQL of its own, not SQLite.")] = False,
+    instances: Annotated[int, typer.Option(help="How many processes; several need --postgres.", min=1, max=9)] = 1,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin with an empty world and keep nothing of it.")] = False,
+    state: Annotated[Path, typer.Option(help="The folder that keeps the world between runs.")] = Path(".sandbox"),
+    port: Annotated[
+        int | None, typer.Option(help="The chat page's port, the first of four in a row. 8080 if free, else any.")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="How many times faster models work than they do.", min=0.1)] = 6.0,
+) -> None:
+    """Run everything on this machine, without any account: simulators, service, and a chat page in the browser."""
+    from genlock.sandbox.play import Options, run
+
+    options = Options(postgres=postgres, instances=instances, state=None if fresh else state, port=port, speed=speed)
+    raise typer.Exit(run(options))
+
+
+@app.command()
+def smoke(as_json: Json = False) -> None:
+    """Take one order through the product and both simulators, in nine phases. Exits 1 if one does not hold."""
+    from genlock.sandbox.smoke import run
+
+    raise typer.Exit(run(as_json=as_json))
+
+
+@app.command()
+def chaos(  # noqa: PLR0913, PLR0917 - every kind of trouble is an option
+    jobs: Annotated[int, typer.Option(help="How many orders people make.", min=1)] = 100,
+    instances: Annotated[int, typer.Option(help="How many `genlock serve` processes.", min=1, max=9)] = 1,
+    store: StoreName = "sqlite",
+    kill_every: Annotated[
+        float | None, typer.Option(help="Kill one and start it again, every so many seconds.")
+    ] = None,
+    pause: Annotated[bool, typer.Option("--pause", help="Stop some for longer than their lease.")] = False,
+    restart_db: Annotated[
+        bool, typer.Option("--restart-db", help="Restart PostgreSQL, in order and by crash.")
+    ] = False,
+    faults: Annotated[bool, typer.Option("--faults", help="Lost, late and wrong answers on both sides.")] = False,
+    polling: Annotated[
+        bool, typer.Option("--polling", help="As without a public address: nobody can call us.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="What is left to chance comes from here.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Kill, pause and cut off real processes while people order; exits 1 if any promise was broken."""
+    from genlock.sandbox.chaos import Plan, run
+
+    plan = Plan(
+        jobs=jobs,
+        instances=instances,
+        store=store,
+        kill_every=kill_every,
+        pause=pause,
+        restart_db=restart_db,
+        faults=faults,
+        polling=polling,
+        seed=seed,
+    )
+    raise typer.Exit(run(plan, as_json=as_json))
+
+
+@app.command()
 def migrate() -> None:
     """Bring the database's schema up to date. Safe to run again, and by several at once."""
 
@@ -96,6 +166,23 @@ def migrate() -> None:
 
     applied = with_store(work)
     typer.echo(f"Applied {', '.join(applied)}." if applied else "The schema is up to date.")
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Try out the whole world this is set up for, and leave nothing behind. Exits 1 if something is not right."""
+    from genlock.doctor.doctor import Doctor
+    from genlock.settings import Settings, read_settings
+
+    phases = asyncio.run(Doctor(read_settings(Settings)).examine())
+    ok = all(phase.ok for phase in phases)
+    if as_json:
+        typer.echo(json.dumps({"ok": ok, "phases": [asdict(phase) for phase in phases]}, ensure_ascii=False, indent=2))
+    else:
+        for phase in phases:
+            typer.secho(f"{'✔' if phase.ok else '✘'} {phase.name}: {phase.detail}", fg=None if phase.ok else "red")
+        typer.echo("All is well." if ok else "Something is not right.")
+    raise typer.Exit(0 if ok else 1)
 
 
 @app.command()
@@ -264,6 +351,45 @@ def orphans_ls(
     show(rows, as_json=as_json, empty=f"No callbacks are {state}.")
 
 
+# updates
+
+
+@updates.command("ls")
+def updates_ls(
+    state: Annotated[str, typer.Option(help="aside, new, done or repeated.")] = "aside",
+    limit: Limit = 20,
+    as_json: Json = False,
+) -> None:
+    """List updates by what became of them; those set aside could not be handled."""
+    from genlock.domain.update import UpdateState
+
+    wanted = _choice(UpdateState, state)
+    found = with_store(lambda store, _: store.updates(wanted, limit))
+    rows = [
+        {
+            "id": update.id,
+            "bot": update.bot,
+            "update": update.update_id,
+            "kind": update.kind,
+            "received": update.received_at.isoformat(timespec="seconds"),
+            "note": update.note,
+            "body": update.body if as_json else update.body[:60],
+        }
+        for update in found
+    ]
+    show(rows, as_json=as_json, empty=f"No updates are {state}.")
+
+
+@updates.command("retry")
+def updates_retry(update_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+    """Work off an update that was set aside."""
+    from genlock.domain.errors import NotPossible
+
+    if not with_store(lambda store, _: store.retry_update(update_id)):
+        raise NotPossible(f"nothing under {update_id} was set aside")
+    typer.echo(f"Update {update_id} is due. A running instance goes on with it.")
+
+
 # money
 
 
@@ -330,9 +456,9 @@ def wallet_credit(
 
 def _catalog() -> tuple[Any, Any]:
     from genlock.catalog import load
-    from genlock.settings import Settings
+    from genlock.settings import Settings, read_settings
 
-    settings = Settings()
+    settings = read_settings(Settings)
     return load(settings.catalog_overlay), settings
 
 
@@ -400,9 +526,9 @@ def models_sync(
     """Compare with the provider's public lists: new and gone models, changed prices."""
     from genlock.catalog import load, sync, tables
     from genlock.domain.errors import Refusal
-    from genlock.settings import Settings
+    from genlock.settings import Settings, read_settings
 
-    settings = Settings()
+    settings = read_settings(Settings)
     path = settings.catalog_overlay
     if apply and path is None:
         raise Refusal("GENLOCK_CATALOG_OVERLAY is not set, so there is no file to write to")

@@ -1,15 +1,32 @@
 """What the engine needs from the outside, on one page."""
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol
 
+from genlock.domain.chat import (
+    Activity,
+    AuditLine,
+    Broadcast,
+    BroadcastState,
+    Figures,
+    FreeRuns,
+    Payment,
+    PaymentState,
+    Profile,
+    Promo,
+    PromoUse,
+    SavedDraft,
+    Upload,
+)
 from genlock.domain.delivery import Part
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Kind, Movement, Purse, Wallet
 from genlock.domain.result import Report
+from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
 from genlock.domain.value import value
 
 
@@ -187,6 +204,23 @@ class Violation:
     detail: str
 
 
+@value
+class Settled:
+    """What is left in a lane after one of its updates was dealt with."""
+
+    waiting: int
+    #: still ours while something waits, with the next update
+    lane: Lane
+
+
+@value
+class Fact:
+    key: str
+    value: str
+    #: seconds since it was set
+    age: float
+
+
 class LimitStore(Protocol):
     """Limits by key that all instances keep together: when the next turn of each is free."""
 
@@ -266,6 +300,9 @@ class Store(LimitStore, Protocol):
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         """Keep a callback before anybody has understood it; finds its job by the secret."""
 
+    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+        """Whether this is the secret of a job's callback address."""
+
     async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
         """Stored callbacks that nobody has dealt with in time."""
 
@@ -321,3 +358,196 @@ class Store(LimitStore, Protocol):
 
     async def violations(self, *, settled: bool) -> list[Violation]:
         """Look for broken invariants; `settled` adds those that hold only when no work is in progress."""
+
+
+class ChatStore(Protocol):
+    """What the chat product keeps. Every method is one commit."""
+
+    # people
+    async def see_profile(
+        self, person_id: int, *, language: str, name: str, username: str, referred_by: int | None
+    ) -> Profile:
+        """The profile of a person who has just written, made on first sight; only then language and inviter count."""
+
+    async def profile(self, person_id: int) -> Profile:
+        """Raises NoSuchPerson."""
+
+    async def find_profiles(self, text: str, limit: int) -> list[Profile]:
+        """By our number, the channel's, a username or a part of the name."""
+
+    async def set_language(self, person_id: int, language: str) -> None: ...
+
+    async def set_last_model(self, person_id: int, model: str) -> None: ...
+
+    async def set_ban(self, person_id: int, *, banned: bool, reason: str) -> bool: ...
+
+    async def set_blocked(self, person_id: int, *, blocked: bool) -> None: ...
+
+    # drafts
+    async def draft(self, person_id: int, chat: int) -> SavedDraft | None: ...
+
+    async def save_draft(self, person_id: int, chat: int, draft: SavedDraft) -> int | None:
+        """Write it over the version it was made from; the new version, or None if somebody else was quicker."""
+
+    async def show_draft(self, person_id: int, chat: int, message: int | None) -> None:
+        """Remember which message shows it."""
+
+    async def draft_owner(self, chat: int, message: int) -> int | None: ...
+
+    # files and limits
+    async def keep_upload(self, upload: Upload) -> None: ...
+
+    async def upload(self, address: str) -> Upload | None: ...
+
+    async def uploads_wait(self, person_id: int) -> tuple[int, float]:
+        """Files sent in an hour, and the seconds until the oldest falls out of it."""
+
+    async def activity(self, person_id: int) -> Activity: ...
+
+    # payments
+    async def keep_payment(self, charge: str, person_id: int, stars: int, amount: int) -> bool:
+        """Write down a payment that is in the ledger. False if it was known."""
+
+    async def payment(self, charge: str) -> Payment | None: ...
+
+    async def payments(self, person_id: int, limit: int) -> list[Payment]: ...
+
+    async def move_payment(self, charge: str, before: PaymentState, state: PaymentState) -> int | None:
+        """The next step of a refund; how many were begun, or None if it is not in the state before."""
+
+    # gifts
+    async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:
+        """Take a free run for an order, once per key. A run whose job brought nothing does not count."""
+
+    async def free_runs(self, person_id: int, per_day: int) -> FreeRuns: ...
+
+    async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool: ...
+
+    async def close_promo(self, code: str) -> bool: ...
+
+    async def promos(self, limit: int) -> list[Promo]: ...
+
+    async def use_promo(self, code: str, person_id: int, request_key: str) -> PromoUse: ...
+
+    async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
+        """People who have paid for a first result, with those who invited them."""
+
+    async def set_rewarded(self, person_id: int) -> bool: ...
+
+    # broadcasts
+    async def reachable(self) -> int:
+        """How many people a broadcast would go to."""
+
+    async def begin_broadcast(self, text: str, *, author: str, request_key: str) -> Broadcast: ...
+
+    async def broadcast(self, broadcast_id: int) -> Broadcast | None: ...
+
+    async def running_broadcast(self) -> Broadcast | None: ...
+
+    async def reach_next(self, broadcast_id: int) -> tuple[int, str, str] | None:
+        """The next person (number, language, the channel's id), ours alone. None when there is nobody left."""
+
+    async def count_broadcast(self, broadcast_id: int, *, sent: bool) -> None: ...
+
+    async def end_broadcast(self, broadcast_id: int, state: BroadcastState) -> bool: ...
+
+    # operators
+    async def add_audit(self, *, key: str, actor: str, action: str, subject: str, detail: str) -> None: ...
+
+    async def audit(self, limit: int) -> Sequence[AuditLine]: ...
+
+    async def figures(self, seconds: float) -> Figures: ...
+
+
+class UpdateStore(Protocol):
+    """Updates of the chat and the lanes they are worked off in. What names a lane changes nothing when it is lost."""
+
+    async def store_update(self, update: NewUpdate) -> Received:
+        """Keep an update; when this returns it may be acknowledged."""
+
+    async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:
+        """Take due lanes, the longest overdue first."""
+
+    async def next_update(self, lane: Lane) -> Lane | None:
+        """The first update of a lane that we hold; None if there is none, or the lane is lost."""
+
+    async def settle_update(self, lane: Lane, state: UpdateState, note: str, lease: Lease) -> Settled | None:
+        """An update is dealt with. None if the lane was lost; it is kept only while more is waiting there."""
+
+    async def postpone_update(self, lane: Lane, after: float, note: str) -> bool:
+        """A try failed: give the lane back until later."""
+
+    async def renew_lanes(self, lanes: Sequence[Lane], lease: Lease) -> set[int]:
+        """Keep lanes for longer; returns those that are still ours."""
+
+    async def rescue_lanes(self, instance: str, but: Sequence[int] = ()) -> int:
+        """Make due the lanes that an instance holds, except some."""
+
+    async def updates(self, state: UpdateState, limit: int) -> list[Update]: ...
+
+    async def retry_update(self, update: int) -> bool:
+        """Work off an update that was set aside."""
+
+
+class UpkeepStore(Protocol):
+    """Facts that all instances share, how things go, and what is forgotten in the end."""
+
+    async def fact(self, key: str) -> Fact | None: ...
+
+    async def facts(self, beginning: str) -> list[Fact]: ...
+
+    async def keep_fact(self, key: str, value: str) -> str:
+        """Know something, unless something is known already; says what is."""
+
+    async def set_fact(self, key: str, value: str) -> None: ...
+
+    async def drop_fact(self, key: str) -> None: ...
+
+    async def clock(self) -> datetime: ...
+
+    async def living(self, silent_seconds: float) -> list[str]:
+        """The instances that were heard of lately."""
+
+    async def pulse(self) -> dict[str, float]:
+        """Counts and ages of what is open, and how the newest jobs ended."""
+
+    async def money_violations(self) -> list[Violation]:
+        """Look for money that does not add up."""
+
+    async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        """Remove some old `updates` or `callbacks`; says how many."""
+
+    async def last_callback(self) -> int:
+        """The newest callback there is."""
+
+    async def marked_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
+        """Job and state of the callbacks after this one that have a mark in their body."""
+
+    async def drop_callbacks(self, after: int, mark: bytes) -> int:
+        """Remove them; says how many."""
+
+
+class WholeStore(Store, LimitStore, ChatStore, UpdateStore, UpkeepStore, Protocol):
+    """Everything a store does."""
+
+
+class ExaminedStore(Protocol):
+    """A store as the doctor looks at it: compared with what it should be, tried out, and left as it was."""
+
+    dialect: str
+
+    @property
+    def store(self) -> WholeStore: ...
+
+    async def missing(self) -> list[str]:
+        """The migrations that are not applied. Raises SchemaMismatch if its past is not ours."""
+
+    async def differences(self) -> list[str]:
+        """What a fresh schema has and this one has not."""
+
+    def rehearsal(self, clock: Clock) -> AbstractAsyncContextManager[WholeStore]:
+        """A store whose every statement really runs, and is undone at the end of the block."""
+
+    def description(self) -> str: ...
+
+    async def close(self) -> None: ...

@@ -77,7 +77,7 @@ def order_a_job(url: str) -> int:
 
 def test_migrate_says_what_it_applied_and_then_that_there_is_nothing_left(shell: Shell) -> None:
     first, second = shell.run("migrate"), shell.run("migrate")
-    assert first.stdout == "Applied 0001_engine.\n"
+    assert first.stdout.startswith("Applied 0001_engine, 0002_updates")
     assert second.stdout == "The schema is up to date.\n"
 
 
@@ -125,14 +125,14 @@ def test_more_than_there_is_cannot_be_taken_back(shell: Shell) -> None:
 def test_all_wrong_settings_are_named_at_once(shell: Shell) -> None:
     done = shell.run("jobs", "ls", GENLOCK_LEASE_SECONDS="soon", GENLOCK_LOG_FORMAT="xml")
     assert done.returncode == 1
-    assert "lease_seconds" in done.stderr
-    assert "log_format" in done.stderr
+    assert "GENLOCK_LEASE_SECONDS should be a valid number" in done.stderr
+    assert "GENLOCK_LOG_FORMAT should be 'human' or 'json'" in done.stderr
 
 
 def test_an_unknown_database_is_refused_without_a_stack_trace(tmp_path: Path) -> None:
     mysql = Shell("mysql://root:secret@db/x", tmp_path).run("jobs", "ls")
     closed = Shell("postgresql://me:secret@127.0.0.1:1/x", tmp_path).run("jobs", "ls")
-    assert mysql.stderr == "GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not 'mysql'\n"
+    assert "GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not 'mysql'\n" in mysql.stderr
     assert closed.stderr.startswith("cannot connect to PostgreSQL at 127.0.0.1:1/x: ")
     assert "secret" not in mysql.stderr + closed.stderr
     assert "Traceback" not in mysql.stderr + closed.stderr

@@ -14,7 +14,7 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.stores.store import SqlStore
 from tests.engine.world import FUNDS, HandClock, Recorder, World, die
 
-TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits")
+TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits", "updates", "lanes", "facts")
 
 
 @pytest.fixture
@@ -55,6 +55,13 @@ async def store(
         store = await open_postgres(request.getfixturevalue("one_postgres_url"), clock, recorder)
     yield store
     await store.close()
+
+
+@pytest.fixture
+def live_store(store: SqlStore, clock: HandClock) -> SqlStore:
+    """Each store in turn, on a clock that runs."""
+    clock.run()
+    return store
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from genlock.app import KIE_LIMITS, make_engine, open_store
+from genlock.app import kie_limits, make_engine, open_store
 from genlock.domain.job import NewJob
 from genlock.engine import limits
 from genlock.engine.engine import Engine
@@ -27,8 +27,8 @@ INSTANCES = 3
 ORDERS = 500
 SPEED = 50.0
 #: as in production, but nobody is taken for dead because the database was slow for a moment of quick time
-QUERIES_ONLY = {"status:kie": KIE_LIMITS["status:kie"]}
-RULES = Rules(limits=KIE_LIMITS, silent_seconds=600.0, lease_seconds=600.0)
+QUERIES_ONLY = {"status:kie": kie_limits()["status:kie"]}
+RULES = Rules(limits=kie_limits(), silent_seconds=600.0, lease_seconds=600.0)
 
 
 @asynccontextmanager
@@ -118,7 +118,7 @@ def test_status_queries_of_three_instances_meet_no_refusal_and_use_the_allowance
 )
 def test_the_limits_that_are_set_keep_the_promise_on_paper(key: str, count: int, seconds: float, held_up: int) -> None:
     """One more than allowed never fits into a window; for creates not even if the first of them came late."""
-    limit = KIE_LIMITS[key]
+    limit = kie_limits()[key]
     assert limit.burst == 1
     assert limit.interval * (count - held_up) > seconds
     assert seconds / limit.interval / count >= 0.9

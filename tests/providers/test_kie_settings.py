@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from genlock.app import KIE_LIMITS, make_engine, make_kie, make_kie_door, make_rules
+from genlock.app import kie_limits, make_engine, make_kie, make_kie_door, make_rules
 from genlock.domain.errors import Refusal
 from genlock.settings import Settings
 from tests.providers.models import CATALOG
@@ -44,4 +44,4 @@ def test_an_address_is_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rules_follow_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GENLOCK_POLL_SECONDS", "4")
     rules = make_rules(Settings())
-    assert (rules.poll_seconds, rules.limits) == (4.0, KIE_LIMITS)
+    assert (rules.poll_seconds, rules.limits) == (4.0, kie_limits())

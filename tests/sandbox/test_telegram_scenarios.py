@@ -175,6 +175,9 @@ async def test_an_album_that_does_not_fit_together_is_refused_whole(client: Clie
         await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), broken])
 
     assert told.value.text == 'failed to send message #2 with the error message "image_process_failed"'
+    with pytest.raises(Told) as told:
+        await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), {"type": "photo", "media": "AgAC"}])
+    assert told.value.text.startswith("wrong remote file identifier specified")
     assert ann.messages == []
 
 

@@ -14,7 +14,10 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.stores.store import SqlStore
 from tests.stores.lives import HandClock
 
-TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits")
+TABLES = (
+    "ledger", "jobs", "people", "inbox", "instances", "roles", "limits", "updates", "lanes", "facts",
+    "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
+)  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 
 

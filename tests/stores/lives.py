@@ -11,6 +11,7 @@ from genlock.domain.delivery import WORDS, Part, Step
 from genlock.domain.job import Delivery, Job, NewJob, State, Verdict, hash_secret
 from genlock.domain.money import Kind
 from genlock.domain.result import PartKind
+from genlock.domain.update import NewUpdate
 from genlock.ports import Ended, Ending, Finish, Lease, Store
 
 ME = Lease(owner="me", seconds=30.0)
@@ -138,3 +139,16 @@ async def claimed(store: Store, job: Job, lease: Lease = ME) -> Job:
     """The due job, taken."""
     [found] = [taken for taken in await store.claim(100, lease) if taken.id == job.id]
     return found
+
+
+def update(number: int, lane: str = "ann", **changes: Any) -> NewUpdate:
+    plain = NewUpdate(
+        bot="bot",
+        update_id=number,
+        lane=lane,
+        kind="message",
+        urgent=False,
+        press=None,
+        body=f'{{"update_id":{number}}}',
+    )
+    return replace(plain, **changes)

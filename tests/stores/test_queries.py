@@ -1,19 +1,24 @@
 """The named statements: the same ones for both databases, all described, all executed."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from genlock.domain.chat import BroadcastState, PaymentState, Promo, SavedDraft, Upload
 from genlock.domain.delivery import again
 from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
-from genlock.ports import Wait
-from genlock.stores.queries import load, positional, scripts, statements
+from genlock.domain.update import UpdateState
+from genlock.ports import ChatStore, Wait
+from genlock.stores.batch import Params
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
-from genlock.stores.store import Params, SqlStore
+from genlock.stores.store import SqlStore
 from tests.stores.lives import (
     ME,
     RESULT,
@@ -28,6 +33,7 @@ from tests.stores.lives import (
     person_with,
     queued,
     running,
+    update,
 )
 
 DIALECTS = ("sqlite", "postgres")
@@ -97,6 +103,31 @@ def test_the_columns_of_a_batch_come_as_text() -> None:
     assert text == "SELECT * FROM unnest($1::text::bigint[], $2::text::text[]) WHERE x = $3::text"
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", 'quo"te', "back\\slash", "com,ma {brace}", "", "NULL", "line\nbreak", "кот"],
+        ["a", None, 'quo"te', "NULL"],
+        [None, None],
+        [1, -2, 2**62],
+        [1, None],
+        [1.5, None, math.inf],
+        [True, False, None],
+        [b"", b'\x00\xff\\"', None],
+    ],
+)
+async def test_postgres_reads_a_column_as_it_was_written(postgres: PostgresStore, values: list[Any]) -> None:
+    kind = {str: "text", int: "bigint", float: "float8", bool: "boolean", bytes: "bytea"}
+    known = next((kind[type(value)] for value in values if value is not None), "text")
+
+    assert await postgres._pool.fetchval(f"SELECT $1::text::{known}[]", array(values)) == values
+
+
+def test_a_column_with_a_text_that_cannot_be_stored_is_refused() -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        array(["good", "nu\0l"])
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_parameter_hides_in_a_literal(dialect: str) -> None:
     """`'$2 minutes'` is text, not a parameter."""
@@ -114,6 +145,38 @@ def test_a_script_is_split_where_sqlite_would() -> None:
         "SELECT 1;",
         "SELECT 2;",
     ]
+
+
+async def a_little_of_updates(store: SqlStore) -> None:
+    for number in range(3):
+        await store.store_update(update(number))
+    [lane] = await store.claim_lanes(10, ME, urgent=False)
+    assert await store.renew_lanes([lane], ME) == {lane.id}
+    assert await store.next_update(lane)
+    assert await store.settle_update(lane, UpdateState.ASIDE, "", ME)
+    [aside] = await store.updates(UpdateState.ASIDE, 10)
+    assert await store.retry_update(aside.id)
+    assert await store.postpone_update(lane, 0.0, "no")
+    assert await store.rescue_lanes("me", [1]) == 0
+
+
+async def a_little_of_upkeep(store: SqlStore) -> None:
+    assert await store.keep_fact("key", "value") == "value"
+    await store.set_fact("key", "other")
+    assert await store.fact("key")
+    assert await store.facts("k")
+    await store.drop_fact("key")
+    await store.clock()
+    await store.living(3.0)
+    await store.pulse()
+    await store.money_violations()
+    role = await store.take_role("active", "me", 3.0)
+    for what in ("updates", "callbacks"):
+        await store.forget(what, 0.0, 10, role)
+    after = await store.last_callback()
+    await store.store_callback("kie", None, "", b"marked")
+    assert await store.marked_callbacks(after, b"mark") == [(None, "new")]
+    assert await store.drop_callbacks(after, b"mark") == 1
 
 
 async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
@@ -141,6 +204,7 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     await claimed(store, shown)
 
     waiting = await running(store, "task")
+    assert await store.is_secret(waiting.id, "kie", hash_secret(SECRET))
     callback = await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
     await end(store, waiting, State.FAILED, callback_id=callback.id)
     unread = await store.store_callback("kie", None, "", b"{}")
@@ -165,7 +229,50 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     await store.attention(10)
     await store.counts()
     await delivered(store)
+    await a_little_of_the_chat(store)
     assert await store.violations(settled=True)
+
+
+async def a_little_of_the_chat(store: ChatStore) -> None:
+    """Every method of the chat product's port, at least once."""
+    await store.see_profile(1, language="en", name="Ann", username="ann", referred_by=None)
+    await store.profile(1)
+    await store.find_profiles("ann", 1)
+    await store.set_language(1, "ru")
+    await store.set_last_model(1, "z-image")
+    await store.set_ban(1, banned=False, reason="")
+    await store.set_blocked(1, blocked=False)
+    assert await store.save_draft(1, 7, SavedDraft(version=0, message=None, body="{}"))
+    await store.show_draft(1, 7, 5)
+    await store.draft(1, 7)
+    await store.draft_owner(7, 5)
+    await store.keep_upload(Upload(address="a", person_id=1, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.upload("a")
+    await store.uploads_wait(1)
+    await store.activity(1)
+    await store.keep_payment("charge", 1, 1, 1)
+    await store.payment("charge")
+    await store.payments(1, 1)
+    await store.move_payment("charge", PaymentState.PAID, PaymentState.REFUNDING)
+    await store.take_free_run(1, "key", 1)
+    await store.free_runs(1, 1)
+    promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_person=1, until=None)
+    await store.make_promo(promo, lasting=None, author="me")
+    await store.use_promo("C", 1, "key")
+    await store.close_promo("C")
+    await store.promos(1)
+    await store.rewards_due(1)
+    await store.set_rewarded(1)
+    await store.reachable()
+    broadcast = await store.begin_broadcast("text", author="me", request_key="key")
+    await store.broadcast(broadcast.id)
+    await store.running_broadcast()
+    await store.reach_next(broadcast.id)
+    await store.count_broadcast(broadcast.id, sent=True)
+    await store.end_broadcast(broadcast.id, BroadcastState.DONE)
+    await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
+    await store.audit(1)
+    await store.figures(60)
 
 
 def _known(movements: Sequence[Any]) -> tuple[Any, int, str]:
@@ -191,5 +298,7 @@ async def test_every_statement_runs(store: SqlStore, clock: HandClock, monkeypat
     monkeypatch.setattr(store, "many", seen_many)
 
     await a_little_of_everything(store, clock)
+    await a_little_of_updates(store)
+    await a_little_of_upkeep(store)
 
     assert store.queries.keys() - executed == set()

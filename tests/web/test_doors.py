@@ -15,7 +15,7 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
 from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
-from genlock.web.doors import BODY_BYTES_MAX
+from genlock.web.doors import BODY_BYTES_MAX, STRANGER_BYTES_MAX
 from genlock.web.server import serving
 from tests.engine.world import idle
 from tests.web.asgi import request
@@ -70,11 +70,30 @@ async def test_anywhere_else_it_is_only_a_hint(house: House, path: str) -> None:
     ],
 )
 async def test_what_nobody_understands_is_kept(house: House, body: bytes) -> None:
-    for path in (house.path, "/callbacks/kie"):
+    paths = [house.path] if len(body) > STRANGER_BYTES_MAX else [house.path, "/callbacks/kie"]
+    for path in paths:
         assert (await request(house.web, path, body))[0] == 200
     await idle(house.engine)
-    assert [row[1:3] for row in house.inbox()] == [(body, "unreadable")] * 2
+    assert [row[1:3] for row in house.inbox()] == [(body, "unreadable")] * len(paths)
     assert await state(house) is State.RUNNING
+
+
+@pytest.mark.parametrize(
+    "path", ["/callbacks/kie", "/callbacks/kie/", "/callbacks/kie/x.y", "/callbacks/kie/1.guessed"]
+)
+@pytest.mark.parametrize("declared", [True, False])
+async def test_a_stranger_is_heard_for_less(house: House, path: str, declared: bool) -> None:  # noqa: FBT001 - a case
+    """Whoever does not know a job's secret cannot fill the store."""
+    headers = {"Content-Length": str(STRANGER_BYTES_MAX + 1)} if declared else {}
+    assert (await request(house.web, path, b"a" * STRANGER_BYTES_MAX))[0] == 200
+    assert (await request(house.web, path, b"a" * (STRANGER_BYTES_MAX + 1), headers))[0] == 413
+    assert len(house.inbox()) == 1
+    assert len(house.recorder.of(Event.CALLBACK_REFUSED, status=413)) == 1
+
+
+async def test_whoever_signs_is_no_stranger(house: House) -> None:
+    body = DONE + b" " * STRANGER_BYTES_MAX
+    assert (await request(house.signed, "/callbacks/kie", body, signature()))[0] == 200
 
 
 @pytest.mark.parametrize("declared", [True, False])

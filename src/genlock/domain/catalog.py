@@ -174,7 +174,7 @@ class Model:
     status: Status = Status.OFFERED
     reason: str = ""  #: why it is not offered
     note: str = ""  #: what an operator should know
-    free: bool = False  #: costs a person nothing
+    free: bool = False  #: costs a person nothing, as often as the operator allows
     aliases: tuple[str, ...] = ()  #: other ids in the provider's list
 
     def field(self, name: str) -> Field | None:

@@ -1,9 +1,11 @@
 """Accept an order: the job and its hold, in one commit, before anybody outside hears of it."""
 
+from dataclasses import replace
+
 from genlock.domain.errors import Refusal
 from genlock.domain.events import Event
 from genlock.domain.job import NewJob
-from genlock.engine.kit import Kit
+from genlock.engine.kit import Kit, handled
 from genlock.ports import Acceptance
 
 
@@ -14,6 +16,8 @@ async def accept(kit: Kit, order: NewJob, *, keep: bool) -> Acceptance:
     """
     if order.provider not in kit.providers or order.channel not in kit.channels:
         raise Refusal(f"no provider {order.provider!r} or no channel {order.channel!r} here")
+    if not order.correlation:
+        order = replace(order, correlation=handled.get())
     kit.observer.event(Event.GEN_CREATE, order.correlation, model=order.model, price=order.price)
     try:
         acceptance = await kit.store.accept(order, kit.lease if keep else None)

@@ -30,8 +30,9 @@ _VERDICT_EVENTS = {
 async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Callback:
     """The door: keep the callback, as it is, before anybody tries to understand it."""
     job_id, secret = read_token(token)
+    started = kit.loop.time()
     callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), _without(secret, body))
-    _say_received(kit, callback)
+    _say_received(kit, callback, kit.loop.time() - started)
     return callback
 
 
@@ -50,14 +51,16 @@ async def receive_end(kit: Kit, provider: str, token: str | None, body: bytes) -
         if report.outcome not in (Outcome.SUCCESS, Outcome.FAILURE):
             return None
         ending = _ending(job_id, report, arrival=arrival)
+        started = kit.loop.time()
         ended = await kit.store.end(ending, kit.lease)
+        took = kit.loop.time() - started
     except StoreError:
         raise
     except Exception:  # noqa: BLE001 - nothing has happened; the stage says what is wrong with these bytes
         return None
     if ended.callback is None:
         return None
-    _say_received(kit, ended.callback)
+    _say_received(kit, ended.callback, took)
     _say_parsed(kit, ended.callback, report)
     _say_verdict(kit, ending, ended, ended.callback.correlation)
     return ended
@@ -86,6 +89,7 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
         report = provider.read_callback(callback.body)
     except Exception as error:  # noqa: BLE001 - a stranger's bytes: whatever they break, they are kept and shown
         kit.observer.event(Event.CALLBACK_UNREADABLE, callback.correlation, callback=callback.id, error=str(error))
+        kit.observer.count("callbacks", 1, outcome="unreadable")
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note=str(error)[:500])
         return None
     _say_parsed(kit, callback, report)
@@ -97,6 +101,7 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
         if report.task_id and await kit.store.adopt_task(callback.job_id, None, report.task_id):
             # The answer of the create call was lost, or is slower than its task: here is what we wait for.
             kit.observer.event(Event.SUBMIT_OK, callback.correlation, job=callback.job_id, task_id=report.task_id)
+        kit.observer.count("callbacks", 1, outcome=report.outcome)
         await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id, report.outcome)
         return None
     return await conclude(kit, callback.job_id, report, callback.correlation, callback_id=callback.id)
@@ -105,17 +110,19 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
 async def _leave(kit: Kit, callback: Callback) -> None:
     """Another instance may know this provider: the callback comes due again, but not for ever."""
     note = f"nobody here knows the provider {callback.provider!r}"
-    if await kit.store.expire_callback(callback.id, kit.rules.orphan_expire_seconds, note):
+    if await kit.store.expire_callback(callback.id, kit.rules.stranger_expire_seconds, note):
         kit.observer.event(Event.ORPHAN_EXPIRED, callback.correlation, callback=callback.id, reason=note)
 
 
 async def _hint(kit: Kit, callback: Callback, report: Report) -> None:
     """Nobody vouches for this callback: it may cause a status query, never an effect."""
     if not report.task_id:
+        kit.observer.count("callbacks", 1, outcome="unreadable")
         await kit.store.settle_callback(callback.id, InboxState.UNREADABLE, note="no task id")
         return
     job_id = await kit.store.hint(callback.id, callback.provider, report.task_id)
     event = Event.ORPHAN_STORED if job_id is None else Event.ORPHAN_MATCHED
+    kit.observer.count("callbacks", 1, outcome="orphan" if job_id is None else "hint")
     kit.observer.event(event, callback.correlation, callback=callback.id, task_id=report.task_id, job=job_id)
 
 
@@ -129,9 +136,11 @@ async def poll(kit: Kit, job: Job) -> Job | None:
         kit.event(Event.POLL_TICK, job, task_id=job.task_id)
         report = await kit.providers[job.provider].status(job.task_id, job)
     except ProviderBusy as busy:
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="status", reason="ProviderBusy")
         again = Wait(job_id=job.id, token=job.lease_token, after=busy.after, failed=None)
     except Exception as error:  # noqa: BLE001 - a query changes nothing: ask again later
         kit.event(Event.POLL_STATE, job, error=type(error).__name__)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="status", reason=type(error).__name__)
         after = backoff(job.attempts, kit.chance.random(), base=2.0, most=60.0)
         again = Wait(job_id=job.id, token=job.lease_token, after=after, failed=True)
     else:
@@ -151,8 +160,10 @@ async def poll(kit: Kit, job: Job) -> Job | None:
     return None
 
 
-def _say_received(kit: Kit, callback: Callback) -> None:
-    kit.observer.event(Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id)
+def _say_received(kit: Kit, callback: Callback, took: float) -> None:
+    kit.observer.event(
+        Event.CALLBACK_RECEIVED, callback.correlation, callback=callback.id, job=callback.job_id, seconds=round(took, 4)
+    )
 
 
 def _say_parsed(kit: Kit, callback: Callback, report: Report) -> None:
@@ -209,9 +220,15 @@ def _ending(job_id: int, report: Report, **by: Any) -> Ending:
 def _say_verdict(kit: Kit, ending: Ending, ended: Ended, correlation: str) -> None:
     job_id, verdict = ending.job_id, ended.verdict
     event = _VERDICT_EVENTS.get(verdict, Event.RESULT_DUPLICATE)
-    kit.observer.event(event, correlation, job=job_id, state=ending.state, verdict=verdict, task_id=ending.task_id)
+    took = None if ended.job is None else (ended.job.read_at - ended.job.created_at).total_seconds()
+    kit.observer.event(
+        event, correlation, job=job_id, state=ending.state, verdict=verdict, task_id=ending.task_id, seconds=took
+    )
     kit.observer.count("results", 1, verdict=verdict)
+    by_callback = ending.arrival is not None or ending.callback_id is not None
+    if by_callback:
+        kit.observer.count("callbacks", 1, outcome=verdict)
     if verdict is Verdict.WON:
-        kit.pace.found(by_callback=ending.arrival is not None or ending.callback_id is not None)
+        kit.pace.found(by_callback=by_callback)
     if ended.job is None:
         kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=verdict)

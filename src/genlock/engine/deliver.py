@@ -38,6 +38,7 @@ async def deliver(kit: Kit, job: Job) -> None:
     """Show an ended job's parts, in order, each once, then the notice."""
     kit.event(Event.DELIVER_LOCK_WIN, job, token=job.lease_token, task_id=job.task_id)
     kit.event(Event.DELIVER_START, job, parts=len(job.parts), attempt=job.attempts)
+    started = kit.loop.time()
     showing = _Showing(kit, job)
     try:
         await showing.all()
@@ -50,7 +51,8 @@ async def deliver(kit: Kit, job: Job) -> None:
     except _SendUnknown:
         await _finish(kit, showing.job, showing.parts, Delivery.UNKNOWN, "a send's answer was lost")
     else:
-        kit.event(Event.DELIVER_OK, job, levels=",".join(part.level for part in showing.parts))
+        took = round(kit.loop.time() - started, 3)
+        kit.event(Event.DELIVER_OK, job, levels=",".join(part.level for part in showing.parts), seconds=took)
         await _finish(kit, showing.job, showing.parts, Delivery.DELIVERED, None)
 
 
@@ -221,7 +223,7 @@ async def move(kit: Kit, job: Job, address: str, parts: tuple[Part, ...]) -> Job
 async def _later(kit: Kit, job: Job, parts: tuple[Part, ...], error: ChannelError) -> None:
     """Free the job for another try: at once after a lost answer, later each time; on the list when hope is gone."""
     kit.event(Event.DELIVER_FAIL, job, reason=type(error).__name__, attempt=job.attempts)
-    kit.observer.count("deliveries", 1, outcome=type(error).__name__)
+    kit.observer.count("deliveries", 1, outcome=type(error).__name__, level=_level(parts))
     busy = isinstance(error, ChannelBusy) and not error.failed
     if not busy and job.attempts + 1 >= kit.rules.delivery_attempts:
         await _finish(kit, job, parts, Delivery.UNDELIVERABLE, f"gave up after {job.attempts + 1} tries")
@@ -239,10 +241,15 @@ async def _later(kit: Kit, job: Job, parts: tuple[Part, ...], error: ChannelErro
     kit.event(Event.DELIVERY_RETRY, job, after=round(after, 1))
 
 
+def _level(parts: tuple[Part, ...]) -> str:
+    """How the first part was shown, or would be next."""
+    return parts[0].level if parts else ""
+
+
 async def _finish(kit: Kit, job: Job, parts: tuple[Part, ...], delivery: Delivery, attention: str | None) -> None:
     finish = Finish(job_id=job.id, token=job.lease_token, delivery=delivery, parts=parts, attention=attention)
     done = await kit.store.finish(finish, kit.lease)
-    kit.observer.count("deliveries", 1, outcome=delivery)
+    kit.observer.count("deliveries", 1, outcome=delivery, level=_level(parts))
     kit.fenced(done, job)
     assert done is not None
     if attention:

@@ -10,6 +10,7 @@ from genlock.engine.collect import receive, receive_end
 from genlock.engine.kit import Kit
 from genlock.engine.leader import Leader
 from genlock.engine.sweep import Sweep
+from genlock.engine.updates import Updates
 from genlock.engine.worker import Worker, every
 
 
@@ -21,6 +22,8 @@ class Engine:
         self.worker = Worker(kit)
         self.leader = Leader(kit)
         self.sweep = Sweep(kit, self.leader, self.worker.take_callback, lambda: self.worker.room)
+        #: set before the start by whoever has a chat that sends updates
+        self.updates: Updates | None = None
         self._loops: list[asyncio.Task[None]] = []
 
     @property
@@ -61,6 +64,7 @@ class Engine:
             every(kit.rules.heartbeat_seconds / 2, self.leader.round, kit),  # a role given up is taken at once
             every(kit.rules.sweep_seconds, self.sweep.round, kit),
             every(kit.rules.limits_idle_seconds / 10, self.sweep.limits, kit),
+            *(self.updates.loops() if self.updates else []),
         ]
         self._loops = [asyncio.get_running_loop().create_task(loop) for loop in loops]
 
@@ -73,4 +77,4 @@ class Engine:
         try:
             await self.leader.stop()  # first: what the worker finishes may take a while
         finally:
-            await self.worker.stop()
+            await self.worker.stop(*([self.updates.drain()] if self.updates else []))

@@ -4,6 +4,7 @@ import asyncio
 import random
 import secrets
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -14,6 +15,9 @@ from genlock.domain.retry import POLL_SECONDS
 from genlock.engine.limits import Limit, Limits
 from genlock.engine.pace import Pace
 from genlock.ports import Channel, Lease, Observer, Provider, Store
+
+#: the correlation of the update that this task handles
+handled: ContextVar[str] = ContextVar("handled", default="")
 
 
 class UnknownSubmit(StrEnum):
@@ -33,6 +37,8 @@ class Rules:
     claim_seconds: float = 0.5
     sweep_seconds: float = 1.0
     orphan_expire_seconds: float = 3600.0
+    #: how long a callback for a provider that we do not have waits for an instance that has it, as in a deploy
+    stranger_expire_seconds: float = 3600.0
     #: between the first status queries of a task, where there are no callbacks
     poll_seconds: float = POLL_SECONDS
     grace_seconds: float = 120.0

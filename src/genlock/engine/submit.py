@@ -52,23 +52,27 @@ def _callback_url(kit: Kit, job: Job, secret: str) -> str | None:
 
 
 async def _call(kit: Kit, job: Job, secret: str) -> Job | None:
+    started = kit.loop.time()
     try:
         task_id = await kit.providers[job.provider].create(job, _callback_url(kit, job, secret))
     except SubmitRefused as refused:
         kit.event(Event.SUBMIT_REFUSED, job, code=refused.code)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="create", reason=refused.code)
         return await _refused(kit, job, refused)
     except ProviderBusy as busy:
         kit.event(Event.SUBMIT_BUSY, job, after=busy.after)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="create", reason="ProviderBusy")
         back = Wait(job_id=job.id, token=job.lease_token, after=busy.after, state=State.QUEUED, failed=None)
         kit.fenced(await kit.store.wait(back), job)
         return None
     except Exception as error:  # noqa: BLE001 - whatever it was, the provider may have accepted: never call again
         kit.event(Event.SUBMIT_UNKNOWN, job, reason=type(error).__name__)
         kit.observer.count("submits_unknown", 1, provider=job.provider)
+        kit.observer.count("provider_errors", 1, provider=job.provider, call="create", reason=type(error).__name__)
         grace = Wait(job_id=job.id, token=job.lease_token, after=kit.rules.grace_seconds, grace=True)
         kit.fenced(await kit.store.wait(grace), job)
         return None
-    kit.event(Event.SUBMIT_OK, job, task_id=task_id)
+    kit.event(Event.SUBMIT_OK, job, task_id=task_id, seconds=round(kit.loop.time() - started, 3))
     await _keep(kit, job, secret, task_id)
     return None
 

@@ -241,24 +241,27 @@ class Worker:
         row = await self._kit.store.job(job.id)
         return row is None or row.lease_token != job.lease_token
 
-    async def stop(self) -> None:
-        """Take nothing new, finish what can be finished, hand the rest over at once."""
+    async def stop(self, *beside: Coroutine[Any, Any, None]) -> None:
+        """Take nothing new, finish what can be finished (and what goes on beside), hand the rest over at once."""
         self._stopping = True
         # Whoever falls silent is taken for dead, with a send on the wire.
         living = [asyncio.get_running_loop().create_task(sign) for sign in self._signs_of_life()]
         try:
-            tasks = [*self._callbacks, *(task for _, _, task in self._jobs.values())]
-            if tasks:
-                await asyncio.wait(tasks, timeout=self._kit.rules.stop_seconds)
-            left = [*self._callbacks, *(task for _, _, task in self._jobs.values())]
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            await asyncio.gather(self._finish(), *beside)
         finally:
             for sign in living:
                 sign.cancel()
             await asyncio.gather(*living, return_exceptions=True)
         await self._kit.store.rescue(self._kit.instance)
+
+    async def _finish(self) -> None:
+        tasks = [*self._callbacks, *(task for _, _, task in self._jobs.values())]
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._kit.rules.stop_seconds)
+        left = [*self._callbacks, *(task for _, _, task in self._jobs.values())]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 async def every(seconds: float, action: Callable[[], Coroutine[Any, Any, None]], kit: Kit) -> None:

@@ -30,6 +30,7 @@ from genlock.domain.result import Outcome, Piece, Report
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.ports import Channel, Placed, Store
+from genlock.sandbox.bench_service import Load, measure_service
 from genlock.sandbox.postgres import PostgresServer
 
 if TYPE_CHECKING:
@@ -362,7 +363,8 @@ async def measure(store: str, make: Callable[[str], str], sizes: Sizes, say: Cal
         cost, tasks = await waiting_cost(world, sizes.waiting)
         figures["waiting_bytes_per_job"] = round(cost)
         figures["waiting_tasks"] = tasks
-    return figures
+    load = Load(seconds=max(1.0, sizes.paced_seconds), starts=sizes.rounds, helps=sizes.rounds)
+    return figures | await measure_service(make("service"), load, say)
 
 
 async def _alone(world: World, sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:

@@ -76,18 +76,25 @@ class PostgresServer(Postgres):
         self._server: Server | None = None
         self._binaries = _reachable_binaries(folder)
         super().__init__(f"postgresql://postgres@127.0.0.1:{self._port}/postgres")
-        self._init()
+        if AS_ROOT and not _open_to_all(folder):
+            raise ProgramFailed(
+                f"PostgreSQL does not run as root, and nobody else may enter {folder}: "
+                "keep it in a folder that all may enter, such as one below /var/lib."
+            )
+        if not (self._data / "PG_VERSION").exists():
+            self._init()
 
     @classmethod
     @contextmanager
-    def running(cls) -> Iterator[Self]:
-        with guarded_folder() as folder:
+    def running(cls, kept: Path | None = None) -> Iterator[Self]:
+        """A server until the block ends; its data is there again the next time if its folder is to be kept."""
+        with guarded_folder(kept) as folder:
             server = cls(folder)
             server.start()
             try:
                 yield server
             finally:
-                server.crash()
+                server._end(SIGINT if kept else SIGQUIT)
 
     def start(self) -> None:
         assert self._server is None
@@ -136,14 +143,21 @@ class PostgresServer(Postgres):
 def _reachable_binaries(folder: Path) -> Path:
     """The binaries, copied if the server's user may not reach them: root may have installed in a closed folder."""
     postgres = _installation() / "bin" / "postgres"
-    if not AS_ROOT or all(path.stat().st_mode & S_IXOTH for path in (postgres, *postgres.parents)):
+    if not AS_ROOT or _open_to_all(postgres):
         return postgres.parent
     package = _installation().parent
     libraries = package.with_name(f"{package.name}.libs")
     installation = folder / package.name / _installation().name
-    shutil.copytree(_installation(), installation)
-    shutil.copytree(libraries, folder / libraries.name)
+    if not installation.exists():
+        shutil.copytree(libraries, folder / libraries.name, dirs_exist_ok=True)
+        shutil.copytree(_installation(), installation)
     return installation / "bin"
+
+
+def _open_to_all(path: Path) -> bool:
+    """Whether everybody may get to it; a program also has to be one for all."""
+    way = (path, *path.parents) if path.is_file() else path.parents
+    return all(part.stat().st_mode & S_IXOTH for part in way)
 
 
 def _database_of(url: str) -> str:

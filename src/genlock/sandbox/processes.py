@@ -15,16 +15,23 @@ from typing import Any
 
 AS_ROOT = os.geteuid() == 0
 SECONDS_MAX = 30
+#: root's own TMPDIR may be closed to others
+TEMPORARY = "/tmp" if AS_ROOT else None  # noqa: S108 (what is made there is unique)
 
-# Waits until this process lets go or is gone, ends the server if that still runs, and removes the folder.
+# Waits until this process lets go or is gone, ends the programs that still run, and removes the folder if it may.
 GUARD = """
 cat
-if [ -f "$1/pid" ]; then
-    kill -QUIT "$(cat "$1/pid")"
+running() { cat "$1"/pid "$1"/*.pid; }
+if [ -n "$(running "$1")" ]; then
+    kill -QUIT $(running "$1")
     sleep 2
-    kill -KILL "$(cat "$1/pid")"
+    kill -KILL $(running "$1")
 fi
-rm -rf "$1" || { sleep 2; rm -rf "$1"; }  # again if a child of the server was still writing
+if [ "$2" = kept ]; then
+    rm -f "$1"/pid "$1"/*.pid
+else
+    rm -rf "$1" || { sleep 2; rm -rf "$1"; }  # again if a child of a program was still writing
+fi
 """
 
 
@@ -48,13 +55,16 @@ def unprivileged() -> dict[str, Any]:
 
 
 @contextmanager
-def guarded_folder() -> Iterator[Path]:
-    """A temporary folder, open to the user of `unprivileged`, that goes away even if this process is killed."""
-    # Root's own TMPDIR may be closed to others.
-    folder = Path(tempfile.mkdtemp(prefix="genlock-", dir="/tmp" if AS_ROOT else None))  # noqa: S108 (made unique)
+def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
+    """A folder, open to the user of `unprivileged`, whose programs end with this process even if it is killed.
+
+    Those are named in it, in files called pid or NAME.pid. Unless it is to be kept, it goes away with them.
+    """
+    folder = _made(kept) if kept else Path(tempfile.mkdtemp(prefix="genlock-", dir=TEMPORARY))
     guard = subprocess.Popen(
-        ["sh", "-c", GUARD, "guard", folder],
+        ["sh", "-c", GUARD, "guard", folder, "kept" if kept else ""],
         stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C must not end the guard
     )
@@ -64,6 +74,14 @@ def guarded_folder() -> Iterator[Path]:
         yield folder
     finally:
         guard.communicate()
+
+
+def _made(folder: Path) -> Path:
+    """The folder, without the traces of programs that a power cut ended."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in (folder / "pid", *folder.glob("*.pid")):
+        file.unlink(missing_ok=True)
+    return folder.resolve()
 
 
 def find_free_port() -> int:
@@ -103,7 +121,7 @@ class Server:
                 start_new_session=True,  # Ctrl-C is for this process, which then stops the server in order
                 **options,
             )
-        self._pid.write_text(str(self._process.pid))
+        self._pid.write_text(f"{self._process.pid}\n")
         try:
             self._wait_until(answers)
         except BaseException:

@@ -50,6 +50,7 @@ from genlock.sandbox.telegram_journal import Call
 from genlock.sandbox.telegram_limiter import Limiter, Limits, too_many
 from genlock.sandbox.telegram_media import Media
 from genlock.sandbox.telegram_messages import Method
+from genlock.sandbox.telegram_page import add_page
 from genlock.sandbox.telegram_people import Person
 from genlock.sandbox.telegram_state import keep_saving, load, save
 from genlock.sandbox.telegram_wire import Given, Refused, answer, read_call, refusal
@@ -107,10 +108,13 @@ class TelegramSimulator:
         self.journal: list[Call] = []
         self.url = ""
         self.host = ""
+        #: the simulated Kie.ai whose faults the page switches too
+        self.kie_url: str | None = None
         world.updates.run_call = self._run_given
         self.app = web.Application(client_max_size=BODY_BYTES_MAX)
         self.app.router.add_route("*", "/bot{token:[^/]+}/{method:.*}", self._call)
         add_control(self.app, self)
+        add_page(self.app, self, sorted(NAMES))
         self.app.router.add_get("/file/bot{token:[^/]+}/{path:.+}", self._file)
 
     @property
@@ -154,6 +158,8 @@ class TelegramSimulator:
         call = self._journaled(name, given)
         drawn = self.faults.draw(name, call.chat)
         call.faults = [str(fault) for fault in drawn]
+        if drawn:
+            self.world.events.add("fault", faults=self.faults.told())
         dropped = Fault.DROP_BEFORE in drawn
         response = None if dropped else await self._trouble_before(call, drawn)
         if response is None and not dropped:
@@ -275,6 +281,7 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
     host: str = "127.0.0.1",
     port: int = 0,
     state: Path | None = None,
+    kie_url: str | None = None,
 ) -> AsyncIterator[TelegramSimulator]:
     """Run it until the block ends. Its own time-outs and retries pass `speed` times as fast; limits do not.
 
@@ -291,7 +298,7 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
         try:
             await runner.setup()
             await web.TCPSite(runner, host, port).start()
-            telegram.host = host
+            telegram.host, telegram.kie_url = host, kie_url
             telegram.url = f"http://{host}:{runner.addresses[0][1]}"
             async with _remembered(world, state):
                 yield telegram

@@ -15,6 +15,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--token", default="42:sandbox")
     parser.add_argument("--state", type=Path, help="a folder that keeps people, chats and files")
+    parser.add_argument("--kie", help="the address of the simulated Kie.ai, whose faults the page switches too")
     parser.add_argument("--limiter", action="store_true", help="refuse who sends too much")
     parser.add_argument("--speed", type=float, default=1.0, help="time-outs and retries pass so many times as fast")
     return parser.parse_args()
@@ -22,7 +23,13 @@ def read_arguments() -> argparse.Namespace:
 
 async def main(given: argparse.Namespace) -> None:
     async with running_telegram(
-        token=given.token, host=given.host, port=given.port, limiter=given.limiter, speed=given.speed, state=given.state
+        token=given.token,
+        host=given.host,
+        port=given.port,
+        limiter=given.limiter,
+        speed=given.speed,
+        state=given.state,
+        kie_url=given.kie,
     ) as telegram:
         said = {"url": telegram.url, "token": telegram.token, "page_url": telegram.page_url}
         sys.stdout.write(json.dumps(said) + "\n")

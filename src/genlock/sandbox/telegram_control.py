@@ -11,7 +11,8 @@ GET  /sim/files/FILE_ID              a file with its type; ranges work, so films
 POST /sim/people                     {"name", "language"?, "stars"?, "started"?} → the person
 POST /sim/people/PERSON              {"language"?, "stars"?, "blocked"?, "deactivated"?} → the person
 POST /sim/people/PERSON/say          {"text", "chat"?, "thread"?, "reply_to"?} → view
-POST /sim/people/PERSON/send         multipart: file (several make an album), kind (photo, …), caption, chat → views
+POST /sim/people/PERSON/send         multipart: file (several make an album), kind (photo, …; one for all, or one for
+                                     each file), caption, chat, reply_to → views
 POST /sim/people/PERSON/press        {"message", "button" (its data or words), "chat"?} → {"press"}, {"url"} or {"said"}
 POST /sim/people/PERSON/pay          {"message", "chat"?} or {"link"} → {"ok", "reason", "charge_id"}, within 10 s
 POST /sim/people/PERSON/react        {"message", "emoji" (or null), "chat"?}
@@ -27,9 +28,10 @@ POST /sim/log                        an object, or a list of them: lines to show
 
 Events, each with {"number", "at"}: message and edit (a view), delete {chat, message_id}, hide {person, chat,
 message_id}, notification {person, chat, message, text}, action {chat, action}, draft {chat, draft, text}, reaction,
-answer {person, press, text, alert}, payment {person, ok, reason | charge, amount, stars}, person, block, chat, profile,
-update (what goes to the bot), call (what came from it, see Call), fault (the switches), log {line}. `reset` says that
-events were missed: load the state anew.
+answer {person, press, text, alert}, payment {person, ok, reason | charge, amount, stars}, stars {person, stars},
+person, block, chat, profile, update (what goes to the bot), call (what came from it, see Call), fault (the switches),
+log {line}. The first, without a name and number, is {world}: another one than before, or `reset`, says that events
+were missed: load the state anew.
 """
 
 import asyncio
@@ -128,8 +130,8 @@ class Control:
             {
                 "bot": world.bot,
                 "commands": world.profile["commands"],
-                "people": [self._person(user) for user in world.users.values()],
-                "chats": [self._chat(chat) for chat in world.chats.values()],
+                "people": [self.told_person(user) for user in world.users.values()],
+                "chats": [self.told_chat(chat) for chat in world.chats.values()],
                 "faults": telegram.faults.told(),
                 "kinds_of_faults": list(Fault),
                 "limiter": {"on": telegram.limiter.on, "refused": telegram.limiter.refused},
@@ -139,11 +141,11 @@ class Control:
             }
         )
 
-    def _person(self, user: User) -> dict[str, Any]:
+    def told_person(self, user: User) -> dict[str, Any]:
         more = {name: getattr(user, name) for name in ("stars", "started", "blocked", "deactivated")}
         return user.told() | more
 
-    def _chat(self, chat: Chat) -> dict[str, Any]:
+    def told_chat(self, chat: Chat) -> dict[str, Any]:
         topics = {number: topic.name for number, topic in chat.topics.items()}
         more = {"members": sorted(chat.members), "bot_status": chat.bot_status, "migrated_to": chat.migrated_to}
         return self._world.show_chat(chat) | more | {"topics": topics}
@@ -172,7 +174,8 @@ class Control:
             headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         )
         await response.prepare(request)
-        await response.write(b"retry: 1000\n\n")
+        hello = json.dumps({"world": events.id})
+        await response.write(f"retry: 1000\ndata: {hello}\n\n".encode())
         if number > events.last or number < events.first - 1:
             await response.write(f"id: {events.last}\nevent: reset\ndata: {{}}\n\n".encode())
             number = events.last
@@ -197,7 +200,7 @@ class Control:
             stars=int(said.get("stars", 10_000)),
             started=bool(said.get("started", True)),
         )
-        return web.json_response(self._person(user))
+        return web.json_response(self.told_person(user))
 
     async def change_person(self, request: web.Request) -> web.Response:
         said, person = await _read(request), self._who(request)
@@ -205,11 +208,12 @@ class Control:
             await person.set_language(said["language"])
         if "stars" in said:
             person.user.stars = int(said["stars"])
+            self._world.events.add("stars", person=person.id, stars=person.user.stars)
         if "blocked" in said:
             await (person.block() if said["blocked"] else person.unblock())
         if said.get("deactivated"):
             await person.deactivate()
-        return web.json_response(self._person(person.user))
+        return web.json_response(self.told_person(person.user))
 
     async def say(self, request: web.Request) -> web.Response:
         said, person = await _read(request), self._who(request)
@@ -221,20 +225,18 @@ class Control:
     async def send(self, request: web.Request) -> web.Response:
         form, person = await request.post(), self._who(request)
         files = [file for file in form.getall("file") if isinstance(file, web.FileField)]
-        contents = [(file.filename, await asyncio.to_thread(file.file.read)) for file in files]
-        kind, chat = str(form.get("kind", "document")), str(form.get("chat", ""))
-        album = str(self._world.chance.randrange(10**16, 10**17)) if len(contents) > 1 else None
-        sent = [
-            await person.send(
-                kind,
-                content,
-                name=name,
-                caption="" if place else str(form.get("caption", "")),
-                chat=int(chat) if chat else None,
-                album=album,
-            )
-            for place, (name, content) in enumerate(contents)
-        ]
+        kinds = [str(kind) for kind in form.getall("kind", [])] or ["document"]
+        kinds += kinds[-1:] * (len(files) - len(kinds))
+        chat, reply_to = str(form.get("chat", "")), str(form.get("reply_to", ""))
+        sent = await person.send_all(
+            [
+                (kind, await asyncio.to_thread(file.file.read), file.filename)
+                for kind, file in zip(kinds, files, strict=False)
+            ],
+            caption=str(form.get("caption", "")),
+            chat=int(chat) if chat else None,
+            reply_to=int(reply_to) if reply_to else None,
+        )
         return web.json_response([self._world.view(message) for message in sent])
 
     async def press(self, request: web.Request) -> web.Response:
@@ -273,7 +275,7 @@ class Control:
         said = await _read(request)
         members = [Person(self._world, self._world.users[int(number)]) for number in said["members"]]
         group = self._telegram.group(str(said["title"]), members, kind=said.get("kind", "group"))
-        return web.json_response(self._chat(group.chat))
+        return web.json_response(self.told_chat(group.chat))
 
     async def change_group(self, request: web.Request) -> web.Response:
         said = await _read(request)
@@ -290,7 +292,7 @@ class Control:
             await group.topic(str(said["topic"]))
         if said.get("migrate"):
             group = await group.migrate()
-        return web.json_response(self._chat(group.chat))
+        return web.json_response(self.told_chat(group.chat))
 
     # trouble, knobs, and lines of others
 

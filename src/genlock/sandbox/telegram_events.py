@@ -1,6 +1,7 @@
 """What happens in the simulated Telegram, numbered, for whoever watches."""
 
 import asyncio
+import secrets
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ class Event:
 
 class Events:
     def __init__(self) -> None:
+        #: another one with every start
+        self.id = secrets.token_hex(8)
         self.last = 0
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._changed = asyncio.Event()

@@ -26,7 +26,7 @@ class Fault(StrEnum):
 class Switch:
     id: int
     fault: Fault
-    #: as in the Bot API, any case; None for all
+    #: as in the Bot API, any case; None for all but the patient getUpdates, which would use up what is meant for others
     method: str | None
     chat: int | None
     #: how often it still happens; None for ever
@@ -35,7 +35,7 @@ class Switch:
     seconds: float
 
     def fits(self, method: str, chat: int | None) -> bool:
-        named = self.method is None or self.method.lower() == method.lower()
+        named = method != "getUpdates" if self.method is None else self.method.lower() == method.lower()
         return named and self.chat in {None, chat} and self.times != 0
 
     def told(self) -> dict[str, Any]:

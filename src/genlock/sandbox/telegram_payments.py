@@ -133,6 +133,7 @@ async def refund(world: World, given: Given) -> bool:
         raise bad_request("CHARGE_ALREADY_REFUNDED")
     charge.refunded_at = world.now()
     world.users[person].stars += charge.amount
+    world.events.add("stars", person=person, stars=world.users[person].stars)
     _tell(world, charge, "refunded_payment", person)
     return True
 

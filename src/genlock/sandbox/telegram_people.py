@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from genlock.sandbox.telegram_files import Stored
 from genlock.sandbox.telegram_media import content_of
 from genlock.sandbox.telegram_payments import pay
 from genlock.sandbox.telegram_profile import member
@@ -108,22 +109,35 @@ class Person:
         caption: str = "",
         chat: int | None = None,
         reply_to: Message | int | None = None,
-        album: str | None = None,
     ) -> Message:
         """A file of some kind. Raises Refused if Telegram would not take it for that."""
-        upload = Upload(name=name or NAMES.get(kind, "file.bin"), type="application/octet-stream", content=content)
-        stored = await self._world.media.store(kind, upload, {"disable_content_type_detection": True})
-        words = {"caption": caption} if caption else {}
-        return self._write(content_of(stored) | words, chat, reply_to=reply_to, album=album)
+        return (await self.send_all([(kind, content, name)], caption=caption, chat=chat, reply_to=reply_to))[0]
 
     async def send_album(
         self, photos: Sequence[bytes], *, caption: str = "", chat: int | None = None, kind: str = "photo"
     ) -> list[Message]:
-        album = str(self._world.chance.randrange(10**16, 10**17))
+        return await self.send_all([(kind, content, None) for content in photos], caption=caption, chat=chat)
+
+    async def send_all(
+        self,
+        files: Sequence[tuple[str, bytes, str | None]],
+        *,
+        caption: str = "",
+        chat: int | None = None,
+        reply_to: Message | int | None = None,
+    ) -> list[Message]:
+        """Files by kind, content and name; several are an album, whose messages come together or not at all."""
+        stored = [await self._stored(*file) for file in files]
+        album = str(self._world.chance.randrange(10**16, 10**17)) if len(files) > 1 else None
+        captions = [caption, *[""] * len(files)]
         return [
-            await self.send(kind, content, caption="" if place else caption, chat=chat, album=album)
-            for place, content in enumerate(photos)
+            self._write(content_of(one) | ({"caption": words} if words else {}), chat, reply_to=reply_to, album=album)
+            for one, words in zip(stored, captions, strict=False)
         ]
+
+    async def _stored(self, kind: str, content: bytes, name: str | None) -> Stored:
+        upload = Upload(name=name or NAMES.get(kind, "file.bin"), type="application/octet-stream", content=content)
+        return await self._world.media.store(kind, upload, {"disable_content_type_detection": True})
 
     async def press(self, message: Message | int, button: str, *, chat: int | None = None) -> Press | str:
         """Press the button with this data or these words; an address button gives its address."""

@@ -44,7 +44,7 @@ async def set_commands(world: World, given: Given) -> bool:
         if not 1 <= len(str(command.get("description", ""))) <= 256:
             raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
     world.profile["commands"][_scope(given)] = commands
-    world.events.add("profile", commands=commands)
+    world.events.add("profile", profile=world.profile)
     return True
 
 
@@ -54,6 +54,7 @@ async def get_commands(world: World, given: Given) -> Any:
 
 async def delete_commands(world: World, given: Given) -> bool:
     world.profile["commands"].pop(_scope(given), None)
+    world.events.add("profile", profile=world.profile)
     return True
 
 
@@ -67,6 +68,7 @@ def words(field: str) -> tuple[Method, Method]:
 
     async def set_words(world: World, given: Given) -> bool:
         world.profile[f"{field}/{given.text('language_code')}"] = given.text(field)
+        world.events.add("profile", profile=world.profile)
         return True
 
     async def get_words(world: World, given: Given) -> Any:

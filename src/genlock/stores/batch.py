@@ -3,15 +3,28 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from genlock.domain.errors import StoreUnavailable
 
-Item = TypeVar("Item")
+Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
+Params = dict[str, Any]
 
 
-class Batch(Generic[Item, Answer]):
+class Item(NamedTuple):
+    """One call of a batched operation."""
+
+    #: what it is about; no two calls of a batch share one, and they are made in its order
+    key: Any
+    #: what it shares with the whole batch
+    shared: Params
+    params: Params
+    #: what the parameters were made from
+    value: Any = None
+
+
+class Batch(Generic[Asked, Answer]):
     """Merges concurrent calls of one operation. Each caller gets its own answer, or its own exception.
 
     `key` names what two items of one batch must not share, `alike` what they all must; others wait for the next batch.
@@ -19,21 +32,21 @@ class Batch(Generic[Item, Answer]):
 
     def __init__(
         self,
-        run: Callable[[list[Item]], Awaitable[Sequence[Answer | Exception]]],
+        run: Callable[[list[Asked]], Awaitable[Sequence[Answer | Exception]]],
         *,
-        key: Callable[[Item], Hashable],
-        alike: Callable[[Item], object] = lambda _: None,
+        key: Callable[[Asked], Hashable],
+        alike: Callable[[Asked], object] = lambda _: None,
         limit: int = 250,
     ) -> None:
         self._run = run
         self._key = key
         self._alike = alike
         self._limit = limit
-        self._queue: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
+        self._queue: deque[tuple[Asked, asyncio.Future[Answer]]] = deque()
         self._drain: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def __call__(self, item: Item) -> asyncio.Future[Answer]:
+    def __call__(self, item: Asked) -> asyncio.Future[Answer]:
         if self._drain is None:
             self._loop = asyncio.get_running_loop()
             self._drain = self._loop.create_task(self._work())
@@ -43,7 +56,7 @@ class Batch(Generic[Item, Answer]):
         return future
 
     async def _work(self) -> None:
-        taken: list[tuple[Item, asyncio.Future[Answer]]] = []
+        taken: list[tuple[Asked, asyncio.Future[Answer]]] = []
         try:
             while self._queue:
                 taken = self._take()
@@ -59,9 +72,9 @@ class Batch(Generic[Item, Answer]):
             # No await between the last look into the queue and this line, so no call can be overlooked.
             self._drain = None
 
-    def _take(self) -> list[tuple[Item, asyncio.Future[Answer]]]:
-        taken: list[tuple[Item, asyncio.Future[Answer]]] = []
-        later: list[tuple[Item, asyncio.Future[Answer]]] = []
+    def _take(self) -> list[tuple[Asked, asyncio.Future[Answer]]]:
+        taken: list[tuple[Asked, asyncio.Future[Answer]]] = []
+        later: list[tuple[Asked, asyncio.Future[Answer]]] = []
         seen: set[Hashable] = set()
         alike = self._alike(self._queue[0][0])
         while self._queue and len(taken) < self._limit:
@@ -76,7 +89,7 @@ class Batch(Generic[Item, Answer]):
             self._queue.extendleft(reversed(later))
         return taken
 
-    async def _answer(self, taken: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
+    async def _answer(self, taken: list[tuple[Asked, asyncio.Future[Answer]]]) -> None:
         answers = await self._attempt([item for item, _ in taken])
         for (_, future), answer in zip(taken, answers, strict=True):
             if future.done():
@@ -86,7 +99,7 @@ class Batch(Generic[Item, Answer]):
             else:
                 future.set_result(answer)
 
-    async def _attempt(self, items: list[Item]) -> Sequence[Answer | Exception]:
+    async def _attempt(self, items: list[Asked]) -> Sequence[Answer | Exception]:
         try:
             return await self._run(items)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the callers' to see

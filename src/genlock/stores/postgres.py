@@ -13,10 +13,11 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
+from genlock.stores.batch import Params
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import array, load, positional
 from genlock.stores.rows import Row
-from genlock.stores.store import Params, SqlStore
+from genlock.stores.store import SqlStore
 
 #: Locks out other instances while one migrates; any number nobody else uses.
 _MIGRATION_LOCK = 4_729_106
@@ -28,6 +29,9 @@ _SETTINGS = {
     "enable_mergejoin": "off",
     "plan_cache_mode": "force_generic_plan",
 }
+#: how long a server that is starting up is waited for
+STARTING_SECONDS = 30.0
+STARTING_PAUSE_SECONDS = 0.2
 #: What says nothing about the statement itself: the connection or the moment was bad.
 PASSING: tuple[type[BaseException], ...] = (
     OSError,
@@ -73,6 +77,7 @@ class PostgresStore(SqlStore):
         patience_seconds: float = 30.0,
         statement_seconds: float = 10.0,
         chance: random.Random | None = None,
+        migrate: bool = True,
     ) -> "PostgresStore":
         """Connect and bring the schema up to date. `clock` replaces the database's own, for simulations."""
         pooled = await _behind_pooler(url)
@@ -95,7 +100,7 @@ class PostgresStore(SqlStore):
             chance=chance or random.Random(),  # noqa: S311 - spreads retries, guards nothing
         )
         try:
-            store.applied = await store.migrate()
+            store.applied = await store.migrate() if migrate else []
         except BaseException:
             await store.close()
             raise
@@ -123,7 +128,7 @@ class PostgresStore(SqlStore):
     def time(value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
 
-    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+    def array(self, values: Sequence[Any]) -> Any:
         return array(values)
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
@@ -180,10 +185,23 @@ def _place(url: str, error: Exception) -> str:
         return ""
 
 
+async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
+    """A server that is only just starting is waited for: whoever restarts it restarts us at the same time."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + STARTING_SECONDS
+    while True:
+        try:
+            return await asyncpg.connect(url, statement_cache_size=0)
+        except asyncpg.CannotConnectNowError:
+            if loop.time() > deadline:
+                raise
+            await asyncio.sleep(STARTING_PAUSE_SECONDS)
+
+
 async def _behind_pooler(url: str) -> bool:
     """A pooler hands out its own process ids, not the server's."""
     try:
-        connection = await asyncpg.connect(url, statement_cache_size=0)
+        connection = await _connect(url)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
         raise StoreUnavailable(
             f"cannot connect to PostgreSQL{_place(url, error)}. "

@@ -8,6 +8,7 @@ from genlock.domain.delivery import Part, load_parts
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import Account, Kind, Movement, Purse
+from genlock.domain.update import Update, UpdateState
 from genlock.ports import Arrival
 
 Row = Mapping[str, Any]
@@ -141,6 +142,20 @@ def read_movement(row: Row, time: Time) -> Movement:
         amount=row["amount"],
         reason=row["reason"],
         at=_certain(time(row["at"])),
+    )
+
+
+def read_update(row: Row, time: Time) -> Update:
+    return Update(
+        id=row["id"],
+        bot=row["bot"],
+        update_id=row["update_id"],
+        kind=row["kind"],
+        body=row["body"],
+        state=UpdateState(row["state"]),
+        note=row["note"],
+        received_at=_certain(time(row["received_at"])),
+        attempts=row["attempts"],
     )
 
 

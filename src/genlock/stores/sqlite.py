@@ -12,12 +12,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from genlock.domain.errors import StoreError, StoreInUse
+from genlock.domain.errors import StoreError, StoreInUse, StoreUnavailable
 from genlock.ports import Clock, Observer
+from genlock.stores.batch import Params
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import load, statements
 from genlock.stores.rows import Row
-from genlock.stores.store import Params, SqlStore
+from genlock.stores.store import SqlStore
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]
@@ -45,15 +46,21 @@ class SqliteStore(SqlStore):
         self._thread: threading.Thread | None = None
 
     @classmethod
-    async def open(cls, path: str, *, clock: Clock, observer: Observer) -> "SqliteStore":
-        """Open (or make) the file, take it for this process, bring its schema up to date."""
-        lock = _take_file(path) if path != ":memory:" else None
+    async def open(cls, path: str, *, clock: Clock, observer: Observer, beside: bool = False) -> "SqliteStore":
+        """Open (or make) the file, take it for this process, bring its schema up to date.
+
+        One who comes for a moment may do so beside the process that has it: the schema is taken as it is, and each
+        commit waits for its turn. Only to work on jobs, one must have the file.
+        """
+        if beside:
+            _must_exist(path)
+        lock = _take_file(path) if path != ":memory:" and not beside else None
         store = cls(_connect(path), clock=clock, observer=observer, lock=lock)
         if path != ":memory:":
             store._thread = threading.Thread(target=store._serve, name="genlock-sqlite", daemon=True)
             store._thread.start()
         try:
-            store.applied = await store.migrate()
+            store.applied = [] if beside else await store.migrate()
         except BaseException:
             await store.close()
             raise
@@ -200,6 +207,24 @@ def _connect(path: str) -> sqlite3.Connection:
     for statement in statements(load("sqlite")["temporary"].text):
         connection.execute(statement)
     return connection
+
+
+def _must_exist(path: str) -> None:
+    if not Path(path).exists():
+        raise StoreUnavailable(f"{path} does not exist yet: run `genlock migrate`, or start the service")
+
+
+def file_holder(path: str) -> str | None:
+    """The id of the process that has this file, if one has."""
+    lock = Path(f"{path}.lock")
+    if not lock.exists():
+        return None
+    with lock.open(encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return file.read().strip() or "unknown"
+    return None
 
 
 def _take_file(path: str) -> IO[str]:

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from genlock.domain.delivery import Part, dump_parts
 from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, StoreError
@@ -13,7 +13,8 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
-from genlock.stores.batch import Batch
+from genlock.stores.batch import Batch, Item, Params
+from genlock.stores.chat import ChatRows
 from genlock.stores.limits import LimitRows
 from genlock.stores.queries import Query
 from genlock.stores.rows import (
@@ -28,30 +29,18 @@ from genlock.stores.rows import (
     read_movement,
     read_new_job,
 )
-
-Params = dict[str, Any]
+from genlock.stores.updates import UpdateRows
+from genlock.stores.upkeep import UpkeepRows
 
 CALLBACK_HOLD_SECONDS = 3.0
 #: what the calls of most batches share
 NOTHING: Params = {}
 
 
-class Item(NamedTuple):
-    """One call of a batched operation."""
-
-    #: the row it is about; no two calls of a batch share one
-    key: int
-    #: what it shares with the whole batch
-    shared: Params
-    params: Params
-    #: what the parameters were made from
-    value: Any = None
-
-
 _KEY, _SHARED = itemgetter(0), itemgetter(1)
 
 
-class SqlStore(LimitRows):
+class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
     """The Store port over named statements. A dialect brings the connection and the clock."""
 
     queries: dict[str, Query]
@@ -329,6 +318,9 @@ class SqlStore(LimitRows):
             correlation=row["correlation"] or "",
         )
 
+    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+        return bool(await self.one("is_secret", job_id=job_id, provider=provider, secret_hash=secret_hash))
+
     async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
         rows = await self.one("claim_callbacks", limit=limit, hold_seconds=hold_seconds)
         return [read_callback(row, self.time) for row in rows]
@@ -363,9 +355,11 @@ class SqlStore(LimitRows):
         return [row["id"] for row in rows]
 
     async def rescue(self, instance: str, but: Sequence[int] = ()) -> int:
+        if not but:
+            await self.rescue_lanes(instance)  # first: the other one forgets the instance
         return len(await self.one("rescue", instance=instance, but=self.array(but)))
 
-    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+    def array(self, values: Sequence[Any]) -> Any:
         """A list as the dialect takes it."""
         return json.dumps(list(values))
 

@@ -1,6 +1,8 @@
 """Calling Telegram: every call takes its turn, obeys a 429 for all instances, and fails in words of our own."""
 
+import importlib.util
 import logging
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
@@ -35,6 +37,9 @@ def make_bot(token: str, api_url: str = API_URL) -> Bot:
     """python-telegram-bot's Bot. Nothing is sent until the first call; its id is in the token."""
     # Each request would be logged with its address, which holds the token.
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    # The library looks for this one several times a request; told that it is not there it need not search the disk.
+    if "sniffio" not in sys.modules and importlib.util.find_spec("sniffio") is None:
+        sys.modules["sniffio"] = None  # type: ignore[assignment]
     distant = api_url.startswith("https")
     verify = httpx.create_ssl_context() if distant else False  # once: reading the certificates takes its time
     options: dict[str, Any] = {"httpx_kwargs": {"verify": verify, "trust_env": distant}}

@@ -93,7 +93,9 @@ class TelegramChannel(Channel):
         reply = None
         if first is not None and first.isdigit():
             reply = ReplyParameters(message_id=int(first), allow_sending_without_reply=True)
-        await self._say(address, self._words.notice(job, address), reply_parameters=reply)
+        said = self._words.notice(job, address)
+        if said.text:
+            await self._say(address, said, reply_parameters=reply)
 
     # what may be repeated
 

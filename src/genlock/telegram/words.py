@@ -42,4 +42,4 @@ class Words(Protocol):
         """About a job that ended without a result: what happened, the money, what to do."""
 
     def notice(self, job: Job, address: Address) -> Said:
-        """The short message after the end, which makes the sound that edits do not make."""
+        """The short message after the end, which makes the sound that edits do not make. Without text: none."""

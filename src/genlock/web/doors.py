@@ -9,16 +9,29 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from genlock.domain.events import Event
+from genlock.domain.job import hash_secret
+from genlock.engine.collect import read_token
 from genlock.engine.engine import Engine
 
 BODY_BYTES_MAX = 1_000_000
+#: from somebody whom nothing but the address vouches for, and not even that
+STRANGER_BYTES_MAX = 64_000
 BODY_SECONDS_MAX = 15
 #: whether a callback comes from the provider, by its headers and body
 Check = Callable[[Mapping[str, str], bytes], bool]
 
 
-class _TooLarge(Exception):
-    """There is more of this body than anybody keeps."""
+class Refused(Exception):
+    """This is not taken in."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+def _too_large() -> Refused:
+    return Refused(413, "the body is too large")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,43 +52,58 @@ class CallbackDoor:
 
     async def receive(self, request: Request) -> Response:
         try:
-            async with asyncio.timeout(BODY_SECONDS_MAX):
-                body = await read_body(request, BODY_BYTES_MAX)
-        except _TooLarge:
-            return self._refuse(413, "the body is too large")
-        except ClientDisconnect:
-            return answer(400, "the body broke off")
-        except TimeoutError:
-            return answer(408, "the body took too long")
+            token, body = await self._read(request)
+            # Only what is kept is acknowledged: anything else makes the provider call again.
+            await self.engine.callback(self.provider, token, body)
+        except Refused as refused:
+            # The operator should know: a wrong key refuses every callback there is.
+            status, reason = refused.status, refused.reason
+            self.engine.kit.observer.event(Event.CALLBACK_REFUSED, provider=self.provider, status=status, reason=reason)
+            self.engine.kit.observer.count("callbacks", 1, outcome="refused")
+            return answer(status, reason)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the callback is not in the inbox
+            self.engine.kit.observer.event(Event.STAGE_ERROR, step="callback door", error=repr(error))
+            return answer(503, "try again later")
+        return answer(200, "success")
+
+    async def _read(self, request: Request) -> tuple[str | None, bytes]:
+        token = request.path_params.get("token")
+        token = token if token is None or token.isascii() else ""
+        most = STRANGER_BYTES_MAX if self.check is None and read_token(token)[0] is None else BODY_BYTES_MAX
+        body = await read_body(request, most)
         if self.check is not None and not self.check(request.headers, body):
-            return self._refuse(401, "the signature is missing, wrong or too old")
-        return await self._keep(request.path_params.get("token"), body)
+            raise Refused(401, "the signature is missing, wrong or too old")
+        if self.check is None and len(body) > STRANGER_BYTES_MAX and not await self._is_known(token):
+            raise _too_large()
+        return token, body
+
+    async def _is_known(self, token: str | None) -> bool:
+        """Whether a job has this secret. Asked only for bodies that are too large for a stranger."""
+        job_id, secret = read_token(token)
+        return job_id is not None and await self.engine.kit.store.is_secret(job_id, self.provider, hash_secret(secret))
 
     def _refuse(self, status: int, reason: str) -> Response:
         """The operator should know: a wrong key refuses every callback there is."""
         self.engine.kit.observer.event(Event.CALLBACK_REFUSED, provider=self.provider, status=status, reason=reason)
         return answer(status, reason)
 
-    async def _keep(self, token: str | None, body: bytes) -> Response:
-        """Only what is kept is acknowledged: anything else makes the provider call again."""
-        try:
-            await self.engine.callback(self.provider, token if token is None or token.isascii() else "", body)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the callback is not in the inbox
-            self.engine.kit.observer.event(Event.STAGE_ERROR, step="callback door", error=repr(error))
-            return answer(503, "try again later")
-        return answer(200, "success")
-
 
 async def read_body(request: Request, most: int) -> bytes:
-    """The body, if it has at most so many bytes; no more than that is ever held."""
+    """The body, if it has at most so many bytes; no more than that is ever held. Raises Refused."""
     declared = request.headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and (len(declared) > len(str(most)) or int(declared) > most):
-        raise _TooLarge
+        raise _too_large()
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            raise _TooLarge
+    try:
+        async with asyncio.timeout(BODY_SECONDS_MAX):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > most:
+                    raise _too_large()
+    except ClientDisconnect:
+        raise Refused(400, "the body broke off") from None
+    except TimeoutError:
+        raise Refused(408, "the body took too long") from None
     return bytes(body)
 
 

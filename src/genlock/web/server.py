@@ -4,15 +4,21 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Protocol
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from genlock.web.doors import CallbackDoor
+
+class Door(Protocol):
+    """Something people and machines may knock at."""
+
+    def routes(self) -> list[Route]: ...
 
 
-def make_web(doors: Iterable[CallbackDoor]) -> Starlette:
+def make_web(doors: Iterable[Door]) -> Starlette:
     web = Starlette(routes=[route for door in doors for route in door.routes()])
     web.router.redirect_slashes = False  # a callback that is sent elsewhere may not come again
     return web

@@ -363,6 +363,10 @@ WITH item AS MATERIALIZED (
 )
 SELECT ord, id, job_id, correlation, :now AS received_at FROM item;
 
+-- name: is_secret
+-- Whether this is the secret of a job's callback address.
+SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
+
 -- name: claim_callbacks
 -- Stored callbacks that nobody has dealt with in time.
 WITH due AS MATERIALIZED (

@@ -13,6 +13,9 @@ CREATE TEMP TABLE end_item (
     person_id, price, held, verdict, interrupted);
 CREATE TEMP TABLE finish_item (
     job_id, token, delivery, parts, placeholder, attention, person_id, price, held, purse, notice);
+CREATE TEMP TABLE update_item (bot, update_id, lane, kind, urgent, press, body, state);
+CREATE TEMP TABLE lane_item (lane_id);
+CREATE TEMP TABLE settle_item (lane_id, token, id, state, note);
 
 -- name: person
 -- Find or make the person a bot knows by an outside id.
@@ -300,6 +303,10 @@ VALUES (
     (SELECT id FROM jobs WHERE id = :job_id AND secret_hash = :secret_hash AND provider = :provider),
     :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now)
 RETURNING id, job_id, received_at, (SELECT correlation FROM jobs WHERE jobs.id = inbox.job_id) AS correlation;
+
+-- name: is_secret
+-- Whether this is the secret of a job's callback address.
+SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
 
 -- name: claim_callbacks
 -- Stored callbacks that nobody has dealt with in time.

@@ -1,0 +1,258 @@
+"""The chat product: every update of every person gets its answer here."""
+
+from time import monotonic
+
+from telegram import Bot, CallbackQuery, ChatMemberUpdated, Message, Update, User
+from telegram.constants import ChatMemberStatus, ChatType
+
+from genlock.bot import buttons
+from genlock.bot import draft as drafts
+from genlock.bot.admin import MAINTENANCE, Admin
+from genlock.bot.broadcasts import Broadcasts
+from genlock.bot.commands import register
+from genlock.bot.desk import Desk, DraftChanged
+from genlock.bot.draft import Draft
+from genlock.bot.files import Files, UploadFile
+from genlock.bot.gifts import Gifts, inviter
+from genlock.bot.guard import Guard
+from genlock.bot.orders import CHANNEL, Orders
+from genlock.bot.pages import Pages
+from genlock.bot.payments import Payments
+from genlock.bot.presses import Presses
+from genlock.bot.rules import ShopRules
+from genlock.bot.shop import Shop
+from genlock.bot.talk import Talk, start_payload
+from genlock.bot.tongue import guess_language, tongue
+from genlock.bot.visit import Visit, shown_message, thread_of, who
+from genlock.domain.catalog import Catalog
+from genlock.domain.errors import ChannelError, GenlockError
+from genlock.engine.engine import Engine
+from genlock.ports import WholeStore
+from genlock.telegram.calls import Caller, Priority
+
+TRIES = 3
+NAME_LENGTH = 100
+PEOPLE_REMEMBERED = 50_000
+#: how long the store's word about maintenance is believed
+MAINTENANCE_SECONDS = 2.0
+
+
+class ChatBot:
+    """Routes updates. Any of them may be handled again after a crash: then it changes nothing and shows the same."""
+
+    def __init__(
+        self,
+        *,
+        desk: Desk,
+        files: Files,
+        talk: Talk,
+        presses: Presses,
+        payments: Payments,
+        gifts: Gifts,
+        broadcasts: Broadcasts,
+    ) -> None:
+        self._desk = desk
+        self._files = files
+        self._store: WholeStore = desk.store
+        self._talk = talk
+        self._presses = presses
+        self._payments = payments
+        self._gifts = gifts
+        self._broadcasts = broadcasts
+        self._people: dict[int, int] = {}
+        self._maintenance: tuple[float, str | None] = (0.0, None)
+
+    @classmethod
+    def made_of(
+        cls,
+        *,
+        caller: Caller,
+        store: WholeStore,
+        engine: Engine,
+        catalog: Catalog,
+        rules: ShopRules,
+        upload: UploadFile,
+    ) -> "ChatBot":
+        """The whole product over its parts."""
+        shop = Shop(catalog, markup=rules.markup, credit_usd=rules.credit_usd)
+        desk = Desk(caller=caller, store=store, shop=shop, rules=rules)
+        guard = Guard(store, rules)
+        files = Files(desk=desk, guard=guard, upload=upload)
+        orders = Orders(desk=desk, engine=engine, guard=guard, files=files)
+        payments, gifts, broadcasts = Payments(desk), Gifts(desk), Broadcasts(desk)
+        admin = Admin(desk=desk, engine=engine, payments=payments, broadcasts=broadcasts)
+        pages = Pages(desk=desk, orders=orders, payments=payments, gifts=gifts)
+        return cls(
+            desk=desk,
+            files=files,
+            talk=Talk(desk=desk, orders=orders, pages=pages, files=files, gifts=gifts, admin=admin),
+            presses=Presses(desk=desk, orders=orders, pages=pages, admin=admin),
+            payments=payments,
+            gifts=gifts,
+            broadcasts=broadcasts,
+        )
+
+    async def start(self) -> None:
+        """Learn our name and tell Telegram our commands, where they have changed."""
+        await self._desk.introduce()
+        await register(self._desk.caller, self._store)
+
+    async def reconcile(self) -> int:
+        """Make good payments that we missed, by Telegram's own list; for the active instance, every few minutes."""
+        return await self._payments.reconcile()
+
+    async def reward(self) -> int:
+        """Reward invitations that have borne fruit; for the active instance, every few seconds."""
+        return await self._gifts.reward()
+
+    async def broadcast(self) -> int:
+        """Go on with a message to everybody, if there is one; for the active instance, every few seconds."""
+        return await self._broadcasts.round()
+
+    async def close(self) -> None:
+        await self._files.close()
+
+    @property
+    def _bot(self) -> Bot:
+        return self._desk.caller.bot
+
+    async def handle(self, update: Update, *, first: bool) -> None:
+        """Answer one update. Raises what may pass (the store, the channel), to be called again."""
+        await self._desk.introduce()
+        for left in reversed(range(TRIES)):
+            try:
+                await self._handle(update, first=first)
+            except DraftChanged:
+                if not left:
+                    raise
+                first = False
+            except GenlockError:
+                raise
+            except Exception:
+                if first:
+                    await self._apologise(update)
+                raise
+            else:
+                return
+
+    async def _apologise(self, update: Update) -> None:
+        """Something is wrong with us: say so once, while it is tried again."""
+        user, chat = who(update), update.effective_chat
+        if user is None or chat is None:
+            return
+        try:
+            await self._desk.tell(chat.id, tongue(guess_language(user.language_code)).say("misc.error"))
+        except ChannelError:
+            return  # what went wrong is about to be told to the operator
+
+    async def _handle(self, update: Update, *, first: bool) -> None:
+        if update.pre_checkout_query is not None:
+            await self._payments.check(update.pre_checkout_query)
+            return
+        if update.my_chat_member is not None:
+            await self._membership(update, update.my_chat_member)
+            return
+        user = who(update)
+        if user is None:
+            return
+        if update.callback_query is not None:
+            await self._press(update, update.callback_query, user, first=first)
+        elif update.message is not None:
+            await self._message(update, update.message, user, first=first)
+        elif update.edited_message is not None and update.edited_message.chat.type == ChatType.PRIVATE:
+            visit = await self._visit(update, update.edited_message, user, first=first)
+            await self._desk.say(visit, visit.tongue.say("misc.edited"))
+
+    async def _message(self, update: Update, message: Message, user: User, *, first: bool) -> None:
+        heard = self._talk.heard(message)
+        if heard is None:
+            return
+        visit = await self._visit(update, message, user, first=first)
+        visit.message = message.message_id
+        if message.successful_payment is not None:
+            await self._payments.paid(visit, message.successful_payment)
+            return
+        if not await self._shut_out(visit, user):
+            await self._talk.hear(visit, message, heard)
+
+    async def _press(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
+        message = shown_message(query)
+        if message is None:  # so old that Telegram does not show it to us any more
+            await self._desk.caller.call(
+                self._bot.answer_callback_query, chat=None, priority=Priority.RESULT, callback_query_id=query.id
+            )
+            return
+        visit = await self._visit(update, message, user, first=first)
+        visit.pressed = message.message_id
+        visit.query = query.id
+        try:
+            if not await self._shut_out(visit, user):
+                await self._presses.pressed(visit, buttons.read(query.data or ""))
+        finally:
+            await self._desk.toast(visit)
+
+    async def _visit(self, update: Update, message: Message, user: User, *, first: bool) -> Visit:
+        person = await self._person(user.id)
+        profile = await self._store.see_profile(
+            person,
+            language=guess_language(user.language_code),
+            name=user.full_name[:NAME_LENGTH],
+            username=(user.username or "").lower(),
+            referred_by=inviter(start_payload(message)) if message.text else None,
+        )
+        if profile.fresh:
+            await self._gifts.welcome(person)
+        saved = await self._store.draft(person, message.chat.id)
+        return Visit(
+            update=update.update_id,
+            first=first,
+            profile=profile,
+            newcomer=profile.fresh,
+            chat=message.chat.id,
+            thread=thread_of(message),
+            group=message.chat.type != ChatType.PRIVATE,
+            draft=drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft(),
+        )
+
+    async def _person(self, outside: int) -> int:
+        if outside not in self._people:
+            if len(self._people) >= PEOPLE_REMEMBERED:
+                self._people.clear()
+            self._people[outside] = await self._store.person(CHANNEL, str(self._bot.id), str(outside))
+        return self._people[outside]
+
+    async def _shut_out(self, visit: Visit, user: User) -> bool:
+        """Whether the person gets one word only: they are banned, or the bot is being worked on."""
+        desk, t = self._desk, visit.tongue
+        if user.id in desk.rules.admin_ids:
+            return False
+        if visit.profile.banned_at is not None:
+            key, words = "ban.told", {"support": desk.rules.support or t.tag("paysupport.support_default")}
+        elif (why := await self._under_maintenance()) is not None:
+            key, words = "misc.maintenance", {"text": why or t.tag("misc.maintenance_default")}
+        else:
+            return False
+        if visit.query is not None:
+            await desk.toast(visit, t.tag(key, **words), alert=True)
+        else:
+            await desk.say(visit, t.say(key, **words))
+        return True
+
+    async def _under_maintenance(self) -> str | None:
+        until, words = self._maintenance
+        if monotonic() >= until:
+            fact = await self._store.fact(MAINTENANCE)
+            words = fact.value if fact else None
+            self._maintenance = (monotonic() + MAINTENANCE_SECONDS, words)
+        return words
+
+    async def _membership(self, update: Update, change: ChatMemberUpdated) -> None:
+        """Somebody has blocked us or come back, or we were taken into a group."""
+        gone = change.new_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
+        if change.chat.type == ChatType.PRIVATE:
+            person = await self._person(change.from_user.id)
+            await self._store.set_blocked(person, blocked=gone)
+            return
+        came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
+        if came and not gone:
+            await self._talk.greet_group(change.chat.id, guess_language(change.from_user.language_code))

@@ -1,0 +1,77 @@
+"""What a button brings back when it is pressed: at most 64 bytes, read here and nowhere else."""
+
+from dataclasses import dataclass
+
+from genlock.telegram.words import Button
+
+DATA_BYTES_MAX = 64
+#: buttons of a draft carry its version, so that an old one is known
+_DRAFT = "w"
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+Row = tuple[Button, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pressed:
+    verb: str
+    args: tuple[str, ...] = ()
+    #: of the draft that the button belongs to; None: it is good at any time
+    version: int | None = None
+
+    def number(self, place: int = 0) -> int:
+        """An argument that is a number; anything else is -1."""
+        word = self.args[place] if place < len(self.args) else ""
+        return int(word) if word.isdecimal() and len(word) <= 18 else -1  # noqa: PLR2004 - what a database can hold
+
+    def word(self, place: int = 0) -> str:
+        return self.args[place] if place < len(self.args) else ""
+
+
+def read(data: str) -> Pressed:
+    verb, *args = data.split(":")
+    if verb == _DRAFT and len(args) > 1:
+        version, verb, *rest = args
+        return Pressed(verb=verb, args=tuple(rest), version=_from_base36(version))
+    return Pressed(verb=verb, args=tuple(args))
+
+
+def button(text: str, verb: str, *args: object) -> Button:
+    """A button that is good at any time."""
+    return Button(text=text, data=_short(":".join((verb, *map(str, args)))))
+
+
+def draft_button(text: str, version: int, verb: str, *args: object) -> Button:
+    """A button that is good for one version of a draft."""
+    return Button(text=text, data=_short(":".join((_DRAFT, base36(version), verb, *map(str, args)))))
+
+
+def grid(buttons: list[Button], columns: int) -> list[Row]:
+    return [tuple(buttons[start : start + columns]) for start in range(0, len(buttons), columns)]
+
+
+def base36(number: int) -> str:
+    digits = ""
+    while True:
+        number, digit = divmod(number, 36)
+        digits = _DIGITS[digit] + digits
+        if not number:
+            return digits
+
+
+def _from_base36(text: str) -> int:
+    try:
+        return int(text, 36)
+    except ValueError:
+        return -1
+
+
+def from_base36(text: str) -> int | None:
+    """A number that `base36` wrote, or None."""
+    number = _from_base36(text) if len(text) <= 12 else -1  # noqa: PLR2004 - larger is nobody's number
+    return number if number >= 0 and base36(number) == text else None
+
+
+def _short(data: str) -> str:
+    assert len(data.encode()) <= DATA_BYTES_MAX, data
+    return data

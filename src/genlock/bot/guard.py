@@ -1,0 +1,36 @@
+"""Limits per person, kept in the store and told with the time to wait."""
+
+from genlock.bot.draft import Problem
+from genlock.bot.rules import ShopRules
+from genlock.bot.tongue import Html
+from genlock.bot.visit import Visit
+from genlock.ports import WholeStore
+
+
+class Guard:
+    def __init__(self, store: WholeStore, rules: ShopRules) -> None:
+        self._store = store
+        self._rules = rules
+
+    async def order(self, visit: Visit, key: str) -> Html | None:
+        """Why the person may not order now; None if they may. An order that was made already is not counted again."""
+        if not visit.first and await self._made(visit, key):
+            return None
+        rules, t = self._rules, visit.tongue
+        done = await self._store.activity(visit.person)
+        if done.running >= rules.running_max:
+            return t.say("limit.running", n=done.running)
+        if done.minute >= rules.per_minute:
+            return t.say("limit.minute", time=t.lasting(done.minute_wait))
+        if done.hour >= rules.per_hour:
+            return t.say("limit.hour", time=t.lasting(done.hour_wait))
+        return None
+
+    async def _made(self, visit: Visit, key: str) -> bool:
+        jobs = await self._store.jobs(person_id=visit.person, limit=self._rules.running_max + 1)
+        return any(job.request_key == key for job in jobs)
+
+    async def upload(self, visit: Visit) -> Problem | None:
+        """Why the person may not send another file now."""
+        sent, wait = await self._store.uploads_wait(visit.person)
+        return None if sent < self._rules.uploads_per_hour else Problem(name="uploads", allowed={"wait": wait})

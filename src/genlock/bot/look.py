@@ -1,0 +1,113 @@
+"""What every screen is drawn from beside the draft, and how inputs are called and shown."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from genlock.bot.draft import Draft
+from genlock.bot.shop import Shop
+from genlock.bot.tongue import Tongue
+from genlock.bot.wizard import file_seconds
+from genlock.domain.catalog import NOTHING, Category, Model
+from genlock.domain.chat import FreeRuns
+from genlock.domain.field import FILES, Field, FieldType
+from genlock.domain.money import Wallet
+
+ICONS = {
+    Category.TEXT_TO_IMAGE: "🖼",
+    Category.IMAGE_TO_IMAGE: "🎨",
+    Category.TEXT_TO_VIDEO: "🎬",
+    Category.IMAGE_TO_VIDEO: "🎞",
+    Category.VIDEO_TO_VIDEO: "✂️",
+    Category.AVATAR: "🗣",
+    Category.UPSCALE: "🔎",
+    Category.BACKGROUND_REMOVAL: "🧼",
+    Category.MUSIC: "🎵",
+    Category.TEXT_TO_SPEECH: "🎙",
+    Category.SOUND_EFFECTS: "🔊",
+    Category.SPEECH_TO_TEXT: "📝",
+    Category.AUDIO_TOOLS: "🎚",
+    Category.IMAGE_ANALYSIS: "👁",
+}
+LINE_LENGTH = 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Look:
+    tongue: Tongue
+    shop: Shop
+    wallet: Wallet
+    free: FreeRuns
+    #: whether several people read this chat
+    group: bool = False
+
+    def price_from(self, model: Model) -> str:
+        return self.tongue.credits(self.shop.price_from(model))
+
+    def free_now(self, model: Model) -> bool:
+        return model.free and self.free.left > 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quote:
+    """What an order costs now."""
+
+    price: int
+    free: bool
+    #: the length of a file is not known, so the longest is assumed
+    assumed: bool
+
+
+def quote(draft: Draft, model: Model, look: Look) -> Quote:
+    """The price of exactly this. Raises InputRefused."""
+    values = model.validate(draft.values)
+    known = file_seconds(draft, model)
+    price = look.shop.price(model, values, known)
+    by_length = {row.seconds for row in (*model.prices, *model.extras) if row.seconds and row.matches(values)}
+    given = {name for name in by_length if draft.values.get(name) not in NOTHING}
+    free = look.free_now(model) and price > 0
+    return Quote(price=0 if free else price, free=free, assumed=bool(given - known.keys()) and model.own_price is None)
+
+
+def called(one: Field, tongue: Tongue) -> str:
+    """What an input is called."""
+    return one.about.get(tongue.language) or one.about.get("en") or one.name
+
+
+def shown(one: Field, value: object, tongue: Tongue) -> str:
+    """A value in a line."""
+    if value in NOTHING:
+        return tongue.tag("options.none")
+    if one.type in FILES:
+        return tongue.tag("options.files", n=len(value) if isinstance(value, list) else 1)
+    if one.type is FieldType.CHOICE or isinstance(value, bool):
+        return shown_choice(one, value, tongue)
+    match value:
+        case int() | float():
+            return tongue.number(Decimal(str(value)))
+        case list():
+            return shorten(", ".join(_item(item) for item in value))
+        case _:
+            return shorten(str(value))
+
+
+def shown_choice(one: Field, value: object, tongue: Tongue) -> str:
+    if isinstance(value, bool):
+        return tongue.tag("button.yes" if value else "button.no")
+    if label := one.labels.get(str(value)):
+        return label
+    key = f"choice.{str(value).lower()}"
+    return tongue.tag(key) if key in tongue else str(value)
+
+
+def _item(item: object) -> str:
+    return " | ".join(str(part) for part in item.values()) if isinstance(item, dict) else str(item)
+
+
+def shorten(text: str, length: int = LINE_LENGTH) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def code(job_id: int) -> str:
+    """What people call an order."""
+    return f"#{job_id}"

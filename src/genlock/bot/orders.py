@@ -1,0 +1,216 @@
+"""From a confirmed draft to a job, and what can be done with past jobs: show again, repeat, change, cancel."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from genlock.bot.buttons import button
+from genlock.bot.desk import Desk
+from genlock.bot.draft import At, Problem
+from genlock.bot.files import Files
+from genlock.bot.guard import Guard
+from genlock.bot.look import Quote, quote
+from genlock.bot.tongue import Html
+from genlock.bot.visit import Visit
+from genlock.bot.wizard import of_job, options
+from genlock.domain.catalog import Model
+from genlock.domain.errors import InputRefused, NotEnoughMoney, NotPossible
+from genlock.domain.field import FILES
+from genlock.domain.job import Delivery, Job, NewJob, State
+from genlock.engine import operate
+from genlock.engine.engine import Engine
+from genlock.telegram.words import Said
+
+PROVIDER, CHANNEL = "kie", "telegram"
+JOBS_LOOKED_AT = 20
+
+
+class Orders:
+    def __init__(self, *, desk: Desk, engine: Engine, guard: Guard, files: Files) -> None:
+        self._desk = desk
+        self._files = files
+        self._engine = engine
+        self._guard = guard
+        self._store = desk.store
+
+    # a new order
+
+    async def confirm(self, visit: Visit, model: Model) -> None:
+        """The person has pressed Generate: the pressed message becomes the result."""
+        desk, draft = self._desk, visit.draft
+        look = await desk.look(visit)
+        try:
+            cost = quote(draft, model, look)
+        except InputRefused:
+            await desk.show_draft(visit)
+            return
+        if draft.price is not None and cost.price > draft.price:
+            await desk.keep(visit, replace(draft, price=cost.price))
+            await desk.show_draft(visit, note=visit.tongue.say("confirm.dearer"))
+            return
+        key = _key(visit, draft.version)
+        if refusal := await self._refusal(visit, cost, look.wallet.available, key):
+            await desk.show_draft(visit, note=refusal)
+            return
+        await desk.toast(visit)
+        if visit.first and visit.pressed is not None:
+            await desk.edit(visit.chat, visit.pressed, _accepted(visit, model))
+        job = await self._order(visit, model, cost, key, placeholder=visit.pressed)
+        if job is None:
+            await desk.show_draft(visit)
+            return
+        await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=job.id, message=None))
+
+    async def at_once(self, visit: Visit, model: Model) -> None:
+        """`/gen MODEL TEXT`: the draft is complete, and nobody is asked again."""
+        desk, draft = self._desk, visit.draft
+        look = await desk.look(visit)
+        cost = quote(draft, model, look)
+        key = f"update:{visit.update}"
+        refusal = await self._refusal(visit, cost, look.wallet.available, key)
+        if refusal or cost.price > look.wallet.available:
+            await desk.show_draft(visit, note=refusal)
+            return
+        job = await self._order(visit, model, cost, key, placeholder=None)
+        if job is None:
+            await desk.show_draft(visit)
+            return
+        await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=job.id))
+
+    async def _refusal(self, visit: Visit, cost: Quote, available: int, key: str) -> Html | None:
+        if cost.price > available:
+            return None  # the screen says it better
+        return await self._guard.order(visit, key)
+
+    async def _order(self, visit: Visit, model: Model, cost: Quote, key: str, *, placeholder: int | None) -> Job | None:
+        """None if the money went elsewhere meanwhile, or the free run did."""
+        price = cost.price
+        if cost.free and not await self._store.take_free_run(visit.person, key, self._desk.rules.free_per_day):
+            return None
+        order = NewJob(
+            person_id=visit.person,
+            request_key=key,
+            provider=PROVIDER,
+            channel=CHANNEL,
+            address=str(visit.address),
+            model=model.id,
+            input=json.dumps(model.validate(visit.draft.values), ensure_ascii=False),
+            price=price,
+            deadline_seconds=model.deadline_seconds,
+            placeholder=None if placeholder is None else str(placeholder),
+            correlation=f"u{visit.update}",
+        )
+        try:
+            job = await self._engine.order(order)
+        except NotEnoughMoney:
+            return None
+        await self._store.set_last_model(visit.person, model.id)
+        return job
+
+    # past orders
+
+    async def mine(self, visit: Visit, job_id: int) -> Job | None:
+        """A job of this person; others are told whose it is."""
+        job = await self._store.job(job_id) if job_id >= 0 else None
+        if job is None:
+            await self._desk.toast(visit, visit.tongue.tag("order.unknown"), alert=True)
+        elif job.person_id != visit.person:
+            await self._desk.toast(visit, visit.tongue.tag("order.not_yours"), alert=True)
+            job = None
+        return job
+
+    async def again(self, visit: Visit, job: Job) -> None:
+        """Show a result once more, from Telegram's own copy; a repeated update does not show it twice."""
+        t, desk = visit.tongue, self._desk
+        if job.state is not State.SUCCEEDED:
+            key = "order.nothing_to_show" if job.ended else "order.not_ended"
+            await desk.toast(visit, t.tag(key), alert=True)
+            return
+        if visit.repeated:
+            return
+        await desk.keep(visit, visit.draft)
+        try:
+            if job.delivery not in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
+                raise NotPossible  # noqa: TRY301 - as the engine would say
+            await operate.resend(self._engine.kit, job.id, f"person {visit.person}")
+        except NotPossible:
+            await desk.toast(visit, t.tag("order.again_not_yet"))
+            return
+        await desk.toast(visit, t.tag("order.again_soon"))
+
+    async def repeat(self, visit: Visit, job: Job, *, change: bool) -> None:
+        """The same order again, to be confirmed or changed first."""
+        desk = self._desk
+        model = desk.shop.by_id(job.model)
+        if model is None:
+            await desk.toast(visit, visit.tongue.tag("order.model_gone"), alert=True)
+            return
+        if not visit.repeated:
+            values, gone = await self._renewed(visit, model, _given(model, json.loads(job.input)))
+            draft = of_job(visit.draft, model, values, await self._seconds(model, values))
+            if gone:
+                draft = replace(draft, problem=Problem(name="file_gone"))
+            await desk.keep(visit, options(draft) if change and not gone else draft)
+        await desk.toast(visit)
+        await desk.show_draft(visit)
+
+    async def _renewed(self, visit: Visit, model: Model, values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The values with files that can still be fetched, and whether some cannot."""
+        kept, gone = dict(values), False
+        for one in model.fields:
+            if one.type not in FILES or one.name not in values:
+                continue
+            given = values[one.name] if isinstance(values[one.name], list) else [values[one.name]]
+            found = [await self._files.renew(visit.person, str(address)) for address in given]
+            if None in found:
+                gone = True
+                del kept[one.name]
+            else:
+                kept[one.name] = found if one.many else found[0]
+        return kept, gone
+
+    async def _seconds(self, model: Model, values: dict[str, Any]) -> dict[str, float]:
+        """How long the files of an order are, as far as they were sent to us."""
+        found: dict[str, float] = {}
+        for one in model.fields:
+            value = values.get(one.name)
+            for address in (value if isinstance(value, list) else [value]) if one.type in FILES and value else ():
+                upload = await self._store.upload(str(address))
+                if upload is not None and upload.seconds is not None:
+                    found[str(address)] = upload.seconds
+        return found
+
+    async def begun_with(self, visit: Visit, version: int) -> Job | None:
+        """The job that a version of the draft has become."""
+        key = _key(visit, version)
+        jobs = await self._store.jobs(person_id=visit.person, limit=JOBS_LOOKED_AT)
+        return next((job for job in jobs if job.request_key == key), None)
+
+    async def cancel(self, visit: Visit, job: Job) -> None:
+        """Stop a running order; the money is back at once."""
+        t = visit.tongue
+        try:
+            await self._engine.cancel(job.id, f"person {visit.person}")
+        except NotPossible:
+            await self._desk.toast(visit, t.tag("order.too_late"))
+            return
+        money = t.tag("failed.money_back", credits=t.credits(job.price)) if job.price else t.tag("failed.money_none")
+        await self._desk.toast(visit, t.tag("order.cancelled_toast", money=money))
+
+
+def _key(visit: Visit, version: int) -> str:
+    """What makes a confirmed draft one order, however often it is confirmed."""
+    return f"draft:{visit.chat}:{version}"
+
+
+def _accepted(visit: Visit, model: Model) -> Said:
+    """Shown from the press until the first progress; the job has no number yet."""
+    t = visit.tongue
+    text = t.say("order.accepted", title=model.title, time=t.lasting(model.expected_seconds))
+    return Said(text=text, buttons=((button(t.tag("button.stop"), "stop", visit.draft.version),),))
+
+
+def _given(model: Model, values: Any) -> dict[str, Any]:
+    """What a person had given, without what every order has anyway."""
+    known = values if isinstance(values, dict) else {}
+    return {one.name: known[one.name] for one in model.fields if one.name in known and known[one.name] != one.default}

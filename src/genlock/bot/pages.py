@@ -1,0 +1,167 @@
+"""Pages beside the way of an order: money, past orders, help. Each is opened by a command or a button."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+from genlock.bot.buttons import Pressed, base36, button
+from genlock.bot.desk import Desk
+from genlock.bot.draft import At
+from genlock.bot.gifts import Gifts
+from genlock.bot.look import quote
+from genlock.bot.orders import Orders
+from genlock.bot.payments import Payments
+from genlock.bot.screens import front, purse
+from genlock.bot.tongue import LANGUAGES, Html, tongue
+from genlock.bot.visit import Visit
+from genlock.domain.catalog import Model
+from genlock.domain.errors import InputRefused
+from genlock.telegram.words import Button, Said
+
+Handler = Callable[[Visit, Pressed], Awaitable[None]]
+MOVEMENTS_READ = 60
+RUNNING_LOOKED_AT = 20
+
+
+class Pages:
+    def __init__(self, *, desk: Desk, orders: Orders, payments: Payments, gifts: Gifts) -> None:
+        self._desk = desk
+        self._store = desk.store
+        self._orders = orders
+        self._payments = payments
+        self._gifts = gifts
+        self.presses: Mapping[str, Handler] = {
+            "balance": lambda visit, _: self.balance(visit),
+            "topup": lambda visit, _: self.topup(visit),
+            "buy": lambda visit, press: self._payments.bill(visit, press.number()),
+            "history": lambda visit, press: self.history(visit, press.number()),
+            "order": self._order,
+            "help": lambda visit, _: self.help(visit),
+            "speak": lambda visit, press: self.speak(visit, press.word()),
+            "promo": lambda visit, _: self.promo(visit, ""),
+            "invite": lambda visit, _: self.invite(visit),
+            "here": lambda visit, _: self._here(visit),
+        }
+
+    async def _page(self, visit: Visit, said: Said) -> None:
+        """Show a page; a begun order waits behind it where one has been begun."""
+        await self._desk.toast(visit)
+        if visit.draft.at in (At.LIST, At.PROMO):
+            await self._desk.keep(visit, visit.draft.emptied())
+        await self._desk.show(visit, said)
+
+    async def _private(self, visit: Visit) -> bool:
+        """Money and past orders are nobody else's business."""
+        if not visit.group:
+            return False
+        t = visit.tongue
+        await self._desk.toast(visit, t.tag("misc.group_private"), alert=True)
+        link = Button(text=t.tag("button.open_private"), url=self._desk.link)
+        if visit.pressed is None:
+            await self._desk.send(visit, Said(text=t.say("misc.group_private"), buttons=((link,),)))
+        return True
+
+    async def balance(self, visit: Visit) -> None:
+        if await self._private(visit):
+            return
+        movements = await self._store.movements(visit.person, MOVEMENTS_READ)
+        await self._page(visit, purse.balance(await self._desk.look(visit), movements))
+
+    async def topup(self, visit: Visit) -> None:
+        if await self._private(visit):
+            return
+        rules = self._desk.rules
+        await self._page(visit, purse.topup(await self._desk.look(visit), rules.packages, support=rules.support))
+
+    async def topup_for(self, visit: Visit, model: Model) -> None:
+        """Packages, while an order waits for its money."""
+        if await self._private(visit):
+            return
+        look, rules = await self._desk.look(visit), self._desk.rules
+        try:
+            missing = quote(visit.draft, model, look).price - look.wallet.available
+        except InputRefused:
+            missing = 0
+        await self._desk.show(visit, purse.topup(look, rules.packages, support=rules.support, missing=missing))
+
+    async def _here(self, visit: Visit) -> None:
+        """Back to what was begun."""
+        await self._desk.toast(visit)
+        await self._desk.show_draft(visit)
+
+    async def history(self, visit: Visit, before: int = -1) -> None:
+        if await self._private(visit):
+            return
+        newest = before < 0
+        jobs = await self._store.jobs(
+            person_id=visit.person, before=None if newest else before, limit=purse.HISTORY_A_PAGE + 1
+        )
+        shown, more = jobs[: purse.HISTORY_A_PAGE], len(jobs) > purse.HISTORY_A_PAGE
+        await self._page(visit, purse.history(await self._desk.look(visit), shown, newest=newest, more=more))
+
+    async def running(self, visit: Visit) -> bool:
+        """Offer to cancel what is in the works; False if nothing is."""
+        jobs = await self._store.jobs(person_id=visit.person, limit=RUNNING_LOOKED_AT)
+        running = [job for job in jobs if not job.ended]
+        if running:
+            await self._page(visit, purse.cancellable(await self._desk.look(visit), running))
+        return bool(running)
+
+    async def _order(self, visit: Visit, press: Pressed) -> None:
+        job = await self._orders.mine(visit, press.number())
+        if job is not None:
+            await self._page(visit, purse.order(await self._desk.look(visit), job))
+
+    async def help(self, visit: Visit, *, note: Html | None = None) -> None:
+        t = visit.tongue
+        lines = [*([note, ""] if note else []), t.say("help.group" if visit.group else "help.text")]
+        await self._page(visit, front.page(await self._desk.look(visit), Html("\n".join(lines))))
+
+    async def terms(self, visit: Visit) -> None:
+        await self._page(visit, front.page(await self._desk.look(visit), visit.tongue.say("terms.text")))
+
+    async def paysupport(self, visit: Visit) -> None:
+        t = visit.tongue
+        support = self._desk.rules.support or t.tag("paysupport.support_default")
+        text = t.say("paysupport.text", support=support, person=str(visit.person))
+        await self._page(visit, front.page(await self._desk.look(visit), text))
+
+    async def language(self, visit: Visit) -> None:
+        names = {"en": "English", "ru": "Русский"}
+        row = tuple(button(names[one], "speak", one) for one in LANGUAGES)
+        await self._page(visit, Said(text=visit.tongue.say("language.choose"), buttons=(row,)))
+
+    async def speak(self, visit: Visit, language: str) -> None:
+        """Another language, from now on."""
+        if language in LANGUAGES:
+            await self._store.set_language(visit.person, language)
+            visit.profile = replace(visit.profile, language=language)
+        await self._desk.toast(visit, tongue(visit.profile.language).tag("language.chosen"))
+        await self._desk.show_draft(visit, note=visit.tongue.say("language.chosen"))
+
+    async def promo(self, visit: Visit, code: str) -> None:
+        if await self._private(visit):
+            return
+        await self._desk.toast(visit)
+        if code and (told := await self._gifts.promo(visit, code)) is not None:
+            await self._desk.keep(visit, visit.draft.emptied())
+            await self._desk.show_draft(visit, note=told)
+            return
+        note = visit.tongue.say("promo.unknown") if code else None
+        await self._desk.keep(visit, replace(visit.draft.emptied(), at=At.PROMO))
+        await self._desk.show_draft(visit, note=note)
+
+    async def invite(self, visit: Visit) -> None:
+        if await self._private(visit):
+            return
+        t, rules = visit.tongue, self._desk.rules
+        link = f"{self._desk.link}?start=r{base36(visit.person)}"
+        if rules.reward_inviter or rules.reward_invited:
+            text = t.say(
+                "invite.text",
+                inviter=t.credits(rules.reward_inviter),
+                invited=t.credits(rules.reward_invited),
+                link=link,
+            )
+        else:
+            text = t.say("invite.off", link=link)
+        await self._page(visit, front.page(await self._desk.look(visit), text))

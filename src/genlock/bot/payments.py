@@ -1,0 +1,257 @@
+"""Stars: bills, the question before a payment, the payment, refunds, and what Telegram's own list says of them."""
+
+from dataclasses import dataclass
+
+from telegram import LabeledPrice, PreCheckoutQuery, StarTransaction, SuccessfulPayment, TransactionPartnerUser
+
+from genlock.bot.desk import Desk
+from genlock.bot.draft import At
+from genlock.bot.orders import CHANNEL
+from genlock.bot.tongue import guess_language, tongue
+from genlock.bot.visit import Visit
+from genlock.domain.chat import Payment, PaymentState
+from genlock.domain.errors import ChannelBusy, ChannelError, ChannelUnknown, NotEnoughMoney, NotPossible
+from genlock.domain.money import THOUSANDTHS, Kind
+from genlock.telegram.calls import Priority
+from genlock.telegram.errors import QueryTooOld
+
+STARS = "XTR"
+#: how far Telegram's list has been read
+POSITION = "chat:stars"
+PAGE = 100
+PAYLOAD = "credits"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bill:
+    """What an invoice's payload says: only we write it, Telegram brings it back as it was."""
+
+    stars: int
+    credits: int
+
+    def __str__(self) -> str:
+        return f"{PAYLOAD}:{self.stars}:{self.credits}"
+
+    @classmethod
+    def read(cls, payload: str) -> "Bill | None":
+        parts = payload.split(":")
+        if len(parts) != 3 or parts[0] != PAYLOAD or not all(part.isdecimal() for part in parts[1:]):  # noqa: PLR2004
+            return None
+        bill = cls(stars=int(parts[1]), credits=int(parts[2]))
+        return bill if bill.stars and bill.credits else None
+
+
+class Payments:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._store = desk.store
+
+    # buying
+
+    async def bill(self, visit: Visit, stars: int) -> None:
+        """A bill for a package, in a message of its own. A repeated one is harmless: it is paid once or not at all."""
+        t, desk = visit.tongue, self._desk
+        package = next((one for one in desk.rules.packages if one.stars == stars), None)
+        if package is None or visit.group:
+            await desk.toast(visit, t.tag("topup.wrong"), alert=True)
+            return
+        await desk.toast(visit)
+        said = t.credits(package.credits * THOUSANDTHS)
+        await desk.caller.call(
+            desk.caller.bot.send_invoice,
+            chat=visit.chat,
+            priority=Priority.SCREEN,
+            title=t.tag("topup.invoice_title", credits=said),
+            description=t.tag("topup.invoice_text"),
+            payload=str(Bill(stars=package.stars, credits=package.credits)),
+            provider_token="",
+            currency=STARS,
+            prices=[LabeledPrice(said, package.stars)],
+            start_parameter="topup",
+        )
+
+    async def check(self, query: PreCheckoutQuery) -> None:
+        """Before a payment: is the bill ours and right? Asks nobody, so that the answer is in time."""
+        bill = Bill.read(query.invoice_payload)
+        good = bill is not None and query.currency == STARS and query.total_amount == bill.stars
+        t = tongue(guess_language(query.from_user.language_code))
+        try:
+            await self._desk.caller.call(
+                self._desk.caller.bot.answer_pre_checkout_query,
+                chat=None,
+                priority=Priority.RESULT,
+                pre_checkout_query_id=query.id,
+                ok=good,
+                error_message=None if good else t.tag("topup.wrong"),
+            )
+        except QueryTooOld:
+            return  # Telegram has given the stars back
+
+    async def paid(self, visit: Visit, payment: SuccessfulPayment) -> None:
+        """Credit a payment, say thank you, and go back to the order that waited for it."""
+        bill = Bill.read(payment.invoice_payload)
+        charge = payment.telegram_payment_charge_id
+        if bill is None or payment.currency != STARS:
+            await self._strange(charge, payment.invoice_payload)
+            return
+        await self._credit(visit.person, charge, payment.total_amount, bill)
+        t = visit.tongue
+        wallet = await self._store.wallet(visit.person)
+        text = t.say(
+            "topup.paid",
+            credits=t.credits(bill.credits * THOUSANDTHS),
+            balance=t.credits(wallet.available),
+            charge=charge,
+        )
+        await self._desk.say(visit, text)
+        if visit.draft.at is At.CONFIRM:
+            await self._desk.show_draft(visit, note=t.say("topup.ready"))
+
+    async def _credit(self, person: int, charge: str, stars: int, bill: Bill) -> bool:
+        """Once per charge: the ledger knows it first, so that no payment is ever without its credits."""
+        amount = bill.credits * THOUSANDTHS
+        fresh = await self._store.transfer(person, Kind.TOPUP, amount, f"stars:{charge}", f"{stars} stars")
+        await self._store.keep_payment(charge, person, stars, amount)
+        return fresh
+
+    async def _strange(self, charge: str, payload: str) -> None:
+        await self._store.add_audit(
+            key=f"strange:{charge}",
+            actor="telegram",
+            action="strange payment",
+            subject=charge,
+            detail=f"payload {payload[:100]!r}",
+        )
+
+    # Telegram's own list
+
+    async def reconcile(self) -> int:
+        """Read on in Telegram's list of transactions and make good what we have missed; says how much that was."""
+        fact = await self._store.fact(POSITION)
+        position = int(fact.value) if fact else 0
+        missed = 0
+        while True:
+            found = await self._desk.caller.call(
+                self._desk.caller.bot.get_star_transactions,
+                chat=None,
+                priority=Priority.SCREEN,
+                offset=position,
+                limit=PAGE,
+            )
+            for transaction in found.transactions:
+                missed += await self._reconcile_one(transaction)
+            position += len(found.transactions)
+            await self._store.set_fact(POSITION, str(position))
+            if len(found.transactions) < PAGE:
+                return missed
+
+    async def _reconcile_one(self, transaction: StarTransaction) -> int:
+        source, receiver = transaction.source, transaction.receiver
+        if isinstance(source, TransactionPartnerUser):
+            bill = Bill.read(source.invoice_payload or "")
+            if bill is None:
+                return 0
+            person = await self._store.person(CHANNEL, str(self._desk.caller.bot.id), str(source.user.id))
+            if not await self._credit(person, transaction.id, transaction.amount, bill):
+                return 0
+            await self._thank(source.user.id, person, transaction.id, bill)
+            return 1
+        if isinstance(receiver, TransactionPartnerUser):
+            return await self._refunded_elsewhere(transaction.id)
+        return 0
+
+    async def _thank(self, outside: int, person: int, charge: str, bill: Bill) -> None:
+        profile = (await self._store.find_profiles(str(person), 1)) or None
+        t = tongue(profile[0].language if profile else "en")
+        wallet = await self._store.wallet(person)
+        text = t.say(
+            "topup.paid",
+            credits=t.credits(bill.credits * THOUSANDTHS),
+            balance=t.credits(wallet.available),
+            charge=charge,
+        )
+        try:
+            await self._desk.tell(outside, text)
+        except ChannelError:
+            return  # the balance shows it; counted by the caller
+
+    # refunds
+
+    async def refund(self, charge: str, by: str) -> Payment:
+        """Give stars back. The credits are taken first and must still be there; a lost answer is asked for again."""
+        payment = await self._store.payment(charge)
+        if payment is None:
+            raise NotPossible(f"there is no payment {charge}")
+        if payment.state is PaymentState.REFUNDED:
+            raise NotPossible(f"payment {charge} has been refunded already")
+        if payment.state is PaymentState.PAID:
+            await self._take_back(payment, by)
+        try:
+            await self._give_back(payment)
+        except (ChannelBusy, ChannelUnknown):
+            raise  # it stays `refunding`: the same command goes on with it
+        except ChannelError as error:
+            if "already" not in str(error).lower():
+                await self._undo(payment)
+                raise NotPossible(f"Telegram refused the refund: {error}") from error
+        await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
+        return payment
+
+    async def tell_refunded(self, payment: Payment) -> None:
+        """Tell whoever has their stars back; Telegram tells them, too."""
+        profile = await self._store.profile(payment.person_id)
+        t = tongue(profile.language)
+        text = t.say("topup.refunded", stars=payment.stars, credits=t.credits(payment.amount))
+        try:
+            await self._desk.tell(int(profile.outside_id), text)
+        except ChannelError:
+            return  # counted by the caller
+
+    async def _take_back(self, payment: Payment, by: str) -> None:
+        key = f"unstars:{payment.charge}:{payment.refunds}"
+        try:
+            await self._store.transfer(payment.person_id, Kind.DEBIT, payment.amount, key, f"refund of stars by {by}")
+        except NotEnoughMoney as error:
+            raise NotPossible(
+                f"the credits are not there any more: {error.available / THOUSANDTHS:g} of "
+                f"{payment.amount / THOUSANDTHS:g}"
+            ) from error
+        await self._store.move_payment(payment.charge, PaymentState.PAID, PaymentState.REFUNDING)
+
+    async def _give_back(self, payment: Payment) -> None:
+        profile = await self._store.profile(payment.person_id)
+        await self._desk.caller.call(
+            self._desk.caller.bot.refund_star_payment,
+            chat=None,
+            priority=Priority.RESULT,
+            user_id=int(profile.outside_id),
+            telegram_payment_charge_id=payment.charge,
+        )
+
+    async def _undo(self, payment: Payment) -> None:
+        """Telegram will not give the stars back: the person keeps the credits."""
+        now = await self._store.payment(payment.charge)
+        tries = (now or payment).refunds
+        key = f"restars:{payment.charge}:{tries}"
+        await self._store.transfer(payment.person_id, Kind.GRANT, payment.amount, key, "refund refused by Telegram")
+        await self._store.move_payment(payment.charge, PaymentState.REFUNDING, PaymentState.PAID)
+
+    async def _refunded_elsewhere(self, charge: str) -> int:
+        """Telegram's list has a refund: ours, or one that was made without us."""
+        payment = await self._store.payment(charge)
+        if payment is None or payment.state is PaymentState.REFUNDED:
+            return 0
+        if payment.state is PaymentState.PAID:
+            try:
+                await self._take_back(payment, "telegram")
+            except NotPossible as error:
+                await self._store.add_audit(
+                    key=f"refunded:{charge}",
+                    actor="telegram",
+                    action="refund without credits",
+                    subject=charge,
+                    detail=str(error),
+                )
+                return 0
+        await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
+        return 1

@@ -1,0 +1,154 @@
+"""Why an answer was not taken, in words that help."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from genlock.bot.draft import Problem
+from genlock.bot.look import called, shown
+from genlock.bot.tongue import Html, Tongue
+from genlock.bot.wizard import broken_rule
+from genlock.domain.catalog import NOTHING, Model, Rule
+from genlock.domain.field import Field, FieldType
+
+Values = Mapping[str, Any]
+
+
+def explain(problem: Problem, model: Model, values: Values, tongue: Tongue) -> Html:
+    """What is wrong with the last answer, or with all of them together."""
+    if (told := explain_file(problem, tongue)) is not None:
+        return told
+    one = model.field(problem.field)
+    tell = _TELL.get(problem.name)
+    if problem.name == "range" and problem.allowed:  # a rule's limit says nothing more: that is told below
+        tell = _range
+    rule = broken_rule(model, values)
+    if tell is not None and one is not None and not (problem.name == "missing" and rule and not one.required):
+        return tell(problem, one, tongue)
+    if rule is not None:
+        return _rule(rule, model, values, tongue)
+    return tongue.say("refused.combination")
+
+
+def explain_file(problem: Problem, tongue: Tongue) -> Html | None:
+    """What is wrong with a file; None if it is something else."""
+    name, allowed = problem.name, problem.allowed
+    if name == "uploads":
+        return tongue.say("limit.uploads", time=tongue.lasting(allowed["wait"]))
+    if name in ("too_big", "too_long"):
+        words = tongue.file_size if name == "too_big" else tongue.lasting
+        return tongue.say(f"refused.{name}", given=words(allowed["given"]), most=words(allowed["most"]))
+    if name == "full":
+        return tongue.say("refused.full", n=allowed["n"])
+    if name.startswith(("too_big_", "upload_", "wrong_kind_", "no_place_", "not_a_file_", "file_gone")):
+        return tongue.say(f"refused.{name}")
+    return None
+
+
+def _length(problem: Problem, _: Field, tongue: Tongue) -> Html:
+    low, high, given = (problem.allowed.get(name) for name in ("min", "max", "given"))
+    said = tongue.tag("unit.characters", n=given or 0)
+    if low and high:
+        return tongue.say("refused.length_between", low=low, high=high, given=said)
+    if high:
+        return tongue.say("refused.length_most", high=high, given=said)
+    return tongue.say("refused.length_least", low=low, given=said)
+
+
+def _range(problem: Problem, _: Field, tongue: Tongue) -> Html:
+    low, high = problem.allowed.get("min"), problem.allowed.get("max")
+    if low is not None and high is not None:
+        return tongue.say("refused.number_between", low=low, high=high)
+    if low is not None:
+        return tongue.say("refused.number_least", low=low)
+    return tongue.say("refused.number_most", high=high) if high is not None else tongue.say("refused.number")
+
+
+def _type(problem: Problem, one: Field, tongue: Tongue) -> Html:
+    match one.type:
+        case FieldType.NUMBER | FieldType.INTEGER:
+            if problem.allowed.get("min") is not None and problem.allowed.get("max") is not None:
+                return _range(problem, one, tongue)
+            return tongue.say("refused.whole_number" if one.type is FieldType.INTEGER else "refused.number")
+        case FieldType.BOOLEAN:
+            return tongue.say("refused.boolean")
+        case FieldType.OBJECTS:
+            return tongue.say("refused.objects", members=" | ".join(one.members))
+        case FieldType.TASK:
+            return tongue.say("refused.task")
+        case _:
+            return tongue.say("refused.text")
+
+
+def _count(problem: Problem, _: Field, tongue: Tongue) -> Html:
+    low, high, given = (problem.allowed.get(name) for name in ("min", "max", "given"))
+    if high is None:
+        return tongue.say("refused.count_least", low=low, given=given)
+    return tongue.say("refused.count", low=low, high=high, given=given)
+
+
+def _address(_: Problem, one: Field, tongue: Tongue) -> Html:
+    return tongue.say(f"refused.address_{one.type.value}")
+
+
+def _missing(_: Problem, one: Field, tongue: Tongue) -> Html:
+    return tongue.say("refused.missing", field=called(one, tongue))
+
+
+def _choice(_: Problem, __: Field, tongue: Tongue) -> Html:
+    return tongue.say("refused.choice")
+
+
+def _step(problem: Problem, _: Field, tongue: Tongue) -> Html:
+    return tongue.say("refused.step", step=problem.allowed.get("step", 1))
+
+
+_TELL: Mapping[str, Callable[[Problem, Field, Tongue], Html]] = {
+    "length": _length,
+    "type": _type,
+    "step": _step,
+    "choice": _choice,
+    "count": _count,
+    "address": _address,
+    "missing": _missing,
+}
+
+
+def _rule(rule: Rule, model: Model, values: Values, tongue: Tongue) -> Html:
+    """A rule between inputs, in their names."""
+    parts = _condition(rule, model, tongue)
+    given = {name for name, value in values.items() if value not in NOTHING}
+    wanted = [name for name in rule.require if name not in given]
+    unwanted = [name for name in rule.forbid if name in given]
+    sides = [side for group in rule.apart if (side := [name for name in group if name in given])]
+
+    def say(key: str, **more: object) -> Html:
+        return tongue.say(f"refused.{key}", **more)
+
+    def names(*fields: str) -> str:
+        return _names(fields, model, tongue)
+
+    told = {
+        rule.never: lambda: say("never", parts=parts),
+        bool(rule.any_of): lambda: say("any_of", fields=names(*rule.any_of)),
+        bool(wanted): lambda: say("require", parts=parts, field=names(wanted[0])),
+        bool(unwanted): lambda: say("forbid", parts=parts, field=names(unwanted[0])),
+        bool(rule.most): lambda: say("most", field=names(*rule.most), limit=min(rule.most.values()), parts=parts),
+        len(sides) > 1: lambda: say("apart", field=names(sides[1][0]), other=names(sides[0][0])),
+    }
+    return told.get(True, lambda: say("combination"))()
+
+
+def _condition(rule: Rule, model: Model, tongue: Tongue) -> str:
+    parts = []
+    for name, allowed in rule.when.items():
+        one = model.field(name)
+        if one is not None:
+            value = " / ".join(shown(one, value, tongue) for value in allowed)
+            parts.append(tongue.tag("refused.pair", field=called(one, tongue), value=value))
+    parts += [_names([name], model, tongue) for name in rule.given]
+    return " + ".join(parts)
+
+
+def _names(names: Sequence[str], model: Model, tongue: Tongue) -> str:
+    fields = [model.field(name) for name in names]
+    return ", ".join(called(one, tongue) for one in fields if one is not None)

@@ -1,0 +1,298 @@
+"""The way of an order: one question after the other, the options, the confirmation."""
+
+from genlock.bot.buttons import Row, button, draft_button, grid
+from genlock.bot.draft import At, Draft
+from genlock.bot.look import Look, Quote, called, quote, shorten, shown, shown_choice
+from genlock.bot.refusals import explain
+from genlock.bot.screens.front import is_fixed, pager
+from genlock.bot.shop import text_only
+from genlock.bot.tongue import Html, Tongue
+from genlock.bot.wizard import asked, choices_of, main_text, may_skip
+from genlock.domain.catalog import NOTHING, Model
+from genlock.domain.errors import InputRefused
+from genlock.domain.field import FILES, Field, FieldType
+from genlock.telegram.words import Button, Said
+
+CHOICE_ROWS = 8
+MESSAGE_LENGTH = 4096
+ADDED_SHOWN = 3
+#: what Telegram gives bots
+MEGABYTES_MAX = 20
+OPTIONS_A_PAGE = 8
+WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
+"""The longest word that fits, and how many such buttons stand in a row."""
+LINES_MAX = 14
+PROMPT_SHOWN = 600
+
+
+def ask(draft: Draft, model: Model, look: Look) -> Said:
+    """One input is asked for; the first of an order comes with the model's card."""
+    one = model.field(draft.field)
+    assert one is not None, "nothing is asked for"
+    t = look.tongue
+    first = draft.at is At.ASK and not draft.path
+    head = card(model, look)
+    lines: list[str] = head if first else head[:1]
+    if draft.problem:
+        lines += ["", explain(draft.problem, model, draft.values, t)]
+    lines += ["", *_question(draft, model, one, look)]
+    if look.group and not choices_of(one):
+        lines.append(t.say("ask.in_group"))
+    return Said(text="\n".join(lines), buttons=tuple(_answers(draft, model, one, look)))
+
+
+def card(model: Model, look: Look) -> list[str]:
+    """What a model does, from which price, how long it takes."""
+    t = look.tongue
+    key = "card.facts_fixed" if is_fixed(model) else "card.facts"
+    own = model.title.lower().startswith(model.vendor.lower())
+    lines = [
+        t.say("card.head_own" if own else "card.head", title=model.title, vendor=model.vendor),
+        t.say(f"about.{model.category.value}"),
+        t.say(key, price=look.price_from(model), time=t.lasting(model.expected_seconds)),
+    ]
+    if look.free_now(model):
+        lines.append(t.say("menu.free_left", n=look.free.left))
+    if isinstance(model.count, int) and model.count > 1:
+        lines.append(t.say("card.results", n=model.count))
+    return list(lines)
+
+
+def example(model: Model, look: Look) -> str:
+    key = f"example.{model.category.value}"
+    return look.tongue.tag(key if key in look.tongue else "example.other")
+
+
+def _question(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
+    t = look.tongue
+    lines = _by_type(draft, model, one, look)
+    if files := _files(draft, model, but=one):
+        lines.append(t.say("ask.have_files", n=files))
+    now = draft.values.get(one.name)
+    if now not in NOTHING and one.type not in FILES and not choices_of(one):
+        lines.append(t.say("ask.now", value=shorten(shown(one, now, t), 300)))
+    if may_skip(one) and one.default in NOTHING:
+        lines.append(t.say("ask.not_needed"))
+    if one is main_text(model) and draft.at is At.ASK and (more := _addable(draft, model, t)):
+        lines.append(t.say("ask.may_add", fields=", ".join(more).lower()))
+    return lines
+
+
+def _addable(draft: Draft, model: Model, t: Tongue) -> list[str]:
+    """Files that nobody asks for, but that may be sent at any time."""
+    wanted = {one.name for one in asked(model, draft.category)}
+    free = [one for one in model.fields if one.type in FILES and not one.advanced and one.name not in wanted]
+    return list(dict.fromkeys(called(one, t) for one in free))[:ADDED_SHOWN]
+
+
+def _by_type(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
+    t = look.tongue
+    about = called(one, t)
+    if one.type in FILES:
+        return [t.say(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, look)]
+    if one.many:
+        key = "ask.objects" if one.type is FieldType.OBJECTS else "ask.list"
+        return [t.say(key, about=about, members=" | ".join(one.members))]
+    match one.type:
+        case FieldType.CHOICE | FieldType.BOOLEAN:
+            hint = [] if one.default in NOTHING else [t.say("ask.choice_hint")]
+            return [t.say("ask.choice", about=about), *hint]
+        case FieldType.NUMBER | FieldType.INTEGER:
+            return [t.say("ask.number", about=about), _range(one, look)]
+        case FieldType.TASK:
+            return [t.say("ask.task", about=about)]
+        case _:
+            return [t.say("ask.text", about=about), *_text_hints(model, one, look)]
+
+
+def _files(draft: Draft, model: Model, *, but: Field) -> int:
+    """How many files the order has by now, for other inputs."""
+    given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not but]
+    return sum(len(value) if isinstance(value, list) else 1 for value in given if value not in NOTHING)
+
+
+def _text_hints(model: Model, one: Field, look: Look) -> list[Html]:
+    t = look.tongue
+    hints = [
+        t.say("ask.text_hint", characters=t.tag("unit.characters", n=min(one.max_length, MESSAGE_LENGTH)))
+        if one.max_length
+        else t.say("ask.text_hint_any")
+    ]
+    if main_text(model) is one:
+        hints.append(t.say("ask.example", example=example(model, look)))
+    return hints
+
+
+def _range(one: Field, look: Look) -> Html:
+    if one.min is None or one.max is None:
+        return look.tongue.say("ask.number_any")
+    return look.tongue.say("ask.number_range", low=one.min, high=one.max)
+
+
+def _file_limits(draft: Draft, one: Field, look: Look) -> list[Html]:
+    t = look.tongue
+    lines = []
+    if one.many and one.max_count != 1:
+        low = max(one.min_count, 1)
+        if one.max_count is None or low != one.max_count:
+            high = "∞" if one.max_count is None else one.max_count
+            lines.append(t.say("ask.several", low=low, high=high))
+        else:
+            lines.append(t.say("ask.several_exactly", n=low))
+    if one.max_mb:
+        lines.append(t.say("ask.size", size=t.tag("unit.megabytes", n=min(one.max_mb, MEGABYTES_MAX))))
+    if one.max_seconds:
+        lines.append(t.say("ask.lasting", time=t.lasting(float(one.max_seconds))))
+    have = draft.values.get(one.name)
+    if have not in NOTHING:
+        lines.append(t.say("ask.have_files", n=len(have) if isinstance(have, list) else 1))
+    return lines
+
+
+def _answers(draft: Draft, model: Model, one: Field, look: Look) -> list[Row]:
+    t, version = look.tongue, draft.version
+    rows = _choices(draft, one, look)
+    have = draft.values.get(one.name)
+    more: list[Button] = []
+    if one.type in FILES and isinstance(have, list) and len(have) >= max(one.min_count, 1):
+        more.append(draft_button(t.tag("button.done_files", n=len(have)), version, "skip"))
+    elif may_skip(one) and not choices_of(one) and have in NOTHING:
+        more.append(draft_button(t.tag("button.skip"), version, "skip"))
+    if draft.at is At.EDIT and have not in NOTHING and not one.required:
+        more.append(draft_button(t.tag("button.clear"), version, "clear"))
+    if main_text(model) is one and draft.at is At.ASK and not draft.path:
+        more.append(draft_button(t.tag("button.example"), version, "example"))
+    rows += [(other,) for other in more]
+    if draft.at is At.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
+        rows.append((draft_button(t.tag("button.rest"), version, "rest"),))
+    return [*rows, ways(draft, look)]
+
+
+def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
+    return any(one is not now and one.name not in draft.settled for one in asked(model, draft.category))
+
+
+def _choices(draft: Draft, one: Field, look: Look) -> list[Row]:
+    t = look.tongue
+    values = choices_of(one)
+    if not values:
+        return []
+    now = draft.values.get(one.name, one.default)
+    marks = {True: "✓ ", False: ""} if one.name in draft.values else {True: "• ", False: ""}
+    words = [shown_choice(one, value, t) for value in values]
+    columns = _columns(max(map(len, words)))
+    size = CHOICE_ROWS * columns
+    pages = max(1, -(-len(values) // size))
+    page = min(draft.page, pages - 1)
+    buttons = [
+        draft_button(f"{marks[values[place] == now]}{words[place]}", draft.version, "pick", place)
+        for place in range(page * size, min((page + 1) * size, len(values)))
+    ]
+    rows = grid(buttons, columns)
+    return [*rows, pager(draft, look, page, pages)] if pages > 1 else rows
+
+
+def _columns(longest: int) -> int:
+    """How many buttons a phone shows in a row without cutting their words."""
+    return next(columns for width, columns in WIDTHS if longest <= width)
+
+
+def ways(draft: Draft, look: Look) -> Row:
+    """Back and cancel, on every step."""
+    t = look.tongue
+    return (
+        draft_button(t.tag("button.back"), draft.version, "back"),
+        draft_button(t.tag("button.cancel"), draft.version, "cancel"),
+    )
+
+
+def options(draft: Draft, model: Model, look: Look) -> Said:
+    """Everything that can be changed, in one list."""
+    t = look.tongue
+    lines: list[str] = [t.say("options.title", title=model.title)]
+    if draft.problem:
+        lines += ["", explain(draft.problem, model, draft.values, t)]
+    pages = max(1, -(-len(model.fields) // OPTIONS_A_PAGE))
+    page = min(draft.page, pages - 1)
+    rows: list[Row] = []
+    for index in range(page * OPTIONS_A_PAGE, min((page + 1) * OPTIONS_A_PAGE, len(model.fields))):
+        one = model.fields[index]
+        text = t.tag("options.row", about=called(one, t), value=shorten(_effective(draft, one, look), 40))
+        rows.append((draft_button(text, draft.version, "edit", index),))
+    if pages > 1:
+        rows.append(pager(draft, look, page, pages))
+    rows.append((draft_button(t.tag("button.done"), draft.version, "done"),))
+    return Said(text="\n".join(lines), buttons=(*rows, ways(draft, look)))
+
+
+def _effective(draft: Draft, one: Field, look: Look) -> str:
+    value = draft.values.get(one.name)
+    if value not in NOTHING:
+        return shown(one, value, look.tongue)
+    return shown(one, one.default, look.tongue) if one.default not in NOTHING else look.tongue.tag("options.usual")
+
+
+def confirm(draft: Draft, model: Model, look: Look, *, note: Html | None = None) -> Said:
+    """All that was said, the price of exactly this, and what remains."""
+    t = look.tongue
+    lines: list[str] = [*([note, ""] if note else []), t.say("confirm.title", title=model.title)]
+    main = main_text(model)
+    if main is not None and draft.values.get(main.name):
+        lines.append(t.say("confirm.prompt", text=shorten(str(draft.values[main.name]), PROMPT_SHOWN)))
+    lines += _summary(draft, model, main, look)
+    if draft.problem:
+        lines += ["", explain(draft.problem, model, draft.values, t)]
+    try:
+        cost = quote(draft, model, look)
+    except InputRefused as refused:
+        lines += ["", t.say("refused.price") if refused.problem == "price" else t.say("refused.combination")]
+        return Said(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, look, [])))
+    lines += ["", *_money(cost, look), t.say("confirm.time", time=t.lasting(model.expected_seconds))]
+    return Said(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, look, _go(draft, cost, look))))
+
+
+def _summary(draft: Draft, model: Model, main: Field | None, look: Look) -> list[Html]:
+    t = look.tongue
+    lines = []
+    for one in model.fields:
+        value = draft.values.get(one.name)
+        if one is main or (value in NOTHING and (one.advanced or one.default in NOTHING)):
+            continue
+        effective = value if value not in NOTHING else one.default
+        lines.append(t.say("confirm.line", about=called(one, t), value=shorten(shown(one, effective, t))))
+    return lines[:LINES_MAX]
+
+
+def _money(cost: Quote, look: Look) -> list[Html]:
+    t = look.tongue
+    have = look.wallet.available
+    if cost.free:
+        return [t.say("confirm.price_free", runs=look.free.left)]
+    lines = [t.say("confirm.price", price=t.credits(cost.price))]
+    if cost.assumed:
+        lines.append(t.say("confirm.price_about"))
+    if look.group:
+        return [*lines, t.say("confirm.short_group")] if have < cost.price else lines
+    if have < cost.price:
+        missing = t.credits(cost.price - have)
+        return [*lines, t.say("confirm.short", balance=t.credits(have), missing=missing)]
+    return [*lines, t.say("confirm.balance", before=t.amount(have), after=t.credits(have - cost.price))]
+
+
+def _go(draft: Draft, cost: Quote, look: Look) -> list[Row]:
+    t = look.tongue
+    if cost.price > look.wallet.available:
+        return [(draft_button(t.tag("button.topup"), draft.version, "topup"),)]
+    if cost.price == 0:
+        return [(draft_button(t.tag("button.generate_free"), draft.version, "go"),)]
+    return [(draft_button(t.tag("button.generate", price=t.credits(cost.price)), draft.version, "go"),)]
+
+
+def _confirm_rows(draft: Draft, model: Model, look: Look, go: list[Row]) -> list[Row]:
+    t = look.tongue
+    rows = [*go, (draft_button(t.tag("button.options"), draft.version, "options"),)]
+    if not draft.path and text_only(model):
+        rows[-1] = (*rows[-1], draft_button(t.tag("button.other_model"), draft.version, "other"))
+    if not any(one.name in draft.values for one in asked(model, draft.category)):
+        return [*rows, (button(t.tag("button.menu"), "menu"),)]
+    return [*rows, ways(draft, look)]

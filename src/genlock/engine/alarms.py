@@ -1,0 +1,117 @@
+"""Alarms: the active instance tells the operators, once per incident, and once more when it is over."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from genlock.domain.alarm import ALARMS, INACTIVE_SECONDS, NO_ACTIVE, Alarm
+from genlock.domain.errors import ChannelError
+from genlock.domain.events import Event
+from genlock.engine.kit import Kit
+from genlock.engine.leader import Leader
+from genlock.engine.pulse import Pulse
+from genlock.ports import UpkeepStore
+
+ROUND_SECONDS = 10.0
+#: rounds without a finding before an incident is over: what comes and goes is one incident
+CALM_ROUNDS = 3
+#: the ledger is summed so rarely that it costs at most a hundredth of the time
+LEDGER_LEAST_SECONDS = 600.0
+LEDGER_SHARE = 100
+_SEEN = "active_seen"
+
+
+class Alarms:
+    """Incidents are facts in the store, so that a restart or another instance goes on with them."""
+
+    def __init__(
+        self, kit: Kit, leader: Leader, store: UpkeepStore, pulse: Pulse, tell: Callable[[str], Awaitable[None]]
+    ) -> None:
+        self._kit = kit
+        self._leader = leader
+        self._store = store
+        self._pulse = pulse
+        self._tell = tell
+        self._calm: dict[str, int] = {}
+        self._epoch: int | None = None
+        self._ledger_at = 0.0
+
+    async def round(self) -> None:
+        role = self._leader.role
+        if role is None:
+            return
+        if role.epoch != self._epoch:
+            await self._begin()
+            self._epoch = role.epoch
+        await self._store.set_fact(_SEEN, self._kit.instance)
+        pulse = await self._pulse.read()
+        if pulse is None:
+            return
+        open_ = {fact.key: json.loads(fact.value) for fact in await self._store.facts("alarm:")}
+        for alarm in ALARMS:
+            await self._look(alarm, alarm.check(pulse), open_.get(f"alarm:{alarm.name}"))
+
+    async def _begin(self) -> None:
+        """Tell how long nobody was active before us."""
+        seen = await self._store.fact(_SEEN)
+        if seen is not None and seen.age > INACTIVE_SECONDS:
+            self._kit.observer.event(Event.ALARM, name=NO_ACTIVE.name, seconds=round(seen.age))
+            await self._try_to_tell(_words("🟠", NO_ACTIVE, _duration(seen.age)))
+
+    async def _look(self, alarm: Alarm, found: str | None, incident: Any) -> None:
+        key = f"alarm:{alarm.name}"
+        if found is not None:
+            self._calm[key] = 0
+            if incident is None:
+                since = (await self._store.clock()).timestamp()
+                incident = {"since": since, "told": False}
+                await self._store.set_fact(key, json.dumps(incident))
+                self._kit.observer.event(Event.ALARM, name=alarm.name, found=found)
+            # Told before it is written that it was: a crash in between tells it twice, not never.
+            if not incident["told"] and await self._try_to_tell(_words("🔴", alarm, found)):
+                await self._store.set_fact(key, json.dumps({**incident, "told": True}))
+        elif incident is not None:
+            self._calm[key] = self._calm.get(key, 0) + 1
+            if self._calm[key] >= CALM_ROUNDS:
+                await self._recover(alarm, key, incident)
+
+    async def _recover(self, alarm: Alarm, key: str, incident: Any) -> None:
+        lasted = (await self._store.clock()).timestamp() - incident["since"]
+        if not incident["told"] or await self._try_to_tell(_words("🟢", alarm, _duration(lasted))):
+            await self._store.drop_fact(key)
+            self._kit.observer.event(Event.RECOVERED, name=alarm.name, seconds=round(lasted))
+
+    async def _try_to_tell(self, text: str) -> bool:
+        try:
+            await self._tell(text)
+        except ChannelError as error:
+            self._kit.observer.event(Event.STAGE_ERROR, step="alarm", error=f"{type(error).__name__}: {error}")
+            return False
+        return True
+
+    async def ledger_round(self) -> None:
+        """Sum the ledger now and then. What is found stays a fact until the next time."""
+        loop = self._kit.loop
+        if self._leader.role is None or loop.time() < self._ledger_at:
+            return
+        started = loop.time()
+        try:
+            found = await self._store.money_violations()
+        finally:  # what took long and failed is not tried again at once
+            self._ledger_at = loop.time() + max(LEDGER_LEAST_SECONDS, (loop.time() - started) * LEDGER_SHARE)
+        for violation in found[:10]:
+            self._kit.observer.event(
+                Event.ATTENTION, rule=violation.rule, subject=violation.subject, detail=violation.detail
+            )
+        await self._store.set_fact("ledger_violations", str(len(found)))
+
+
+def _words(sign: str, alarm: Alarm, detail: str) -> str:
+    over = sign == "🟢"
+    english = f"{alarm.english}: over after {detail}." if over else f"{alarm.english}: {detail}."
+    russian = f"{alarm.russian}: закончилось, длилось {detail}." if over else f"{alarm.russian}: {detail}."
+    return f"{sign} {english}\n{russian}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"  # noqa: PLR2004 - as one says it

@@ -1,0 +1,30 @@
+"""Forgetting: the active instance removes what nobody needs any more, a little at a time."""
+
+import asyncio
+from dataclasses import dataclass
+
+from genlock.domain.events import Event
+from genlock.engine.kit import Kit
+from genlock.engine.leader import Leader
+from genlock.ports import UpkeepStore
+
+DAY = 86_400.0
+#: Telegram brings an update again for a day, a provider a callback for an hour; an operator comes back from a holiday
+KEEP_SECONDS = {"updates": 7 * DAY, "callbacks": 14 * DAY}
+PAGE = 500
+PAUSE_SECONDS = 0.1
+ROUND_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Forget:
+    kit: Kit
+    leader: Leader
+    store: UpkeepStore
+
+    async def round(self) -> None:
+        """One round leaves nothing that is too old; every step of it is small."""
+        for what, seconds in KEEP_SECONDS.items():
+            while (role := self.leader.role) and (gone := await self.store.forget(what, seconds, PAGE, role)):
+                self.kit.observer.event(Event.FORGOTTEN, what=what, rows=gone)
+                await asyncio.sleep(PAUSE_SECONDS)

@@ -1,0 +1,88 @@
+"""The product as it runs: real `genlock serve` processes behind a balancer, with both simulators for the world."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from genlock.sandbox.balancer import Balancer
+from genlock.sandbox.instances import Instance, Log
+from genlock.sandbox.kie import KieSimulator
+from genlock.sandbox.telegram import TelegramSimulator
+
+WEBHOOK_KEY = "sandbox-webhook-key"
+
+
+@dataclass(kw_only=True)
+class Fleet:
+    telegram: TelegramSimulator
+    kie: KieSimulator
+    balancer: Balancer
+    #: a guarded one: logs and pids are here
+    folder: Path
+    settings: dict[str, str]
+    instances: list[Instance] = field(default_factory=list)
+    log: Log = field(default_factory=Log)
+
+    @property
+    def url(self) -> str:
+        """Where the world reaches it."""
+        return self.balancer.url
+
+    def add(self) -> Instance:
+        """One more process, begun now."""
+        instance = Instance(f"instance-{len(self.instances) + 1}", self.folder, self.settings)
+        self.instances.append(instance)
+        instance.start()
+        self.balancer.add(instance.port)
+        return instance
+
+    async def start(self, count: int) -> None:
+        """So many processes, all ready."""
+        await asyncio.gather(*(instance.ready() for instance in [self.add() for _ in range(count)]))
+        await self.balancer.served()
+
+    async def stop(self) -> list[int]:
+        """End all in order; their exit statuses."""
+        return list(await asyncio.gather(*(one.stop() for one in self.instances if one.running)))
+
+
+@asynccontextmanager
+async def running_fleet(
+    *,
+    telegram: TelegramSimulator,
+    kie: KieSimulator,
+    folder: Path,
+    database_url: str,
+    port: int = 0,
+    settings: Mapping[str, str] | None = None,
+) -> AsyncIterator[Fleet]:
+    """A fleet without instances yet. Whatever still runs when the block ends is killed: stop it before."""
+    async with Balancer.running(port) as balancer:
+        told = {
+            "GENLOCK_TELEGRAM_TOKEN": telegram.token,
+            "GENLOCK_TELEGRAM_API_URL": telegram.url,
+            "GENLOCK_KIE_API_KEY": kie.key,
+            "GENLOCK_KIE_API_URL": kie.url,
+            "GENLOCK_KIE_UPLOAD_URL": kie.url,
+            "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
+            "GENLOCK_MEDIA_PRIVATE_HOSTS": ",".join(_host(url) for url in (telegram.url, kie.url, kie.files_url)),
+            "GENLOCK_DATABASE_URL": database_url,
+            "GENLOCK_PUBLIC_URL": balancer.url,
+            "GENLOCK_LOG_FORMAT": "json",
+        }
+        fleet = Fleet(
+            telegram=telegram, kie=kie, balancer=balancer, folder=folder, settings=told | dict(settings or {})
+        )
+        try:
+            yield fleet
+        finally:
+            for instance in fleet.instances:
+                if instance.running:
+                    instance.kill()
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc

@@ -1,0 +1,115 @@
+// The buttons under a message: pressed, waiting for the bot's answer, and what it says.
+import { press } from "./hands.js";
+import { icon } from "./icons.js";
+import { alert, ask } from "./layers.js";
+import { followed } from "./links.js";
+import { copy, node } from "./nodes.js";
+import { failed, toast } from "./notices.js";
+import { openPayment, priceWords } from "./pay.js";
+import { view } from "./view.js";
+import { on } from "./world.js";
+import { say } from "./words.js";
+
+/** So long Telegram shows that it waits. */
+const PATIENCE = 15_000;
+const waiting = new Map();
+const answers = new Map();
+
+/** The keyboard of a message, or null. */
+export function keysOf(message) {
+    const rows = rowsOf(message);
+    if (!rows.length) return null;
+    return node(
+        "div",
+        { class: "keys" },
+        rows.map((row) =>
+            node(
+                "div",
+                { class: "line" },
+                row.map((button) => keyOf(button, message)),
+            ),
+        ),
+    );
+}
+
+function rowsOf(message) {
+    const rows = message.reply_markup?.inline_keyboard ?? [];
+    const pays = rows.flat().some((button) => button.pay);
+    return message.invoice && !pays ? [[{ text: say("pay"), pay: true }], ...rows] : rows;
+}
+
+function keyOf(button, message) {
+    const [kind, run] = whatItDoes(button, message);
+    const made = node("button", {
+        class: `key ${kind}`,
+        type: "button",
+        data: { message: message.message_id, button: button.callback_data ?? button.text },
+        on: { click: () => run(made) },
+    });
+    if (button.pay) made.append(...(message.paid ? [say("pay_done")] : priceWords(message.invoice.total_amount)));
+    else made.append(button.text);
+    if (kind === "url") made.append(icon("link", "corner"));
+    if (kind === "copy") made.append(icon("copy", "corner"));
+    if (waiting.has(keyName(message, button))) made.classList.add("waiting");
+    return made;
+}
+
+const keyName = (message, button) =>
+    `${view.person}/${message.chat.id}/${message.message_id}/${button.callback_data ?? button.text}`;
+
+function whatItDoes(button, message) {
+    if (button.pay) return [message.paid ? "pay paid" : "pay", () => !message.paid && openPayment(message)];
+    if (button.url) return ["url", () => openLink(button.url)];
+    if (button.copy_text) return ["copy", () => copyText(button.copy_text.text)];
+    return ["data", (made) => pressed(made, button, message)];
+}
+
+async function openLink(url) {
+    if (followed(url)) return;
+    const yes = await ask({ text: say("open_link", { url }), choices: [{ text: say("open"), value: true }] });
+    if (yes && /^https?:/iu.test(url)) window.open(url, "_blank", "noopener,noreferrer");
+}
+
+async function copyText(text) {
+    await copy(text);
+    toast(say("copied"));
+}
+
+async function pressed(made, button, message) {
+    const name = keyName(message, button);
+    made.classList.add("waiting");
+    waiting.set(name, made);
+    const end = () => {
+        waiting.delete(name);
+        for (const one of document.querySelectorAll(".key.waiting")) {
+            if (one.dataset.message === made.dataset.message && one.dataset.button === made.dataset.button)
+                one.classList.remove("waiting");
+        }
+    };
+    const timer = setTimeout(end, PATIENCE);
+    try {
+        const said = await press(view.person, message.chat.id, message.message_id, button.callback_data ?? button.text);
+        if (said.press) await new Promise((resolve) => hear(said.press, resolve, timer));
+    } catch (error) {
+        failed(error);
+    }
+    clearTimeout(timer);
+    end();
+}
+
+/** The answer may come before the call that pressed returns. */
+function hear(id, resolve) {
+    setTimeout(resolve, PATIENCE);
+    if (answers.get(id) === "came") resolve();
+    else answers.set(id, resolve);
+}
+
+on("answer", ({ person, press: id, text, alert: loud }) => {
+    const resolve = answers.get(id);
+    answers.set(id, "came");
+    if (typeof resolve === "function") resolve();
+    if (answers.size > 100) answers.delete(answers.keys().next().value);
+    if (!text || person !== view.person) return;
+    if (loud) alert(text);
+    else toast(text, { seconds: 3.5 });
+});

@@ -1,0 +1,228 @@
+// Writing: the text, commands, the bot's keyboard, replies, and the buttons Start and Unblock instead.
+import { quoteOf } from "./bubble.js";
+import { chooseFiles, offerFiles } from "./attach.js";
+import { planner } from "./frames.js";
+import { changePerson, tell } from "./hands.js";
+import { icon, roundButton } from "./icons.js";
+import { button, find, node } from "./nodes.js";
+import { failed } from "./notices.js";
+import { jump } from "./thread.js";
+import { onSwitch, view } from "./view.js";
+import { commandsFor, messagesOf, on, personOf, world } from "./world.js";
+import { say } from "./words.js";
+
+const written = new Map();
+const used = new Set();
+const folded = new Set();
+let replying = null;
+let shape = "";
+let chosen = 0;
+const plan = planner(draw);
+
+const field = node("textarea", { rows: "1", dir: "auto", enterkeyhint: "send", autocomplete: "off" });
+const sendButton = node("button", { class: "round send", type: "button" }, icon("plane"));
+const place = () => `${view.person}/${view.chat}`;
+
+export function startComposer() {
+    field.addEventListener("input", () => {
+        written.set(place(), field.value);
+        fit();
+        suggest(field.value);
+    });
+    field.addEventListener("keydown", typed);
+    field.addEventListener("paste", (event) => {
+        if (event.clipboardData.files.length) {
+            event.preventDefault();
+            offerFiles([...event.clipboardData.files], replyId());
+        }
+    });
+    sendButton.addEventListener("click", () => submit());
+}
+
+/** Say something in the open chat. */
+export function utter(text) {
+    const words = text.trim();
+    if (!words) return;
+    const quoted = replyId();
+    reply(null);
+    tell(view.person, view.chat, words, quoted).catch(failed);
+}
+
+const replyId = () => replying?.message_id ?? null;
+
+export function reply(message) {
+    replying = message;
+    redrawComposer();
+    if (message) field.focus();
+}
+
+function submit() {
+    const text = field.value;
+    field.value = "";
+    written.delete(place());
+    fit();
+    suggest("");
+    utter(text);
+    field.focus();
+}
+
+function fit() {
+    field.style.height = "auto";
+    field.style.height = `${Math.min(field.scrollHeight, 200)}px`;
+    sendButton.disabled = !field.value.trim();
+}
+
+function typed(event) {
+    const list = find(".commands");
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (list && step) {
+        event.preventDefault();
+        choose(chosen + step);
+    } else if (list && (event.key === "Enter" || event.key === "Tab") && !event.shiftKey) {
+        event.preventDefault();
+        list.children[chosen].click();
+    } else if (event.key === "Escape") {
+        if (list) suggest("");
+        else if (replying) reply(null);
+    } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        submit();
+    }
+}
+
+// commands
+
+function suggest(text) {
+    find(".commands")?.remove();
+    const asked = /^\/(\w*)$/u.exec(text);
+    const all = commandsFor(view.person, view.chat);
+    const fitting = asked ? all.filter(({ command }) => command.startsWith(asked[1])) : [];
+    if (fitting.length) openCommands(fitting);
+}
+
+function openCommands(commands) {
+    const list = node("div", { class: "commands", role: "listbox", "aria-label": say("commands") });
+    for (const { command, description } of commands) {
+        const run = () => {
+            list.remove();
+            field.value = "";
+            written.delete(place());
+            fit();
+            utter(view.chat < 0 ? `/${command}@${world.bot.username}` : `/${command}`);
+            field.focus();
+        };
+        const words = [node("span", { class: "name" }, `/${command}`), node("span", { class: "about" }, description)];
+        list.append(button("", run, { role: "option" }, words));
+    }
+    find(".composer-wrap").append(list);
+    choose(0);
+}
+
+function choose(index) {
+    const options = [...find(".commands").children];
+    chosen = (index + options.length) % options.length;
+    options.forEach((option, number) => option.setAttribute("aria-selected", String(number === chosen)));
+    options[chosen].scrollIntoView({ block: "nearest" });
+}
+
+function toggleCommands() {
+    if (find(".commands")) find(".commands").remove();
+    else openCommands(commandsFor(view.person, view.chat));
+}
+
+document.addEventListener("pointerdown", (event) => {
+    if (!event.target.closest(".commands, .menu-button, .write textarea")) find(".commands")?.remove();
+});
+
+// the bot's own keyboard
+
+/** The newest keyboard that the bot has given and not taken away. */
+function keyboard() {
+    const given = messagesOf(view.person, view.chat).filter((message) => message.keyboard && message.from.is_bot);
+    const last = given.at(-1);
+    if (!last?.keyboard.keyboard || (last.keyboard.one_time_keyboard && used.has(last.message_id))) return null;
+    return last;
+}
+
+function keyboardNode(message) {
+    const rows = message.keyboard.keyboard.map((row) =>
+        row.map((button) => (typeof button === "string" ? { text: button } : button)),
+    );
+    const press = (text) => {
+        used.add(message.message_id);
+        utter(text);
+        redrawComposer();
+    };
+    const key = ({ text }) => button("", () => press(text), {}, text);
+    return node(
+        "div",
+        { class: "keyboard", "aria-label": say("keyboard"), role: "group" },
+        rows.map((row) => node("div", { class: "line" }, row.map(key))),
+    );
+}
+
+// drawing
+
+export function redrawComposer() {
+    shape = "";
+    draw();
+}
+
+function draw() {
+    const composer = find("#composer");
+    const person = personOf(view.person);
+    const chat = world.chats.get(view.chat);
+    const keys = chat ? keyboard() : null;
+    const open = keys !== null && !folded.has(keys.message_id);
+    const empty = chat?.type === "private" && !messagesOf(view.person, view.chat).length;
+    const commands = chat ? commandsFor(view.person, view.chat).length > 0 : false;
+    const mode = !chat ? "none" : chat.type === "private" && person.blocked ? "blocked" : empty ? "start" : "write";
+    const wanted = [place(), mode, keys?.message_id, open, commands, replyId()].join();
+    if (wanted === shape) return;
+    shape = wanted;
+    if (mode === "none") composer.replaceChildren();
+    else if (mode === "write") composer.replaceChildren(...writing({ keys, open, commands }));
+    else composer.replaceChildren(instead(mode));
+    fit();
+}
+
+function instead(mode) {
+    const run =
+        mode === "start" ? () => utter("/start") : () => changePerson(view.person, { blocked: false }).catch(failed);
+    return node("div", { class: "start" }, button("wide", run, {}, say(mode === "start" ? "start" : "unblock")));
+}
+
+function writing({ keys, open, commands }) {
+    const attach = roundButton("attach", say("attach"), () => chooseFiles(replyId()), "attach");
+    const label = { "aria-label": say("commands") };
+    const menuButton =
+        commands && button("menu-button", toggleCommands, label, icon("lines"), node("span", {}, say("menu")));
+    const fold = () => {
+        if (open) folded.add(keys.message_id);
+        else folded.delete(keys.message_id);
+        redrawComposer();
+    };
+    const toggle = keys && roundButton("keyboard", say("keyboard"), fold, "fold", { "aria-expanded": String(open) });
+    field.placeholder = say("message");
+    field.setAttribute("aria-label", say("message"));
+    sendButton.setAttribute("aria-label", say("send"));
+    field.value = written.get(place()) ?? "";
+    const line = node("div", { class: "write" }, menuButton, attach, field, toggle, sendButton);
+    const quoted =
+        replying &&
+        node(
+            "div",
+            { class: "answering" },
+            icon("reply"),
+            quoteOf(replying, jump),
+            roundButton("close", say("reply_cancel"), () => reply(null)),
+        );
+    return [node("div", { class: "composer-wrap" }, quoted, line), open ? keyboardNode(keys) : null].filter(Boolean);
+}
+
+onSwitch(() => {
+    if (replying && replying.chat.id !== view.chat) replying = null;
+    plan();
+    find(".commands")?.remove();
+});
+for (const kind of ["reset", "people", "message", "gone", "profile", "chats"]) on(kind, plan);

@@ -1,0 +1,36 @@
+// What a person can do, as calls to the simulator.
+import { call } from "./wire.js";
+
+const hand = (person, name, body) => call("POST", `/sim/people/${person}/${name}`, body);
+
+export const addPerson = (name, language) =>
+    call("POST", "/sim/people", { name, language, stars: 1000, started: false });
+export const changePerson = (person, change) => call("POST", `/sim/people/${person}`, change);
+export const tell = (person, chat, text, replyTo) =>
+    hand(person, "say", { chat, text, ...(replyTo ? { reply_to: replyTo } : {}) });
+export const press = (person, chat, message, button) => hand(person, "press", { chat, message, button });
+export const pay = (person, chat, message) => hand(person, "pay", { chat, message });
+export const remove = (person, chat, message, both) => hand(person, "delete", { chat, message, for_both: both });
+export const react = (person, chat, message, emoji) => hand(person, "react", { chat, message, emoji });
+export const clear = (person, chat, both) => hand(person, "clear", { chat, for_both: both });
+export const changeGroup = (chat, change) => call("POST", `/sim/groups/${chat}`, change);
+
+/** One file, or several as an album. Each is {kind, file}. */
+export function send(person, chat, things, { caption = "", replyTo = null } = {}) {
+    const form = new FormData();
+    form.append("chat", chat);
+    form.append("caption", caption);
+    if (replyTo) form.append("reply_to", replyTo);
+    for (const { kind, file } of things) {
+        form.append("kind", kind);
+        form.append("file", file, file.name);
+    }
+    return hand(person, "send", form);
+}
+
+export const fileUrl = (id) => `/sim/files/${encodeURIComponent(id)}`;
+
+export const switchFault = (fault) => call("POST", "/sim/faults", fault);
+export const clearFault = (id) => call("DELETE", `/sim/faults/${id}`);
+export const clearFaults = () => call("DELETE", "/sim/faults");
+export const kie = (change) => (change ? call("POST", "/sim/kie", change) : call("GET", "/sim/kie"));

@@ -1,0 +1,124 @@
+// The panel beside the chat: what goes wrong, and what goes on.
+import { drawFaults } from "./faults.js";
+import { drawKie, kieState, watchKie } from "./kie.js";
+import { drawJournal } from "./journal.js";
+import { clearFault, kie } from "./hands.js";
+import { icon, roundButton } from "./icons.js";
+import { button, find, node } from "./nodes.js";
+import { failed } from "./notices.js";
+import { on, world } from "./world.js";
+import { say } from "./words.js";
+import "./panel_words.js";
+
+const TABS = { journal: drawJournal, faults: drawFaults, kie: drawKie };
+const listeners = [];
+let tab = "journal";
+
+export const onPanel = (listener) => listeners.push(listener);
+export const panelOpen = () => find("#app").dataset.panel === "open";
+
+export function startPanel() {
+    setOpen(localStorage.getItem("panel") === "open" && innerWidth > 1080);
+    addEventListener("keydown", (event) => {
+        if (
+            event.key === "Escape" &&
+            panelOpen() &&
+            innerWidth <= 1080 &&
+            !document.querySelector("dialog[open], .menu")
+        )
+            setOpen(false);
+    });
+}
+
+export function togglePanel() {
+    setOpen(!panelOpen());
+    localStorage.setItem("panel", panelOpen() ? "open" : "closed");
+    if (panelOpen()) find("#panel .tabs [aria-selected=true]").focus({ preventScroll: true });
+}
+
+function setOpen(open) {
+    find("#app").dataset.panel = open ? "open" : "closed";
+    find("#panel").hidden = !open;
+    redrawPanel();
+    watchKie(open);
+    for (const listener of listeners) listener();
+}
+
+export function redrawPanel() {
+    if (!panelOpen()) return;
+    const panel = find("#panel");
+    panel.setAttribute("aria-label", say("panel"));
+    const shut = roundButton("close", say("panel_close"), togglePanel);
+    const body = node("section", { class: "tab", role: "tabpanel" });
+    panel.replaceChildren(
+        node("header", {}, node("h2", {}, say("panel")), shut),
+        tabs(),
+        node("div", { class: "chips" }),
+        body,
+    );
+    TABS[tab](body);
+    drawChips();
+}
+
+function tabs() {
+    const names = world.kie ? ["journal", "faults", "kie"] : ["journal", "faults"];
+    if (!names.includes(tab)) tab = "journal";
+    const each = names.map((name) => {
+        const choose = () => {
+            tab = name;
+            redrawPanel();
+            find(`#panel [data-tab="${name}"]`).focus();
+        };
+        const marks = { role: "tab", data: { tab: name }, "aria-selected": String(name === tab) };
+        return button("", choose, marks, say(`tab_${name}`), node("span", { class: "badge" }));
+    });
+    const bar = node("div", { class: "tabs", role: "tablist" }, each);
+    bar.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (step) each[(names.indexOf(tab) + step + names.length) % names.length].click();
+    });
+    return bar;
+}
+
+/** All that is switched on, wherever one looks. */
+export function drawChips() {
+    const chips = find("#panel .chips");
+    if (!chips) return;
+    const kieFaults = kieState.faults;
+    const telegram = world.faults.map((one) => chip(chipWords(one), () => clearFault(one.id)));
+    const always = kieFaults.on.map((name) =>
+        chip(`Kie: ${say(`kie_${name}`)}`, () => kie({ off: [name] }).then(kieState.take)),
+    );
+    const coming = kieFaults.coming
+        .flat()
+        .map((name) => node("span", { class: "chip" }, `Kie: ${say(`kie_${name}`)} · ${say("next_order")}\u00a0`));
+    chips.replaceChildren(...telegram, ...always, ...coming);
+    const counts = { faults: world.faults.length, kie: kieFaults.on.length + coming.length };
+    for (const [name, count] of Object.entries(counts)) {
+        const badge = find(`#panel [data-tab="${name}"] .badge`);
+        if (badge) badge.textContent = count || "";
+    }
+}
+
+function chip(text, off) {
+    const away = button(
+        "",
+        () => off().catch(failed),
+        { "aria-label": `${say("switch_off")}: ${text}` },
+        icon("close"),
+    );
+    return node("span", { class: "chip" }, text, away);
+}
+
+function chipWords({ fault, method, times }) {
+    return [say(`fault_${fault}`), method, times === null ? null : times === 1 ? say("once") : `${times}×`]
+        .filter(Boolean)
+        .join(" · ");
+}
+
+kieState.changed = drawChips;
+on("faults", drawChips);
+on("reset", () => {
+    redrawPanel();
+    watchKie(panelOpen());
+});

@@ -1,0 +1,230 @@
+"""`genlock sandbox`: the whole world on one machine, with a chat page in the browser."""
+
+import asyncio
+import fcntl
+import signal
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+from typing import IO
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from genlock.catalog import load
+from genlock.domain.errors import Refusal
+from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
+from genlock.sandbox.kie import running_kie
+from genlock.sandbox.postgres import PostgresServer
+from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
+from genlock.sandbox.telegram import running_telegram
+
+STATE = Path(".sandbox")
+#: of the chat page; the service, the simulated Kie.ai and its files come after it
+FIRST_PORT = 8080
+WELCOME_CREDITS = 500
+LOOK_SECONDS = 0.25
+#: an instance that ends sooner than this, so many times in a row, cannot be helped by starting it again
+FAST_SECONDS = 5.0
+FAST_ENDS_MAX = 3
+LOUD = {"STAGE_ERROR", "ALARM", ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    postgres: bool = False
+    instances: int = 1
+    #: None: nothing is kept
+    state: Path | None = STATE
+    #: the first of four; None: the usual ones, or any where those are taken
+    port: int | None = None
+    #: a picture takes a minute divided by this
+    speed: float = 6.0
+
+    def check(self) -> None:
+        if self.instances > 1 and not self.postgres:
+            raise Refusal("SQLite serves one process: add --postgres to run several instances")
+
+
+def run(options: Options) -> int:
+    """Run until Ctrl-C; 0 if everything ended in order."""
+    options.check()
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        folder = stack.enter_context(guarded_folder(options.state))
+        stack.enter_context(_alone(folder))
+        try:
+            database = _start_database(options, folder, stack)
+            asyncio.run(_play(options, folder, database, console))
+        except ProgramFailed as error:
+            console.print(str(error), style="red", highlight=False, markup=False)
+            return 1
+    return 0
+
+
+def _start_database(options: Options, folder: Path, stack: ExitStack) -> str:
+    if not options.postgres:
+        return f"sqlite:///{folder}/genlock.db"
+    kept = folder / "postgres" if options.state else None
+    return stack.enter_context(PostgresServer.running(kept)).url("postgres")
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[IO[str]]:
+    """One sandbox per folder: two would write over each other's chats."""
+    with (folder / "lock").open("w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Refusal(
+                f"another sandbox keeps its world in {folder}: end that one, or use --fresh or --state FOLDER"
+            ) from None
+        yield lock
+
+
+async def _play(options: Options, folder: Path, database: str, console: Console) -> None:
+    asked = _listen()
+    began = time()
+    overlay = _hurried(folder, options.speed)
+    page_port, service_port, kie_port, files_port = _ports(options.port)
+    async with AsyncExitStack() as stack:
+        with console.status("Starting…"):
+            kie = await stack.enter_async_context(
+                running_kie(
+                    catalog=load(overlay), webhook_key=WEBHOOK_KEY, speed=1.0, port=kie_port, files_port=files_port
+                )
+            )
+            telegram = await stack.enter_async_context(
+                running_telegram(
+                    limiter=True,
+                    port=page_port,
+                    state=folder / "telegram" if options.state else None,
+                    kie_url=kie.url,
+                )
+            )
+            fleet = await stack.enter_async_context(
+                running_fleet(
+                    telegram=telegram,
+                    kie=kie,
+                    folder=folder,
+                    database_url=database,
+                    port=service_port,
+                    settings={
+                        "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
+                        "GENLOCK_CATALOG_OVERLAY": str(overlay),
+                    },
+                )
+            )
+            await fleet.start(options.instances)
+        if not telegram.world.users:
+            telegram.person("Ann", language="en", started=False)
+        console.print(_welcome(fleet, options, folder, time() - began))
+        await _watch(fleet, asked, console)
+        await _stop(fleet, asked, console)
+
+
+def _hurried(folder: Path, speed: float) -> Path:
+    """A catalog whose models take less time: the simulator keeps to it, and the bot's words and progress say so."""
+    file = folder / "catalog.toml"
+    seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in load().models.items()}
+    file.write_text("".join(f'[models."{name}"]\nexpected_seconds = {value}\n' for name, value in seconds.items()))
+    return file
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How often somebody has asked for the end."""
+
+    once: asyncio.Event
+    again: asyncio.Event
+
+    def hear(self) -> None:
+        (self.again if self.once.is_set() else self.once).set()
+
+
+def _listen() -> Asked:
+    asked = Asked(asyncio.Event(), asyncio.Event())
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(name, asked.hear)
+    return asked
+
+
+async def _watch(fleet: Fleet, asked: Asked, console: Console) -> None:
+    """Bring what the instances say to the page; start again who was killed. Ends when somebody asks for it."""
+    fast_ends: Counter[str] = Counter()
+    while not asked.once.is_set():
+        _pass_on(fleet, console)
+        for instance in fleet.instances:
+            if not instance.running:
+                lived = time() - instance.started_at
+                fast_ends[instance.name] = fast_ends[instance.name] + 1 if lived < FAST_SECONDS else 0
+                console.print(f"{instance.name} ended with {instance.status} after {lived:.1f} s", style="yellow")
+                if fast_ends[instance.name] == FAST_ENDS_MAX:
+                    raise ProgramFailed(f"{instance.name} does not stay:\n{instance.last_words()}")
+                instance.start()
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await asked.once.wait()
+        except TimeoutError:
+            continue
+
+
+def _pass_on(fleet: Fleet, console: Console) -> None:
+    for line in fleet.log.take(fleet.instances):
+        fleet.telegram.world.events.add("log", line=line)
+        if line["event"] in LOUD:
+            said = line.get("text") or f"[{line['event']}] {line.get('error') or line.get('alarm') or ''}"
+            console.print(f"{line['process']}: {said}", style="red", highlight=False, markup=False)
+
+
+async def _stop(fleet: Fleet, asked: Asked, console: Console) -> None:
+    """In order; at once if somebody asks again."""
+    with console.status("Stopping… (Ctrl-C again to stop at once)"):
+        loop = asyncio.get_running_loop()
+        waiting = [loop.create_task(fleet.stop()), loop.create_task(asked.again.wait())]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+def _welcome(fleet: Fleet, options: Options, folder: Path, seconds: float) -> Panel:
+    table = Table.grid(padding=(0, 2))
+    table.add_row("Chat page", f"[bold link={fleet.telegram.page_url}]{fleet.telegram.page_url}[/]")
+    table.add_row("Health", f"{fleet.url}/health")
+    table.add_row("Metrics", f"{fleet.url}/metrics")
+    table.add_row("Kie.ai", f"{fleet.kie.url}/_control (simulated)")
+    store = "PostgreSQL" if options.postgres else "SQLite"
+    table.add_row("Running", f"genlock serve on {store}, {len(fleet.instances)} of them, ready in {seconds:.1f} s")
+    for instance in fleet.instances:
+        table.add_row("", f"[dim]{instance.name}: pid {instance.pid}, {instance.url}, log {instance.log}[/]")
+    kept = f"{folder} (--fresh for an empty one)" if options.state else "nowhere: this one is thrown away"
+    table.add_row("Kept in", kept)
+    table.add_row("", "")
+    table.add_row("Try", "[bold]/start[/], Z-Image, “cat astronaut”, 1:1 — or [bold]/gen z-image cat astronaut[/]")
+    table.add_row("", f"everybody begins with {WELCOME_CREDITS} credits; nothing here costs anything")
+    return Panel(table, title="genlock sandbox", subtitle="Ctrl-C ends it", border_style="green", expand=False)
+
+
+def _ports(first: int | None) -> list[int]:
+    """Page, service, Kie.ai, files: in a row, or any if nobody asked for these."""
+    row = list(range(first or FIRST_PORT, (first or FIRST_PORT) + 4))
+    taken = [port for port in row if not _is_free(port)]
+    if first is not None and taken:
+        raise Refusal(f"port {taken[0]} is in use: stop what uses it, or give another first port with --port")
+    return [find_free_port() if port in taken else port for port in row]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

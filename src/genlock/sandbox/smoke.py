@@ -1,0 +1,300 @@
+"""Smoke: a real process between both simulators; nine phases from a person's first message to the last retry."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from time import time
+from typing import TypeVar
+
+import aiohttp
+
+from genlock.app import open_store
+from genlock.domain.inbox import InboxState
+from genlock.domain.money import Purse
+from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
+from genlock.sandbox.books import Books, Order, is_notice
+from genlock.sandbox.chaos_verdict import all_jobs, prompt_of
+from genlock.sandbox.databases import Silent
+from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
+from genlock.sandbox.kie import running_kie
+from genlock.sandbox.kie_faces import FACES
+from genlock.sandbox.kie_faults import Fault as KieFault
+from genlock.sandbox.kie_task import Task
+from genlock.sandbox.processes import ProgramFailed, guarded_folder
+from genlock.sandbox.telegram import running_telegram
+from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.telegram_journal import Call
+from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram_world import Message
+
+PHASES = ("person", "balance", "job", "task", "callback", "money", "delivery", "orphan", "undelivered retry")
+#: without these the others have nothing to stand on
+NEEDED = {"person", "job", "task"}
+WELCOME_CREDITS = 500
+MODEL = "z-image"
+PROMPT, LOST, STUBBORN = "cat astronaut", "cat whose callback got lost", "cat that would not be shown"
+#: a task takes a second, and an answer that is slow on purpose a little longer
+KIE_SPEED = 60.0
+SLOW_SECONDS = 2.0
+PATIENCE_SECONDS = 15.0
+
+
+class NotSo(Exception):
+    """What a phase is about does not hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    name: str
+    ok: bool
+    detail: str
+
+
+T = TypeVar("T")
+#: phases that are tried at the same time
+Together = dict[str, Callable[[], Awaitable[str]]]
+
+
+@dataclass(kw_only=True)
+class Smoke:
+    fleet: Fleet
+    books: Books
+    ann: Person
+    bob: Person
+    eve: Person
+    database_url: str
+    orders: dict[str, Order] = field(default_factory=dict)
+
+    async def person(self) -> str:
+        await self.ann.start()
+        message = await self._sees("an answer to /start", lambda: self.books.said(self.ann))
+        return f"/start is answered: {message[0].text.splitlines()[0]!r}"
+
+    async def balance(self) -> str:
+        asked = await self.ann.say("/balance")
+        await self._sees(
+            f"{WELCOME_CREDITS} credits after /balance",
+            lambda: [
+                message
+                for message in self.books.said(self.ann)
+                if message.id > asked.id and str(WELCOME_CREDITS) in message.text
+            ],
+        )
+        return f"/balance tells of the {WELCOME_CREDITS} credits that everybody begins with"
+
+    async def job(self) -> str:
+        order = await self._order(PROMPT, self.ann)
+        await self._sees(
+            "an answer to the order",
+            lambda: [message for message in self.books.said(self.ann) if message.id > order.message],
+        )
+        return f"/gen {MODEL} {PROMPT} is accepted after {time() - order.asked_at:.1f} s"
+
+    async def task(self) -> str:
+        task = await self._task(PROMPT)
+        if task.model.id != MODEL or not (task.callback_url or "").startswith(self.fleet.url):
+            raise NotSo(f"Kie.ai was asked for {task.model.id} with callbacks to {task.callback_url}")
+        return f"Kie.ai was asked once for {task.model.id}: task {task.id}"
+
+    async def callback(self) -> str:
+        task = await self._task(PROMPT)
+        calls = await self._sees(
+            "a callback", lambda: [sent for sent in self.fleet.kie.shop.caller.sent if sent.task == task.id]
+        )
+        if calls[-1].status != 200:
+            raise NotSo(f"Kie.ai's callback was answered with {calls[-1].status}")
+        return "Kie.ai's signed callback was stored and answered with 200"
+
+    async def delivery(self) -> str:
+        seconds = await self._delivered(PROMPT)
+        return f"one picture in the chat {seconds:.1f} s after the order, and one notice"
+
+    async def orphan(self) -> str:
+        """A callback comes by the door without a secret while the create call is still unanswered."""
+        self.fleet.kie.faults.order(KieFault.CREATE_SLOW, KieFault.CALLBACK_LOST)
+        await self._order(LOST, self.bob)
+        status = await self._hint(await self._task(LOST))
+        if status != 200:
+            raise NotSo(f"a callback without a job was answered with {status}")
+        await self._delivered(LOST)
+        return "a callback without a job was kept, found its job, and brought the picture"
+
+    async def retry(self) -> str:
+        """One edit fails, one is made and its answer lost."""
+        faults = self.fleet.telegram.faults
+        await self._task(LOST)  # whose order is the next at Kie.ai, and gets what was set for it
+        faults.once(Fault.BAD_GATEWAY, method="editMessageMedia", chat=self.eve.id)
+        await self._order(STUBBORN, self.eve)
+        await self._sees(
+            "an edit that failed", lambda: [call for call in self._edits() if Fault.BAD_GATEWAY in call.faults]
+        )
+        faults.once(Fault.DROP_AFTER, method="editMessageMedia", chat=self.eve.id)
+        await self._sees(
+            "an edit whose answer was lost", lambda: [call for call in self._edits() if Fault.DROP_AFTER in call.faults]
+        )
+        seconds = await self._delivered(STUBBORN)
+        return f"shown once after a failed edit and a lost answer, {seconds:.1f} s after the order"
+
+    async def money(self) -> str:
+        """By the ledger, when the service has ended."""
+        [status] = await self.fleet.stop()
+        if status:
+            raise NotSo(f"the service ended with {status}:\n{self.fleet.instances[0].last_words()}")
+        store = await open_store(self.database_url, observer=Silent())
+        try:
+            broken = await store.violations(settled=True)
+            jobs = await all_jobs(store)
+            wallets = {job.person_id: await store.wallet(job.person_id) for job in jobs}
+            matched = [callback.task_id for callback in await store.callbacks(InboxState.MATCHED, 10)]
+        finally:
+            await store.close()
+        paid = {prompt_of(job): job.price for job in jobs if job.purse is Purse.CAPTURED}
+        if broken or set(paid) != set(self.orders):
+            raise NotSo(f"paid for {paid}, violations {broken}")
+        left = {number: (wallet.available, wallet.held) for number, wallet in wallets.items()}
+        if left != {job.person_id: (WELCOME_CREDITS * 1000 - job.price, 0) for job in jobs}:
+            raise NotSo(f"the people have {left} available and held, in thousandths")
+        if matched != [self.books.tasks()[LOST][0].id]:
+            raise NotSo(f"the orphans that were matched are {matched}")
+        return f"{len(paid)} people paid for one picture each ({jobs[0].price / 1000:g} credits); the ledger adds up"
+
+    # hands and eyes
+
+    async def _order(self, prompt: str, person: Person) -> Order:
+        message = await person.say(f"/gen {MODEL} {prompt}")
+        order = Order(person=person, prompt=prompt, message=message.id, asked_at=time())
+        self.orders[prompt] = order
+        return order
+
+    async def _task(self, prompt: str) -> Task:
+        tasks = await self._sees(f"a task for {prompt!r}", lambda: self.books.tasks()[prompt])
+        if len(tasks) > 1:
+            raise NotSo(f"Kie.ai was asked {len(tasks)} times for {prompt!r}")
+        return tasks[0]
+
+    async def _delivered(self, prompt: str) -> float:
+        order = self.orders[prompt]
+        await self._sees(f"the picture of {prompt!r}", lambda: self.books.results(order))
+        seconds = time() - order.asked_at
+        await self._sees("the notice", lambda: [message for message in self._after(order) if is_notice(message)])
+        results = len(self.books.results(order))
+        notices = sum(is_notice(message) for message in self._after(order))
+        if (results, notices) != (1, 1) or len(self.books.tasks()[prompt]) != 1:
+            raise NotSo(f"{results} pictures and {notices} notices of {len(self.books.tasks()[prompt])} tasks")
+        return seconds
+
+    def _after(self, order: Order) -> list[Message]:
+        return [message for message in self.books.said(order.person) if message.id > order.message]
+
+    def _edits(self) -> list[Call]:
+        return self.fleet.telegram.calls("editMessageMedia", chat=self.eve.id)
+
+    async def _hint(self, task: Task) -> int:
+        """A callback as Kie.ai would send it, to the door that everybody knows."""
+        kinds = (task.model.family, task.model.operation)
+        face = next(face for face in FACES if (face.family, face.operation) == kinds)
+        body = json.dumps(face.calls(replace(task, ended=time()))[-1][1]).encode()
+        now = int(time())
+        headers = {
+            "Content-Type": "application/json",
+            TIMESTAMP: str(now),
+            SIGNATURE: sign(task.id, now, WEBHOOK_KEY),
+        }
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{self.fleet.url}/callbacks/kie", data=body, headers=headers) as response,
+        ):
+            return response.status
+
+    async def _sees(self, what: str, look: Callable[[], list[T]]) -> list[T]:
+        """Wait until there is something."""
+        deadline = time() + PATIENCE_SECONDS
+        while not (found := look()):
+            if time() > deadline:
+                people = (self.ann, self.bob, self.eve)
+                shown = [(message.kind, message.text[:80]) for person in people for message in person.messages]
+                raise NotSo(f"there is not {what} after {PATIENCE_SECONDS:.0f} s; the chats show {shown}")
+            await asyncio.sleep(0.02)
+        return found
+
+    def phases(self) -> list[Together]:
+        """In the order in which they are tried: the ledger is read when everything is over."""
+        return [
+            {"person": self.person},
+            {"balance": self.balance},
+            {"job": self.job},
+            {"task": self.task},
+            {"callback": self.callback},
+            {"delivery": self.delivery},
+            {"orphan": self.orphan, "undelivered retry": self.retry},
+            {"money": self.money},
+        ]
+
+
+def run(*, as_json: bool) -> int:
+    with guarded_folder() as folder:
+        began = time()
+        phases = asyncio.run(_run(folder))
+    ok = all(phase.ok for phase in phases)
+    if as_json:
+        told = {"ok": ok, "phases": [asdict(phase) for phase in phases], "seconds": round(time() - began, 1)}
+        sys.stdout.write(json.dumps(told, ensure_ascii=False, indent=2) + "\n")
+    else:
+        _print(phases, time() - began)
+    return 0 if ok else 1
+
+
+async def _run(folder: Path) -> list[Phase]:
+    found: dict[str, Phase] = {}
+    try:
+        async with _running(folder) as smoke:
+            for together in smoke.phases():
+                done = await asyncio.gather(*(_try(name, try_) for name, try_ in together.items()))
+                found |= {phase.name: phase for phase in done}
+                if any(not phase.ok and phase.name in NEEDED for phase in done):
+                    break
+    except ProgramFailed as error:
+        found["person"] = Phase(name="person", ok=False, detail=str(error))
+    return [found.get(name) or Phase(name=name, ok=False, detail="not reached") for name in PHASES]
+
+
+async def _try(name: str, try_: Callable[[], Awaitable[str]]) -> Phase:
+    try:
+        return Phase(name=name, ok=True, detail=await try_())
+    except NotSo as error:
+        return Phase(name=name, ok=False, detail=str(error))
+
+
+@asynccontextmanager
+async def _running(folder: Path) -> AsyncIterator[Smoke]:
+    url = f"sqlite:///{folder}/genlock.db"
+    async with (
+        running_telegram() as telegram,
+        running_kie(webhook_key=WEBHOOK_KEY, speed=KIE_SPEED, slow_seconds=SLOW_SECONDS) as kie,
+        running_fleet(
+            telegram=telegram,
+            kie=kie,
+            folder=folder,
+            database_url=url,
+            settings={"GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS)},
+        ) as fleet,
+    ):
+        await fleet.start(1)
+        ann, bob, eve = (telegram.person(name, language="en", started=False) for name in ("Ann", "Bob", "Eve"))
+        yield Smoke(fleet=fleet, books=Books(telegram, kie), ann=ann, bob=bob, eve=eve, database_url=url)
+
+
+def _print(phases: list[Phase], seconds: float) -> None:
+    from rich.console import Console  # noqa: PLC0415 - not for those who want JSON
+
+    console = Console(highlight=False)
+    for phase in phases:
+        mark = "[green]✓[/green]" if phase.ok else "[red]✗[/red]"
+        console.print(f"{mark} {phase.name:18}", end="")
+        console.print(phase.detail, markup=False)
+    good = sum(phase.ok for phase in phases)
+    console.print(f"{good} of {len(phases)} phases hold ({seconds:.1f} s)")

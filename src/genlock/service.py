@@ -1,0 +1,242 @@
+"""One instance of the product: composed from the settings, started and stopped as a whole."""
+
+import asyncio
+import json
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
+from functools import partial
+from time import monotonic
+from typing import Any
+
+import telegram
+from prometheus_client import CollectorRegistry
+
+from genlock.app import (
+    expected_seconds,
+    make_channel,
+    make_chat,
+    make_engine,
+    make_kie,
+    make_kie_door,
+    make_rules,
+    open_store,
+)
+from genlock.bot.bot import ChatBot
+from genlock.catalog import load
+from genlock.domain.errors import ChannelError, GenlockError, Refusal
+from genlock.domain.events import Event
+from genlock.domain.update import Update
+from genlock.engine import alarms, forget
+from genlock.engine.alarms import Alarms
+from genlock.engine.forget import Forget
+from genlock.engine.pulse import Pulse
+from genlock.engine.updates import Updates
+from genlock.engine.worker import every
+from genlock.log import LogObserver, Mask
+from genlock.metrics import MetricsObserver, Observers
+from genlock.ports import WholeStore
+from genlock.settings import LogFormat, ServiceSettings
+from genlock.telegram.answers import answer_repeated, tell_operators
+from genlock.telegram.calls import Caller, Priority, make_bot
+from genlock.telegram.download import Downloads
+from genlock.telegram.errors import TokenRefused
+from genlock.telegram.intake import WEBHOOK_PATH, Poller, WebhookKeeper, webhook_secret
+from genlock.telegram.turns import Turns
+from genlock.web.health import HealthDoor
+from genlock.web.server import Door, make_web, serving
+from genlock.web.telegram import TelegramDoor
+
+#: how long a start waits for Telegram to say whether the token is right; if it is away we start without
+TOKEN_CHECK_SECONDS = 5.0
+#: a provider's orders and the chat's updates that are not finished by then are handed over
+STOP_SECONDS = 12.0
+#: payments that Telegram knows of and we do not
+RECONCILE_SECONDS = 180.0
+CHORE_SECONDS = 5.0
+
+
+class Service:
+    """Everything an instance consists of. `start` says where it listens; `stop` leaves its work to the others."""
+
+    def __init__(self, settings: ServiceSettings, mask: Mask) -> None:
+        self._settings = settings
+        self._mask = mask
+        self._instance = secrets.token_hex(8)
+        self._metrics = MetricsObserver(CollectorRegistry())
+        as_json = settings.log_format is LogFormat.JSON
+        log = LogObserver(logging.getLogger("genlock"), as_json=as_json, instance=self._instance)
+        self.observer = Observers(log, self._metrics)
+        self._open = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._closing = AsyncExitStack()
+
+    async def start(self) -> str:
+        try:
+            return await self._start()
+        except BaseException:
+            await self._closing.aclose()
+            raise
+
+    async def _start(self) -> str:
+        settings, started = self._settings, monotonic()
+        catalog = load(settings.catalog_overlay)
+        store = await open_store(settings.database_url, observer=self.observer)
+        self._closing.push_async_callback(store.close)
+        caller = self._make_caller(store)
+        kie = make_kie(settings, catalog)
+        self._closing.push_async_callback(kie.close)
+        downloads = Downloads(private=settings.media_private_hosts)
+        self._closing.push_async_callback(downloads.close)
+        self.engine = engine = make_engine(
+            store,
+            self.observer,
+            providers={kie.name: kie},
+            channels={"telegram": make_channel(settings, caller, catalog, downloads)},
+            rules=make_rules(settings, stop_seconds=STOP_SECONDS),
+            public_url=settings.public_url,
+            instance=self._instance,
+            expected=expected_seconds(catalog),
+        )
+        chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
+        self._closing.push_async_callback(chat.close)
+        engine.updates = Updates(
+            engine.kit, store, partial(_handle, chat, caller.bot), partial(answer_repeated, caller)
+        )
+        await self._check_token(caller)
+        intake, doors = await self._make_intake(caller, store, engine.updates)
+        pulse = Pulse(engine.kit, store)
+        health = HealthDoor(
+            engine=engine,
+            pulse=pulse,
+            is_open=lambda: self._open,
+            render=lambda counts, active: self._metrics.render(counts, active=active),
+            started=started,
+        )
+        web = make_web([make_kie_door(engine, settings), health, *doors])
+        address = await self._listen(web)
+        await engine.start()
+        self._closing.push_async_callback(engine.stop)
+        self._begin(intake, *self._janitors(caller, store, pulse), *self._chores(chat))
+        self._open = True
+        return address
+
+    def _make_caller(self, store: WholeStore) -> Caller:
+        settings = self._settings
+        bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
+        caller = Caller(bot, Turns(store, settings.bot_id), self.observer)
+        self._closing.push_async_callback(caller.close)
+        return caller
+
+    async def _check_token(self, caller: Caller) -> None:
+        try:
+            async with asyncio.timeout(TOKEN_CHECK_SECONDS):
+                await caller.call(caller.bot.get_me, chat=None, priority=Priority.RESULT)
+        except TokenRefused:
+            raise Refusal(
+                "Telegram does not know the token in GENLOCK_TELEGRAM_TOKEN: copy it from @BotFather again "
+                "(it changes when it is revoked there)"
+            ) from None
+        except (ChannelError, TimeoutError) as error:
+            self.observer.event(Event.STAGE_ERROR, step="ask Telegram who we are", error=type(error).__name__)
+
+    async def _make_intake(
+        self, caller: Caller, store: WholeStore, updates: Updates
+    ) -> tuple[Coroutine[Any, Any, None], list[Door]]:
+        """Who brings the updates, and the door they come through, if they are brought."""
+        settings = self._settings
+        if settings.public_url is None:
+            poller = Poller(
+                caller, take_in=updates.take_in, is_active=lambda: self.engine.active, observer=self.observer
+            )
+            return poller.run(), []
+        secret = await webhook_secret(store, settings.bot_id)
+        self._mask.add(secret)
+        keeper = WebhookKeeper(
+            caller,
+            store,
+            public_url=settings.public_url,
+            secret=secret,
+            is_active=lambda: self.engine.active,
+            observer=self.observer,
+        )
+        door = TelegramDoor(
+            updates=updates, observer=self.observer, path=WEBHOOK_PATH, bot_id=settings.bot_id, secret=secret
+        )
+        return keeper.run(), [door]
+
+    async def _listen(self, web: Any) -> str:
+        settings = self._settings
+        try:
+            return await self._closing.enter_async_context(serving(web, settings.host, settings.port))
+        except OSError as error:
+            raise Refusal(
+                f"cannot listen on {settings.host}:{settings.port} ({error.strerror}): "
+                "stop what uses it, or set GENLOCK_HOST and GENLOCK_PORT to something else"
+            ) from None
+
+    def _janitors(self, caller: Caller, store: WholeStore, pulse: Pulse) -> list[Coroutine[Any, Any, None]]:
+        kit, leader = self.engine.kit, self.engine.leader
+        watch = Alarms(kit, leader, store, pulse, partial(tell_operators, caller, self._settings.admin_ids))
+        return [
+            every(alarms.ROUND_SECONDS, watch.round, kit),
+            every(alarms.ROUND_SECONDS, watch.ledger_round, kit),
+            every(forget.ROUND_SECONDS, Forget(kit, leader, store).round, kit),
+        ]
+
+    def _chores(self, chat: ChatBot) -> list[Coroutine[Any, Any, None]]:
+        """What the chat product does by itself; one instance is enough for it."""
+        kit = self.engine.kit
+
+        def when_active(chore: Callable[[], Awaitable[object]]) -> Callable[[], Coroutine[Any, Any, None]]:
+            async def round_() -> None:
+                if self.engine.active:
+                    await chore()
+
+            round_.__name__ = chore.__name__
+            return round_
+
+        return [
+            self._introduce(chat),
+            every(RECONCILE_SECONDS, when_active(chat.reconcile), kit),
+            every(CHORE_SECONDS, when_active(chat.reward), kit),
+            every(CHORE_SECONDS, when_active(chat.broadcast), kit),
+        ]
+
+    async def _introduce(self, chat: ChatBot) -> None:
+        """Tell Telegram our commands; if it is away, later."""
+        while True:
+            try:
+                await chat.start()
+            except Exception as error:  # noqa: BLE001 - without commands in the menu the bot still works
+                self.observer.event(Event.STAGE_ERROR, step="introduce", error=f"{type(error).__name__}: {error}")
+                await asyncio.sleep(CHORE_SECONDS)
+            else:
+                return
+
+    def _begin(self, *loops: Coroutine[Any, Any, None]) -> None:
+        self._tasks = [asyncio.get_running_loop().create_task(loop) for loop in loops]
+
+    async def stop(self) -> None:
+        """Nothing new; the role goes to another at once; what is left is finished or handed over."""
+        self._open = False
+        self.observer.event(Event.STOPPING, instance=self._instance)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._closing.aclose()
+        self.observer.event(Event.STOPPED, instance=self._instance)
+
+
+async def _handle(chat: ChatBot, bot: telegram.Bot, mask: Mask, update: Update) -> None:
+    told = telegram.Update.de_json(json.loads(update.body), bot)
+    try:
+        await chat.handle(told, first=update.attempts == 1)
+    except GenlockError:
+        raise
+    except Exception as error:
+        said = repr(error)
+        if mask(said) != said:  # it would be kept with the update
+            raise RuntimeError(mask(said)) from None
+        raise

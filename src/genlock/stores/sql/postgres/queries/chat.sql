@@ -1,0 +1,290 @@
+-- name: see_profile
+-- A person wrote: make their profile on first sight, else bring it up to date where that is worth a write.
+WITH added AS (
+    INSERT INTO profiles AS p (person_id, language, name, username, referred_by, created_at, seen_at)
+    SELECT :person_id::bigint, :language::text, :name::text, :username::text,
+        (SELECT id FROM people WHERE id = :referred_by::bigint AND id < :person_id), :now, :now
+    ON CONFLICT (person_id) DO UPDATE
+    SET name = excluded.name, username = excluded.username, seen_at = excluded.seen_at, blocked_at = NULL
+    WHERE p.name <> excluded.name OR p.username <> excluded.username OR p.blocked_at IS NOT NULL
+        OR p.seen_at < :now - interval '10 minutes'
+    RETURNING p.*
+), found AS (
+    SELECT * FROM added
+    UNION ALL
+    SELECT * FROM profiles WHERE person_id = :person_id
+    LIMIT 1
+)
+SELECT f.*, f.created_at = :now AS fresh, (SELECT outside_id FROM people o WHERE o.id = f.person_id) AS outside_id
+FROM found f;
+
+-- name: profile
+-- One profile.
+SELECT p.*, (SELECT outside_id FROM people o WHERE o.id = p.person_id) AS outside_id
+FROM profiles p WHERE p.person_id = :person_id;
+
+-- name: find_profiles
+-- Profiles by our number, the channel's, a username or a part of the name.
+SELECT p.*, o.outside_id FROM profiles p JOIN people o ON o.id = p.person_id
+WHERE o.id::text = :text OR o.outside_id = :text OR p.username = lower(:text)
+    OR p.name ILIKE '%' || :text || '%'
+ORDER BY (o.id::text = :text OR o.outside_id = :text OR p.username = lower(:text)) DESC, p.person_id DESC
+LIMIT :limit;
+
+-- name: set_language
+-- The language a person has chosen.
+UPDATE profiles SET language = :language WHERE person_id = :person_id;
+
+-- name: set_last_model
+-- The model a person has ordered last.
+UPDATE profiles SET last_model = :model WHERE person_id = :person_id;
+
+-- name: set_ban
+-- Shut a person out, or let them in again.
+UPDATE profiles SET banned_at = CASE WHEN :banned::boolean THEN :now END, ban_reason = :reason
+WHERE person_id = :person_id RETURNING person_id;
+
+-- name: set_blocked
+-- A person has blocked the bot, or has come back.
+UPDATE profiles SET blocked_at = CASE WHEN :blocked::boolean THEN :now END WHERE person_id = :person_id;
+
+-- name: draft
+-- What a person has begun in a chat.
+SELECT version, message, body FROM drafts WHERE person_id = :person_id AND chat = :chat;
+
+-- name: save_draft
+-- Write a draft, if nobody else has changed it meanwhile; gives the new version.
+INSERT INTO drafts AS d (person_id, chat, version, message, body, updated_at)
+VALUES (:person_id, :chat, :version::bigint + 1, :message, :body, :now)
+ON CONFLICT (person_id, chat) DO UPDATE
+SET version = d.version + 1, message = excluded.message, body = excluded.body, updated_at = excluded.updated_at
+WHERE d.version = :version
+RETURNING d.version;
+
+-- name: show_draft
+-- Which message shows the draft; its version stays.
+UPDATE drafts SET message = :message WHERE person_id = :person_id AND chat = :chat;
+
+-- name: draft_owner
+-- Whose draft a message shows.
+SELECT person_id FROM drafts WHERE chat = :chat AND message = :message LIMIT 1;
+
+-- name: keep_upload
+-- A file was handed to the provider.
+INSERT INTO uploads (address, person_id, file, kind, seconds, at)
+VALUES (:address, :person_id, :file, :kind, :seconds, :now)
+ON CONFLICT (address) DO UPDATE SET at = excluded.at;
+
+-- name: upload
+-- The file behind an address.
+SELECT *, extract(epoch FROM :now - at)::float8 AS age_seconds FROM uploads WHERE address = :address;
+
+-- name: uploads_wait
+-- How many files a person has sent in an hour, and when the oldest of them falls out of it.
+SELECT count(*) AS hour, coalesce(extract(epoch FROM min(at) + interval '1 hour' - :now), 0)::float8 AS hour_wait
+FROM uploads WHERE person_id = :person_id AND at > :now - interval '1 hour';
+
+-- name: activity
+-- What a person has in the works and has ordered of late.
+SELECT count(*) FILTER (WHERE state IN ('queued', 'submitting', 'running')) AS running,
+    count(*) FILTER (WHERE created_at > :now - interval '1 minute') AS minute,
+    coalesce(extract(epoch FROM min(created_at) FILTER (WHERE created_at > :now - interval '1 minute')
+        + interval '1 minute' - :now), 0)::float8 AS minute_wait,
+    count(*) FILTER (WHERE created_at > :now - interval '1 hour') AS hour,
+    coalesce(extract(epoch FROM min(created_at) FILTER (WHERE created_at > :now - interval '1 hour')
+        + interval '1 hour' - :now), 0)::float8 AS hour_wait
+FROM jobs WHERE person_id = :person_id
+    AND (created_at > :now - interval '1 hour' OR state IN ('queued', 'submitting', 'running'));
+
+-- name: keep_payment
+-- A payment has arrived.
+INSERT INTO payments (charge, person_id, stars, amount, state, at)
+VALUES (:charge, :person_id, :stars, :amount, 'paid', :now)
+ON CONFLICT (charge) DO NOTHING RETURNING charge;
+
+-- name: payment
+-- One payment.
+SELECT * FROM payments WHERE charge = :charge;
+
+-- name: payments
+-- A person's payments, newest first.
+SELECT * FROM payments WHERE person_id = :person_id ORDER BY at DESC LIMIT :limit;
+
+-- name: move_payment
+-- The next step of a refund, from a state that must still hold.
+UPDATE payments SET state = :state, refunds = refunds + CASE WHEN :state = 'refunding' THEN 1 ELSE 0 END
+WHERE charge = :charge AND state = :before RETURNING refunds;
+
+-- name: take_free_run
+-- Take one of today's free runs, or one that was given, for an order's key; the same key again takes none.
+-- `free_turns` is compared again when the row is locked: whoever counted before somebody else's turn is told to retry.
+WITH me AS MATERIALIZED (
+    SELECT person_id, free_turns FROM profiles WHERE person_id = :person_id
+), used AS MATERIALIZED (
+    SELECT count(*) FILTER (WHERE f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')) AS today,
+        count(*) FILTER (WHERE f.source = 'gift') AS gifts
+    FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
+    WHERE f.person_id = :person_id AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+), given AS MATERIALIZED (
+    SELECT coalesce(sum(p.runs), 0) AS runs FROM promo_uses u JOIN promos p ON p.code = u.code
+    WHERE u.person_id = :person_id
+), same AS MATERIALIZED (
+    SELECT request_key FROM free_runs WHERE person_id = :person_id AND request_key = :request_key
+), due AS MATERIALIZED (
+    SELECT me.person_id, me.free_turns, CASE WHEN used.today < :per_day::int THEN 'day' ELSE 'gift' END AS source
+    FROM me, used, given
+    WHERE NOT EXISTS (SELECT FROM same) AND (used.today < :per_day OR used.gifts < given.runs)
+), turn AS (
+    UPDATE profiles p SET free_turns = p.free_turns + 1
+    FROM due WHERE p.person_id = due.person_id AND p.free_turns = due.free_turns
+    RETURNING p.person_id, due.source
+), taken AS (
+    INSERT INTO free_runs (person_id, request_key, source, at)
+    SELECT person_id, :request_key::text, source, :now FROM turn
+    RETURNING request_key
+)
+SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM same) AS taken,
+    EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM taken) AS retry;
+
+-- name: free_runs
+-- How many free runs a person has used today, and how many of those given are left.
+SELECT
+    (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
+     WHERE f.person_id = :person_id AND f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')
+        AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS used,
+    (SELECT coalesce(sum(p.runs), 0)::bigint FROM promo_uses u JOIN promos p ON p.code = u.code
+     WHERE u.person_id = :person_id)
+    - (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
+       WHERE f.person_id = :person_id AND f.source = 'gift'
+          AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS gifts;
+
+-- name: make_promo
+-- A new promo code.
+INSERT INTO promos (code, amount, runs, uses_max, per_person, until_at, author, created_at)
+VALUES (:code, :amount, :runs, :uses_max, :per_person, :now + make_interval(secs => :lasting::float8), :author, :now)
+ON CONFLICT (code) DO NOTHING RETURNING code;
+
+-- name: close_promo
+-- Nobody can use the code any more.
+UPDATE promos SET closed_at = :now WHERE code = :code AND closed_at IS NULL RETURNING code;
+
+-- name: promos
+-- Promo codes, newest first, with how often they were used.
+SELECT * FROM promos ORDER BY created_at DESC LIMIT :limit;
+
+-- name: use_promo
+-- Use a code, within its limits; the same key again finds the same use.
+-- `used` is compared again when the row is locked: whoever counted before somebody else's use is told to retry.
+WITH promo AS MATERIALIZED (
+    SELECT * FROM promos WHERE code = :code
+), own AS MATERIALIZED (
+    SELECT count(*) AS uses, max(number) FILTER (WHERE request_key = :request_key) AS same
+    FROM promo_uses WHERE code = :code AND person_id = :person_id
+), due AS MATERIALIZED (
+    SELECT p.code, p.used, own.uses FROM promo p, own
+    WHERE own.same IS NULL AND p.closed_at IS NULL AND (p.until_at IS NULL OR p.until_at > :now)
+        AND (p.uses_max IS NULL OR p.used < p.uses_max) AND own.uses < p.per_person
+), turn AS (
+    UPDATE promos p SET used = p.used + 1 FROM due WHERE p.code = due.code AND p.used = due.used
+    RETURNING p.code, due.uses
+), added AS (
+    INSERT INTO promo_uses (code, person_id, number, request_key, at)
+    SELECT code, :person_id::bigint, uses + 1, :request_key::text, :now FROM turn
+    RETURNING number
+)
+SELECT p.amount, p.runs, coalesce((SELECT number FROM added), own.same) AS number, own.uses >= p.per_person AS spent,
+    EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM added) AS retry
+FROM promo p, own;
+
+-- name: rewards_due
+-- People who came by invitation and have paid for a first result, for which nobody was rewarded yet.
+SELECT p.person_id, p.referred_by FROM profiles p
+WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
+    AND EXISTS (SELECT FROM jobs j WHERE j.person_id = p.person_id AND j.purse = 'captured')
+ORDER BY p.person_id LIMIT :limit;
+
+-- name: set_rewarded
+-- Both have their reward.
+UPDATE profiles SET rewarded_at = :now WHERE person_id = :person_id AND rewarded_at IS NULL RETURNING person_id;
+
+-- name: reachable
+-- How many people a broadcast would go to.
+SELECT count(*) AS count FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL;
+
+-- name: begin_broadcast
+-- A message to everybody who can be reached; the same key again is the same broadcast.
+WITH added AS (
+    INSERT INTO broadcasts (text, author, request_key, state, total, created_at)
+    SELECT :text, :author, :request_key::text, 'running',
+        (SELECT count(*) FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL), :now
+    ON CONFLICT (request_key) DO NOTHING
+    RETURNING *
+)
+SELECT * FROM added
+UNION ALL
+SELECT * FROM broadcasts WHERE request_key = :request_key
+LIMIT 1;
+
+-- name: broadcast
+-- One broadcast.
+SELECT * FROM broadcasts WHERE id = :broadcast_id;
+
+-- name: running_broadcast
+-- The oldest broadcast that is not finished.
+SELECT * FROM broadcasts WHERE state = 'running' ORDER BY id LIMIT 1;
+
+-- name: reach_next
+-- Move a broadcast on to the next person, before anything is sent: whoever moved it there, and nobody else, sends.
+WITH next AS (
+    SELECT p.person_id, p.language, o.outside_id
+    FROM broadcasts b JOIN profiles p ON p.person_id > b.reached JOIN people o ON o.id = p.person_id
+    WHERE b.id = :broadcast_id AND p.blocked_at IS NULL AND p.banned_at IS NULL
+    ORDER BY p.person_id LIMIT 1
+), moved AS (
+    UPDATE broadcasts b SET reached = next.person_id
+    FROM next WHERE b.id = :broadcast_id AND b.state = 'running' AND b.reached < next.person_id
+    RETURNING b.id
+)
+SELECT next.*, EXISTS (SELECT FROM moved) AS moved FROM next;
+
+-- name: count_broadcast
+-- What became of one message of a broadcast.
+UPDATE broadcasts SET sent = sent + CASE WHEN :sent::boolean THEN 1 ELSE 0 END,
+    failed = failed + CASE WHEN :sent THEN 0 ELSE 1 END
+WHERE id = :broadcast_id;
+
+-- name: end_broadcast
+-- A broadcast is done, or an operator stopped it.
+UPDATE broadcasts SET state = :state WHERE id = :broadcast_id AND state = 'running' RETURNING id;
+
+-- name: add_audit
+-- An operator did something; the same key again is the same deed.
+INSERT INTO audit (at, key, actor, action, subject, detail) VALUES (:now, :key, :actor, :action, :subject, :detail)
+ON CONFLICT (key) DO NOTHING;
+
+-- name: audit
+-- What operators did, newest first.
+SELECT * FROM audit ORDER BY id DESC LIMIT :limit;
+
+-- name: figures
+-- The last so many seconds in numbers. Jobs are numbered in the order of time, so only the newest are looked at.
+WITH start AS MATERIALIZED (
+    SELECT coalesce((SELECT id FROM jobs WHERE created_at < :now - make_interval(secs => :seconds::float8)
+                     ORDER BY id DESC LIMIT 1), 0) AS id
+)
+SELECT j.*, p.*, m.* FROM (
+    SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,
+        count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT person_id) AS people,
+        coalesce(sum(price) FILTER (WHERE purse = 'captured'), 0)::bigint AS revenue,
+        coalesce(sum(cost) FILTER (WHERE purse <> 'captured'), 0)::bigint AS loss
+    FROM start JOIN jobs ON jobs.id > start.id) j, (
+    SELECT count(*) AS newcomers FROM profiles
+    WHERE created_at >= :now - make_interval(secs => :seconds::float8)) p, (
+    SELECT coalesce(sum(amount), 0)::bigint AS topups, coalesce(sum(stars), 0)::bigint AS stars FROM payments
+    WHERE at >= :now - make_interval(secs => :seconds::float8) AND state = 'paid') m;
+
+-- name: check_payments
+-- Every payment is in the ledger for what it was worth.
+SELECT p.charge AS subject, format('credited %s, ledger %s', p.amount, l.amount) AS detail
+FROM payments p LEFT JOIN ledger l ON l.key = 'stars:' || p.charge
+WHERE l.amount IS DISTINCT FROM p.amount;

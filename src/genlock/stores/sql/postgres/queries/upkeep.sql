@@ -1,0 +1,105 @@
+-- Facts that all instances share, what the alarms look at, and what is forgotten in the end.
+
+-- name: fact
+-- What is known under a key.
+SELECT value, at, :now AS read_at FROM facts WHERE key = :key;
+
+-- name: keep_fact
+-- Know something from now on, unless something is known already; says what is.
+WITH added AS (
+    INSERT INTO facts (key, value, at) VALUES (:key, :value, :now) ON CONFLICT (key) DO NOTHING RETURNING value
+)
+SELECT value FROM added
+UNION ALL
+SELECT value FROM facts WHERE key = :key
+LIMIT 1;
+
+-- name: set_fact
+-- Know something else from now on.
+INSERT INTO facts (key, value, at) VALUES (:key, :value, :now)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, at = excluded.at;
+
+-- name: drop_fact
+-- Know it no more.
+DELETE FROM facts WHERE key = :key;
+
+-- name: facts
+-- All that is known under keys with a beginning.
+SELECT key, value, at, :now AS read_at FROM facts WHERE starts_with(key, :beginning) ORDER BY key;
+
+-- name: clock
+-- The database's time.
+SELECT :now AS now;
+
+-- name: living
+-- The instances that were heard of lately.
+SELECT id, started_at FROM instances
+WHERE seen_at >= :now - make_interval(secs => :silent_seconds::float8) ORDER BY started_at;
+
+-- name: pulse
+-- How things go, in numbers: what is open, how old the oldest is, and how the newest jobs ended.
+SELECT state AS name, count(*)::float8 AS value FROM jobs WHERE due_at IS NOT NULL GROUP BY state
+UNION ALL
+SELECT unnest(ARRAY['due', 'due_age', 'undelivered', 'undelivered_age', 'queued_age']),
+    unnest(ARRAY[
+        count(*) FILTER (WHERE due_at <= :now),
+        extract(epoch FROM :now - min(due_at) FILTER (WHERE due_at <= :now)),
+        count(*) FILTER (WHERE delivery IN ('pending', 'sending')),
+        extract(epoch FROM :now - min(ended_at) FILTER (WHERE delivery IN ('pending', 'sending'))),
+        extract(epoch FROM :now - min(created_at) FILTER (WHERE state = 'queued'))])::float8
+FROM jobs WHERE due_at IS NOT NULL
+UNION ALL
+SELECT unnest(ARRAY['callbacks', 'callback_age']),
+    unnest(ARRAY[count(*), extract(epoch FROM :now - min(received_at))])::float8
+FROM inbox WHERE due_at IS NOT NULL
+UNION ALL
+SELECT unnest(ARRAY['orphans', 'orphans_fresh']),
+    unnest(ARRAY[count(*), count(*) FILTER (WHERE received_at > :now - make_interval(secs => :window::float8))])::float8
+FROM inbox WHERE state = 'orphan'
+UNION ALL
+SELECT 'attention', count(*)::float8 FROM jobs WHERE attention IS NOT NULL
+UNION ALL
+SELECT unnest(ARRAY['updates', 'update_age']),
+    unnest(ARRAY[sum(waiting), extract(epoch FROM :now - min(due_at))])::float8
+FROM lanes WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'ledger_violations', value::float8 FROM facts WHERE key = 'ledger_violations'
+UNION ALL
+SELECT 'updates_aside', count(*)::float8 FROM updates WHERE state = 'aside'
+UNION ALL
+SELECT 'instances', count(*)::float8 FROM instances WHERE seen_at >= :now - interval '10 seconds'
+UNION ALL
+SELECT unnest(ARRAY['lately_ended', 'lately_failed']),
+    unnest(ARRAY[count(*), count(*) FILTER (
+        WHERE state IN ('failed', 'expired') AND error_code NOT IN (
+            SELECT unnest(:blameless::text[])))])::float8
+FROM (SELECT state, error_code, ended_at FROM jobs ORDER BY id DESC LIMIT 300) newest
+WHERE ended_at > :now - make_interval(secs => :window::float8) AND state <> 'cancelled';
+
+-- name: forget_updates
+-- Updates whose time is over, a few at a time; only the holder of the active role, in its own epoch, may do it.
+DELETE FROM updates
+WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
+    AND state <> 'new' AND received_at < :now - make_interval(secs => :older_than::float8)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: forget_callbacks
+-- Callbacks whose time is over, a few at a time; as for updates.
+DELETE FROM inbox
+WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
+    AND state NOT IN ('new', 'orphan') AND received_at < :now - make_interval(secs => :older_than::float8)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: last_callback
+-- The newest callback there is.
+SELECT coalesce(max(id), 0) AS id FROM inbox;
+
+-- name: marked_callbacks
+-- Callbacks after a given one whose body has a mark.
+SELECT id, job_id, state FROM inbox WHERE id > :after AND position(:mark::bytea IN body) > 0 ORDER BY id;
+
+-- name: drop_callbacks
+-- Remove them: they were made up to see whether they arrive.
+DELETE FROM inbox WHERE id > :after AND position(:mark::bytea IN body) > 0 RETURNING id;

@@ -1,0 +1,252 @@
+-- name: see_profile
+-- A person wrote: make their profile on first sight, else bring it up to date where that is worth a write.
+INSERT INTO profiles (person_id, language, name, username, referred_by, created_at, seen_at)
+SELECT :person_id, :language, :name, :username,
+    (SELECT id FROM people WHERE id = :referred_by AND id < :person_id), :now, :now
+WHERE true
+ON CONFLICT (person_id) DO UPDATE
+SET name = excluded.name, username = excluded.username, seen_at = excluded.seen_at, blocked_at = NULL
+WHERE name <> excluded.name OR username <> excluded.username OR blocked_at IS NOT NULL
+    OR seen_at < :now - 600000000;
+SELECT p.*, p.created_at = :now AS fresh, (SELECT outside_id FROM people o WHERE o.id = p.person_id) AS outside_id
+FROM profiles p WHERE p.person_id = :person_id;
+
+-- name: profile
+-- One profile.
+SELECT p.*, (SELECT outside_id FROM people o WHERE o.id = p.person_id) AS outside_id
+FROM profiles p WHERE p.person_id = :person_id;
+
+-- name: find_profiles
+-- Profiles by our number, the channel's, a username or a part of the name.
+SELECT p.*, o.outside_id FROM profiles p JOIN people o ON o.id = p.person_id
+WHERE CAST(o.id AS TEXT) = :text OR o.outside_id = :text OR p.username = lower(:text)
+    OR p.name LIKE '%' || :text || '%'
+ORDER BY (CAST(o.id AS TEXT) = :text OR o.outside_id = :text OR p.username = lower(:text)) DESC, p.person_id DESC
+LIMIT :limit;
+
+-- name: set_language
+-- The language a person has chosen.
+UPDATE profiles SET language = :language WHERE person_id = :person_id;
+
+-- name: set_last_model
+-- The model a person has ordered last.
+UPDATE profiles SET last_model = :model WHERE person_id = :person_id;
+
+-- name: set_ban
+-- Shut a person out, or let them in again.
+UPDATE profiles SET banned_at = CASE WHEN :banned THEN :now END, ban_reason = :reason
+WHERE person_id = :person_id RETURNING person_id;
+
+-- name: set_blocked
+-- A person has blocked the bot, or has come back.
+UPDATE profiles SET blocked_at = CASE WHEN :blocked THEN :now END WHERE person_id = :person_id;
+
+-- name: draft
+-- What a person has begun in a chat.
+SELECT version, message, body FROM drafts WHERE person_id = :person_id AND chat = :chat;
+
+-- name: save_draft
+-- Write a draft, if nobody else has changed it meanwhile; gives the new version.
+INSERT INTO drafts (person_id, chat, version, message, body, updated_at)
+VALUES (:person_id, :chat, :version + 1, :message, :body, :now)
+ON CONFLICT (person_id, chat) DO UPDATE
+SET version = version + 1, message = excluded.message, body = excluded.body, updated_at = excluded.updated_at
+WHERE version = :version
+RETURNING version;
+
+-- name: show_draft
+-- Which message shows the draft; its version stays.
+UPDATE drafts SET message = :message WHERE person_id = :person_id AND chat = :chat;
+
+-- name: draft_owner
+-- Whose draft a message shows.
+SELECT person_id FROM drafts WHERE chat = :chat AND message = :message LIMIT 1;
+
+-- name: keep_upload
+-- A file was handed to the provider.
+INSERT INTO uploads (address, person_id, file, kind, seconds, at)
+VALUES (:address, :person_id, :file, :kind, :seconds, :now)
+ON CONFLICT (address) DO UPDATE SET at = excluded.at;
+
+-- name: upload
+-- The file behind an address.
+SELECT *, (:now - at) / 1000000.0 AS age_seconds FROM uploads WHERE address = :address;
+
+-- name: uploads_wait
+-- How many files a person has sent in an hour, and when the oldest of them falls out of it.
+SELECT count(*) AS hour, coalesce((min(at) + 3600000000 - :now) / 1000000.0, 0.0) AS hour_wait
+FROM uploads WHERE person_id = :person_id AND at > :now - 3600000000;
+
+-- name: activity
+-- What a person has in the works and has ordered of late.
+SELECT count(*) FILTER (WHERE state IN ('queued', 'submitting', 'running')) AS running,
+    count(*) FILTER (WHERE created_at > :now - 60000000) AS minute,
+    coalesce((min(created_at) FILTER (WHERE created_at > :now - 60000000)
+        + 60000000 - :now) / 1000000.0, 0.0) AS minute_wait,
+    count(*) FILTER (WHERE created_at > :now - 3600000000) AS hour,
+    coalesce((min(created_at) FILTER (WHERE created_at > :now - 3600000000)
+        + 3600000000 - :now) / 1000000.0, 0.0) AS hour_wait
+FROM jobs WHERE person_id = :person_id
+    AND (created_at > :now - 3600000000 OR state IN ('queued', 'submitting', 'running'));
+
+-- name: keep_payment
+-- A payment has arrived.
+INSERT INTO payments (charge, person_id, stars, amount, state, at)
+VALUES (:charge, :person_id, :stars, :amount, 'paid', :now)
+ON CONFLICT (charge) DO NOTHING RETURNING charge;
+
+-- name: payment
+-- One payment.
+SELECT * FROM payments WHERE charge = :charge;
+
+-- name: payments
+-- A person's payments, newest first.
+SELECT * FROM payments WHERE person_id = :person_id ORDER BY at DESC LIMIT :limit;
+
+-- name: move_payment
+-- The next step of a refund, from a state that must still hold.
+UPDATE payments SET state = :state, refunds = refunds + CASE WHEN :state = 'refunding' THEN 1 ELSE 0 END
+WHERE charge = :charge AND state = :before RETURNING refunds;
+
+-- name: take_free_run
+-- Take one of today's free runs, or one that was given, for an order's key; the same key again takes none.
+INSERT INTO free_runs (person_id, request_key, source, at)
+SELECT :person_id, :request_key, CASE WHEN used.today < :per_day THEN 'day' ELSE 'gift' END, :now
+FROM (
+    SELECT count(*) FILTER (WHERE f.source = 'day' AND f.at >= :now - :now % 86400000000) AS today,
+        count(*) FILTER (WHERE f.source = 'gift') AS gifts
+    FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
+    WHERE f.person_id = :person_id AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) used, (
+    SELECT coalesce(sum(p.runs), 0) AS runs FROM promo_uses u JOIN promos p ON p.code = u.code
+    WHERE u.person_id = :person_id) given
+WHERE used.today < :per_day OR used.gifts < given.runs
+ON CONFLICT (person_id, request_key) DO NOTHING;
+UPDATE profiles SET free_turns = free_turns + 1 WHERE person_id = :person_id AND changes() = 1;
+SELECT EXISTS (SELECT 1 FROM free_runs WHERE person_id = :person_id AND request_key = :request_key) AS taken,
+    0 AS retry;
+
+-- name: free_runs
+-- How many free runs a person has used today, and how many of those given are left.
+SELECT
+    (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
+     WHERE f.person_id = :person_id AND f.source = 'day' AND f.at >= :now - :now % 86400000000
+        AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS used,
+    (SELECT coalesce(sum(p.runs), 0) FROM promo_uses u JOIN promos p ON p.code = u.code
+     WHERE u.person_id = :person_id)
+    - (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
+       WHERE f.person_id = :person_id AND f.source = 'gift'
+          AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS gifts;
+
+-- name: make_promo
+-- A new promo code.
+INSERT INTO promos (code, amount, runs, uses_max, per_person, until_at, author, created_at)
+VALUES (:code, :amount, :runs, :uses_max, :per_person, :now + CAST(:lasting * 1000000 AS INTEGER), :author, :now)
+ON CONFLICT (code) DO NOTHING RETURNING code;
+
+-- name: close_promo
+-- Nobody can use the code any more.
+UPDATE promos SET closed_at = :now WHERE code = :code AND closed_at IS NULL RETURNING code;
+
+-- name: promos
+-- Promo codes, newest first, with how often they were used.
+SELECT * FROM promos ORDER BY created_at DESC LIMIT :limit;
+
+-- name: use_promo
+-- Use a code, within its limits; the same key again finds the same use.
+INSERT INTO promo_uses (code, person_id, number, request_key, at)
+SELECT p.code, :person_id, own.uses + 1, :request_key, :now FROM promos p, (
+    SELECT count(*) AS uses FROM promo_uses WHERE code = :code AND person_id = :person_id) own
+WHERE p.code = :code AND p.closed_at IS NULL AND (p.until_at IS NULL OR p.until_at > :now)
+    AND (p.uses_max IS NULL OR p.used < p.uses_max) AND own.uses < p.per_person
+ON CONFLICT DO NOTHING;
+UPDATE promos SET used = used + 1 WHERE code = :code AND changes() = 1;
+SELECT p.amount, p.runs,
+    (SELECT number FROM promo_uses u WHERE u.code = p.code AND u.person_id = :person_id
+     AND u.request_key = :request_key) AS number,
+    (SELECT count(*) FROM promo_uses u WHERE u.code = p.code AND u.person_id = :person_id) >= p.per_person AS spent,
+    0 AS retry
+FROM promos p WHERE p.code = :code;
+
+-- name: rewards_due
+-- People who came by invitation and have paid for a first result, for which nobody was rewarded yet.
+SELECT p.person_id, p.referred_by FROM profiles p
+WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
+    AND EXISTS (SELECT 1 FROM jobs j WHERE j.person_id = p.person_id AND j.purse = 'captured')
+ORDER BY p.person_id LIMIT :limit;
+
+-- name: set_rewarded
+-- Both have their reward.
+UPDATE profiles SET rewarded_at = :now WHERE person_id = :person_id AND rewarded_at IS NULL RETURNING person_id;
+
+-- name: reachable
+-- How many people a broadcast would go to.
+SELECT count(*) AS count FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL;
+
+-- name: begin_broadcast
+-- A message to everybody who can be reached; the same key again is the same broadcast.
+INSERT INTO broadcasts (text, author, request_key, state, total, created_at)
+SELECT :text, :author, :request_key, 'running',
+    (SELECT count(*) FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL), :now
+WHERE true
+ON CONFLICT (request_key) DO NOTHING;
+SELECT * FROM broadcasts WHERE request_key = :request_key;
+
+-- name: broadcast
+-- One broadcast.
+SELECT * FROM broadcasts WHERE id = :broadcast_id;
+
+-- name: running_broadcast
+-- The oldest broadcast that is not finished.
+SELECT * FROM broadcasts WHERE state = 'running' ORDER BY id LIMIT 1;
+
+-- name: reach_next
+-- Move a broadcast on to the next person, before anything is sent: whoever moved it there, and nobody else, sends.
+UPDATE broadcasts SET reached = (
+    SELECT p.person_id FROM profiles p
+    WHERE p.person_id > broadcasts.reached AND p.blocked_at IS NULL AND p.banned_at IS NULL
+    ORDER BY p.person_id LIMIT 1)
+WHERE id = :broadcast_id AND state = 'running' AND EXISTS (
+    SELECT 1 FROM profiles p
+    WHERE p.person_id > broadcasts.reached AND p.blocked_at IS NULL AND p.banned_at IS NULL);
+SELECT p.person_id, p.language, o.outside_id, 1 AS moved
+FROM broadcasts b JOIN profiles p ON p.person_id = b.reached JOIN people o ON o.id = p.person_id
+WHERE b.id = :broadcast_id AND changes() = 1;
+
+-- name: count_broadcast
+-- What became of one message of a broadcast.
+UPDATE broadcasts SET sent = sent + CASE WHEN :sent THEN 1 ELSE 0 END,
+    failed = failed + CASE WHEN :sent THEN 0 ELSE 1 END
+WHERE id = :broadcast_id;
+
+-- name: end_broadcast
+-- A broadcast is done, or an operator stopped it.
+UPDATE broadcasts SET state = :state WHERE id = :broadcast_id AND state = 'running' RETURNING id;
+
+-- name: add_audit
+-- An operator did something; the same key again is the same deed.
+INSERT INTO audit (at, key, actor, action, subject, detail) VALUES (:now, :key, :actor, :action, :subject, :detail)
+ON CONFLICT (key) DO NOTHING;
+
+-- name: audit
+-- What operators did, newest first.
+SELECT * FROM audit ORDER BY id DESC LIMIT :limit;
+
+-- name: figures
+-- The last so many seconds in numbers. Jobs are numbered in the order of time, so only the newest are looked at.
+SELECT j.*, p.*, m.* FROM (
+    SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,
+        count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT person_id) AS people,
+        coalesce(sum(price) FILTER (WHERE purse = 'captured'), 0) AS revenue,
+        coalesce(sum(cost) FILTER (WHERE purse <> 'captured'), 0) AS loss
+    FROM jobs WHERE id > coalesce((SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER)
+                                   ORDER BY id DESC LIMIT 1), 0)) j, (
+    SELECT count(*) AS newcomers FROM profiles
+    WHERE created_at >= :now - CAST(:seconds * 1000000 AS INTEGER)) p, (
+    SELECT coalesce(sum(amount), 0) AS topups, coalesce(sum(stars), 0) AS stars FROM payments
+    WHERE at >= :now - CAST(:seconds * 1000000 AS INTEGER) AND state = 'paid') m;
+
+-- name: check_payments
+-- Every payment is in the ledger for what it was worth.
+SELECT p.charge AS subject, printf('credited %s, ledger %s', p.amount, l.amount) AS detail
+FROM payments p LEFT JOIN ledger l ON l.key = 'stars:' || p.charge
+WHERE l.amount IS NOT p.amount;

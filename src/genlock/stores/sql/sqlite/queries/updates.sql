@@ -1,0 +1,118 @@
+-- Updates and their lanes. There is one writer, so the count in a lane's row is the number of its new updates.
+
+-- name: store_updates
+-- Keep updates, each id once, and open their lanes. A press that was made a moment ago is kept and not worked off.
+INSERT INTO update_item
+SELECT bot, update_id, lane, kind, urgent, press, body,
+    CASE WHEN press IS NOT NULL AND (nth > 1 OR EXISTS (
+        SELECT 1 FROM updates u
+        WHERE u.bot = i.bot AND u.lane = i.lane AND u.press = i.press AND u.update_id <> i.update_id
+            AND (u.state = 'new' OR u.state <> 'repeated'
+                 AND u.received_at > :now - CAST(:press_seconds * 1000000 AS INTEGER))))
+    THEN 'repeated' ELSE 'new' END
+FROM (
+    SELECT value ->> 'bot' AS bot, value ->> 'update_id' AS update_id, value ->> 'lane' AS lane,
+        value ->> 'kind' AS kind, value ->> 'urgent' AS urgent, value ->> 'press' AS press, value ->> 'body' AS body,
+        row_number() OVER (
+            PARTITION BY value ->> 'bot', value ->> 'lane', value ->> 'press' ORDER BY value ->> 'update_id') AS nth
+    FROM json_each(:items)
+) i
+WHERE NOT EXISTS (SELECT 1 FROM updates u WHERE u.bot = i.bot AND u.update_id = i.update_id);
+INSERT INTO updates (bot, update_id, lane, kind, urgent, press, body, state, received_at)
+SELECT bot, update_id, lane, kind, urgent, press, body, state, :now FROM update_item ORDER BY bot, update_id;
+INSERT INTO lanes (bot, name, urgent, waiting, due_at)
+SELECT bot, lane, max(urgent), count(*), :now FROM update_item WHERE state = 'new' GROUP BY bot, lane
+ON CONFLICT (bot, name) DO UPDATE
+SET waiting = lanes.waiting + excluded.waiting, due_at = coalesce(lanes.due_at, excluded.due_at);
+SELECT bot, update_id, state FROM update_item;
+DELETE FROM update_item;
+
+-- name: claim_lanes
+-- Take due lanes, the longest overdue first, each with its first update. An expired lease is simply due again.
+INSERT INTO lane_item
+SELECT id FROM lanes WHERE urgent = :urgent AND due_at <= :now ORDER BY due_at LIMIT :limit;
+UPDATE lanes
+SET lease_owner = :owner, lease_token = lease_token + 1, attempts = attempts + 1,
+    due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
+WHERE id IN (SELECT lane_id FROM lane_item);
+SELECT l.id AS lane_id, l.lease_token, l.attempts, u.*
+FROM lane_item i JOIN lanes l ON l.id = i.lane_id
+LEFT JOIN updates u ON u.id = (
+    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
+DELETE FROM lane_item;
+
+-- name: next_update
+-- The first update of a lane that we hold.
+SELECT l.id AS lane_id, l.lease_token, l.attempts, u.*
+FROM lanes l JOIN updates u ON u.id = (
+    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1)
+WHERE l.id = :lane_id AND l.lease_token = :token;
+
+-- name: settle_updates
+-- Updates are dealt with. Whoever held the lane keeps it as long as more is waiting there, and is told what.
+INSERT INTO settle_item
+SELECT value ->> 'lane_id', value ->> 'token', value ->> 'id', value ->> 'state', value ->> 'note'
+FROM json_each(:items) i
+JOIN lanes l ON l.id = value ->> 'lane_id' AND l.lease_token = value ->> 'token' AND l.lease_owner IS NOT NULL
+JOIN updates u ON u.id = value ->> 'id' AND u.state = 'new';
+UPDATE updates SET state = i.state, note = i.note FROM settle_item i WHERE updates.id = i.id;
+UPDATE lanes
+SET waiting = waiting - 1, attempts = CASE WHEN waiting > 1 THEN 1 ELSE 0 END,
+    lease_owner = CASE WHEN waiting > 1 THEN lease_owner END,
+    due_at = CASE WHEN waiting > 1 THEN :now + CAST(:seconds * 1000000 AS INTEGER) END
+FROM settle_item i WHERE lanes.id = i.lane_id;
+SELECT l.id AS lane_id, l.lease_token, l.attempts, l.waiting, u.*
+FROM settle_item i JOIN lanes l ON l.id = i.lane_id
+LEFT JOIN updates u ON u.id = (
+    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
+DELETE FROM settle_item;
+
+-- name: postpone_update
+-- A try failed: the lane is free again, and due later.
+UPDATE updates SET note = :note
+WHERE id = :id AND EXISTS (
+    SELECT 1 FROM lanes WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL);
+UPDATE lanes
+SET lease_owner = NULL, due_at = :now + CAST(:after * 1000000 AS INTEGER)
+WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL
+RETURNING id;
+
+-- name: renew_lanes
+-- Keep the lanes of work that takes long.
+UPDATE lanes SET due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
+FROM json_each(:items) i
+WHERE lanes.id = i.value ->> 'lane_id' AND lease_token = i.value ->> 'token' AND lease_owner IS NOT NULL
+RETURNING lanes.id;
+
+-- name: rescue_lanes
+-- Make due the lanes that an instance holds, except those it is known to work on.
+UPDATE lanes SET due_at = :now, lease_owner = NULL
+WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:but))
+RETURNING id;
+
+-- name: updates
+-- The newest updates in a state.
+SELECT *, 0 AS attempts FROM updates WHERE state = :state ORDER BY id DESC LIMIT :limit;
+
+-- name: retry_update
+-- Work off an update that was set aside.
+UPDATE updates SET state = 'new' WHERE id = :id AND state = 'aside';
+INSERT INTO lanes (bot, name, urgent, waiting, due_at)
+SELECT bot, lane, urgent, 1, :now FROM updates WHERE id = :id AND changes() = 1  -- only if it was aside
+ON CONFLICT (bot, name) DO UPDATE
+SET waiting = lanes.waiting + 1, due_at = coalesce(lanes.due_at, excluded.due_at)
+RETURNING id;
+
+-- name: check_lanes
+-- Every lane counts the updates that wait in it.
+SELECT CAST(l.id AS TEXT) AS subject, format('waiting %s, new updates %s', l.waiting, n.count) AS detail
+FROM lanes l JOIN (
+    SELECT l.id, count(u.id) AS count
+    FROM lanes l LEFT JOIN updates u ON u.bot = l.bot AND u.lane = l.name AND u.state = 'new' GROUP BY l.id
+) n ON n.id = l.id
+WHERE l.waiting <> n.count;
+
+-- name: settled_lanes
+-- When no work is left, no update waits.
+SELECT CAST(id AS TEXT) AS subject, format('waiting %s, lease %s', waiting, lease_owner) AS detail
+FROM lanes WHERE due_at IS NOT NULL;

@@ -1,0 +1,106 @@
+-- Facts, what the alarms look at, and what is forgotten in the end.
+
+-- name: fact
+-- What is known under a key.
+SELECT value, at, :now AS read_at FROM facts WHERE key = :key;
+
+-- name: keep_fact
+-- Know something from now on, unless something is known already; says what is.
+INSERT INTO facts (key, value, at) VALUES (:key, :value, :now) ON CONFLICT (key) DO NOTHING;
+SELECT value FROM facts WHERE key = :key;
+
+-- name: set_fact
+-- Know something else from now on.
+INSERT INTO facts (key, value, at) VALUES (:key, :value, :now)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, at = excluded.at;
+
+-- name: drop_fact
+-- Know it no more.
+DELETE FROM facts WHERE key = :key;
+
+-- name: facts
+-- All that is known under keys with a beginning.
+SELECT key, value, at, :now AS read_at FROM facts
+WHERE substr(key, 1, length(:beginning)) = :beginning ORDER BY key;
+
+-- name: clock
+-- The process's time: SQLite has none of its own.
+SELECT :now AS now;
+
+-- name: living
+-- The instances that were heard of lately.
+SELECT id, started_at FROM instances
+WHERE seen_at >= :now - CAST(:silent_seconds * 1000000 AS INTEGER) ORDER BY started_at;
+
+-- name: pulse
+-- How things go, in numbers: what is open, how old the oldest is, and how the newest jobs ended.
+SELECT state AS name, count(*) AS value FROM jobs WHERE due_at IS NOT NULL GROUP BY state
+UNION ALL
+SELECT 'due', count(*) FROM jobs WHERE due_at <= :now
+UNION ALL
+SELECT 'due_age', (:now - min(due_at)) / 1e6 FROM jobs WHERE due_at <= :now
+UNION ALL
+SELECT 'undelivered', count(*) FROM jobs WHERE due_at IS NOT NULL AND delivery IN ('pending', 'sending')
+UNION ALL
+SELECT 'undelivered_age', (:now - min(ended_at)) / 1e6 FROM jobs
+WHERE due_at IS NOT NULL AND delivery IN ('pending', 'sending')
+UNION ALL
+SELECT 'queued_age', (:now - min(created_at)) / 1e6 FROM jobs WHERE due_at IS NOT NULL AND state = 'queued'
+UNION ALL
+SELECT 'callbacks', count(*) FROM inbox WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'callback_age', (:now - min(received_at)) / 1e6 FROM inbox WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'orphans', count(*) FROM inbox WHERE state = 'orphan'
+UNION ALL
+SELECT 'orphans_fresh', count(*) FROM inbox
+WHERE state = 'orphan' AND received_at > :now - CAST(:window * 1000000 AS INTEGER)
+UNION ALL
+SELECT 'attention', count(*) FROM jobs WHERE attention IS NOT NULL
+UNION ALL
+SELECT 'updates', coalesce(sum(waiting), 0) FROM lanes WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'update_age', (:now - min(due_at)) / 1e6 FROM lanes WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'ledger_violations', CAST(value AS REAL) FROM facts WHERE key = 'ledger_violations'
+UNION ALL
+SELECT 'updates_aside', count(*) FROM updates WHERE state = 'aside'
+UNION ALL
+SELECT 'instances', count(*) FROM instances WHERE seen_at >= :now - 10000000
+UNION ALL
+SELECT 'lately_ended', count(*)
+FROM (SELECT state, ended_at FROM jobs ORDER BY id DESC LIMIT 300)
+WHERE ended_at > :now - CAST(:window * 1000000 AS INTEGER) AND state <> 'cancelled'
+UNION ALL
+SELECT 'lately_failed', count(*)
+FROM (SELECT state, error_code, ended_at FROM jobs ORDER BY id DESC LIMIT 300)
+WHERE ended_at > :now - CAST(:window * 1000000 AS INTEGER) AND state IN ('failed', 'expired')
+    AND error_code NOT IN (SELECT value FROM json_each(:blameless));
+
+-- name: forget_updates
+-- Updates whose time is over, a few at a time; only the holder of the active role, in its own epoch, may do it.
+DELETE FROM updates
+WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
+    AND state <> 'new' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: forget_callbacks
+-- Callbacks whose time is over, a few at a time; as for updates.
+DELETE FROM inbox
+WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
+    AND state NOT IN ('new', 'orphan') AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: last_callback
+-- The newest callback there is.
+SELECT coalesce(max(id), 0) AS id FROM inbox;
+
+-- name: marked_callbacks
+-- Callbacks after a given one whose body has a mark.
+SELECT id, job_id, state FROM inbox WHERE id > :after AND instr(body, :mark) > 0 ORDER BY id;
+
+-- name: drop_callbacks
+-- Remove them: they were made up to see whether they arrive.
+DELETE FROM inbox WHERE id > :after AND instr(body, :mark) > 0 RETURNING id;

@@ -1,0 +1,90 @@
+"""Facts, the pulse, and what is forgotten in the end, in both databases alike."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from genlock.domain.errors import StoreError
+from genlock.ports import Fact, Role, Violation
+from genlock.stores.queries import Query
+from genlock.stores.rows import Row, Time
+
+#: ends that are the person's doing, not the provider's
+BLAMELESS = ("moderation", "bad_input", "file_unreachable", "cancelled")
+#: how far back the pulse looks at what came and ended
+PULSE_SECONDS = 600.0
+_MONEY = ("check_wallets", "check_zero_sum", "check_purses")
+
+
+class UpkeepRows(ABC):
+    """The UpkeepStore port over named statements."""
+
+    queries: dict[str, Query]
+    time: Time
+
+    @abstractmethod
+    async def one(self, name: str, /, **params: Any) -> list[Row]: ...
+
+    @abstractmethod
+    def array(self, values: Sequence[Any]) -> Any: ...
+
+    async def fact(self, key: str) -> Fact | None:
+        rows = await self.one("fact", key=key)
+        return self._fact({**rows[0], "key": key}) if rows else None
+
+    async def facts(self, beginning: str) -> list[Fact]:
+        return [self._fact(row) for row in await self.one("facts", beginning=beginning)]
+
+    async def keep_fact(self, key: str, value: str) -> str:
+        for _ in range(2):  # PostgreSQL may overlook a row that was added while it looked; it is there the second time
+            if rows := await self.one("keep_fact", key=key, value=value):
+                return str(rows[0]["value"])
+        raise StoreError(f"could not keep or read the fact {key}")
+
+    async def set_fact(self, key: str, value: str) -> None:
+        await self.one("set_fact", key=key, value=value)
+
+    async def drop_fact(self, key: str) -> None:
+        await self.one("drop_fact", key=key)
+
+    def _fact(self, row: Row) -> Fact:
+        at, read_at = self.time(row["at"]), self.time(row["read_at"])
+        assert at is not None
+        assert read_at is not None
+        return Fact(key=row["key"], value=row["value"], age=(read_at - at).total_seconds())
+
+    async def clock(self) -> datetime:
+        now = self.time((await self.one("clock"))[0]["now"])
+        assert now is not None
+        return now
+
+    async def living(self, silent_seconds: float) -> list[str]:
+        return [row["id"] for row in await self.one("living", silent_seconds=silent_seconds)]
+
+    async def pulse(self) -> dict[str, float]:
+        rows = await self.one("pulse", window=PULSE_SECONDS, blameless=self.array(BLAMELESS))
+        return {row["name"]: float(row["value"] or 0) for row in rows}
+
+    async def money_violations(self) -> list[Violation]:
+        return [
+            Violation(rule=self.queries[name].description, subject=row["subject"], detail=row["detail"])
+            for name in _MONEY
+            for row in await self.one(name)
+        ]
+
+    async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        rows = await self.one(
+            f"forget_{what}", older_than=older_than, limit=limit, holder=role.holder, epoch=role.epoch
+        )
+        return len(rows)
+
+    async def last_callback(self) -> int:
+        return int((await self.one("last_callback"))[0]["id"])
+
+    async def marked_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
+        rows = await self.one("marked_callbacks", after=after, mark=mark)
+        return [(row["job_id"], row["state"]) for row in rows]
+
+    async def drop_callbacks(self, after: int, mark: bytes) -> int:
+        return len(await self.one("drop_callbacks", after=after, mark=mark))

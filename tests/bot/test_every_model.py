@@ -1,0 +1,95 @@
+"""Every offered model is ordered through the chat alone, and its results arrive."""
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from genlock.domain.catalog import Model, Output
+from genlock.domain.errors import InputRefused
+from genlock.domain.field import FILES, FieldType
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import Purse
+from tests.bot.walker import TEXT_MAX, Walker
+from tests.bot.world import CATALOG, sqlite_url, town
+
+AT_ONCE = 12
+KINDS = {Output.IMAGE: {"photo", "document"}, Output.VIDEO: {"video"}, Output.AUDIO: {"audio"}, Output.TEXT: {"text"}}
+
+
+def least(model: Model) -> dict[str, Any]:
+    return model.minimal_input()
+
+
+def most(model: Model) -> dict[str, Any]:
+    """The most that fits into a chat's messages."""
+    values: dict[str, Any] = {}
+    for name, value in model.maximal_input().items():
+        one = model.field(name)
+        long = one is not None and one.type is FieldType.TEXT and isinstance(value, str) and len(value) > TEXT_MAX
+        values[name] = value[:TEXT_MAX] if long and isinstance(value, str) else value
+    return values
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("wanted", "by_link"), [(least, False), (most, True)], ids=["least", "most"])
+async def test_every_offered_model_can_be_ordered_through_the_chat_alone(
+    tmp_path: Path, wanted: Any, *, by_link: bool
+) -> None:
+    turns = asyncio.Semaphore(AT_ONCE)
+    seen: Counter[str] = Counter()
+    problems: list[str] = []
+    async with town(sqlite_url(tmp_path), speed=2000.0) as here:
+
+        async def one(number: int, model: Model) -> None:
+            async with turns:
+                customer = await here.person(f"P{number}", language="ru" if number % 2 else "en", having=100_000)
+                values = wanted(model)
+                try:
+                    walker = Walker(customer, model, values, by_link=by_link)
+                    job = await walker.order()
+                    check(job, model, values, by_link=by_link)
+                    shown = [message for message in customer.hands.messages if message.sender == here.caller.bot.id]
+                    parts = {part.message for part in job.parts}
+                    kinds = {message.kind for message in shown if str(message.id) in parts}
+                    assert kinds <= set().union(*(KINDS[output] for output in model.outputs)), kinds
+                    assert len(parts) == len(job.parts) == expected(model, values)
+                    seen.update(kinds)
+                except (AssertionError, TimeoutError, StopIteration) as error:
+                    problems.append(f"{model.id}: {type(error).__name__} {error}"[:600])
+
+        offered = here.catalog.offered()
+        await asyncio.gather(*(one(number, model) for number, model in enumerate(offered)))
+        assert problems == []
+        assert len(offered) == 148
+        assert {"photo", "video", "audio", "text"} <= seen.keys()
+        assert await here.store.violations(settled=False) == []
+
+
+def expected(model: Model, values: dict[str, Any]) -> int:
+    return min(model.results(model.validate(values)), 10)
+
+
+def check(job: Job, model: Model, values: dict[str, Any], *, by_link: bool) -> None:
+    """The provider was sent what was wanted, and the person paid for it."""
+    assert (job.state, job.delivery) == (State.SUCCEEDED, Delivery.DELIVERED), (job.error_code, job.error_text)
+    assert job.purse is (Purse.CAPTURED if job.price else Purse.FREE)
+    sent, asked = json.loads(job.input), model.validate(values)
+    for one in model.fields:
+        if one.type in FILES and not by_link and one.name in asked:
+            given = sent[one.name]
+            assert len(given) == len(asked[one.name]) if one.many else given.startswith("http"), one.name  # type: ignore[arg-type]
+            sent.pop(one.name)
+            asked.pop(one.name)
+    assert sent == asked
+
+
+def test_the_most_that_fits_is_still_an_order() -> None:
+    for model in CATALOG.offered():
+        try:
+            model.validate(most(model))
+        except InputRefused as refused:  # pragma: no cover - tells which
+            pytest.fail(f"{model.id}: {refused}")

@@ -1,0 +1,104 @@
+"""Groups: the bot speaks when spoken to, each menu answers to its own person, each order costs its orderer."""
+
+from genlock.sandbox.telegram_groups import Group
+from genlock.sandbox.telegram_world import Message
+from tests.bot.world import Customer, Town, holds
+
+NAME = "@sandbox_bot"
+
+
+def seen(here: Town, group: Group) -> list[Message]:
+    return [message for message in group.messages if message.sender == here.caller.bot.id]
+
+
+async def friends(here: Town) -> tuple[Customer, Customer, Group]:
+    ann, bob = await here.person("Ann"), await here.person("Bob")
+    return ann, bob, here.telegram.group("Friends", [ann.hands, bob.hands])
+
+
+async def test_an_order_in_a_group_is_paid_by_whoever_ordered(here: Town) -> None:
+    ann, bob, group = await friends(here)
+    await ann.say(f"/gen{NAME} z-image a fox", chat=group.id)
+    await ann.sees("Generation complete", chat=group.id)
+
+    assert [message.kind for message in seen(here, group)] == ["photo", "text"]
+    assert await ann.available() == 1_000_000 - 800
+    assert await bob.available() == 1_000_000
+    assert ann.from_bot == []
+
+
+async def test_a_mention_is_a_wish_and_chatter_is_not(here: Town) -> None:
+    ann, _, group = await friends(here)
+    await ann.hands.say("hello everybody", chat=group.id)
+    await ann.say(f"{NAME} a fox in the snow", chat=group.id)
+    offer = await ann.sees("Shall I make this with Z-Image?", chat=group.id)
+
+    assert "a fox in the snow" in offer.text
+    assert "Balance" not in offer.text
+    assert seen(here, group) == [offer]
+
+
+async def test_somebody_elses_menu_is_left_alone(here: Town) -> None:
+    ann, bob, group = await friends(here)
+    await ann.say(f"{NAME} a fox", chat=group.id)
+    offer = await ann.sees("Shall I", chat=group.id)
+    text = offer.text
+    press = await bob.press(offer, offer.buttons[0]["callback_data"])
+
+    assert press.text == "This menu belongs to somebody else. Write /start to open your own."
+    assert offer.text == text
+    assert await here.jobs(bob) == []
+    await ann.press(offer, offer.buttons[0]["callback_data"])
+    await ann.sees("Generation complete", chat=group.id)
+    assert len(await here.jobs(ann)) == 1
+
+
+async def test_somebody_elses_result_cannot_be_repeated(here: Town) -> None:
+    ann, bob, group = await friends(here)
+    await ann.say(f"/gen{NAME} z-image a fox", chat=group.id)
+    notice = await ann.sees("Generation complete", chat=group.id)
+    press = await bob.press(notice, "repeat:1")
+
+    assert press.text == "This order belongs to somebody else. Write /start to make your own."
+
+
+async def test_questions_are_answered_by_a_reply(here: Town) -> None:
+    ann, _, group = await friends(here)
+    await ann.say(f"/models{NAME} z-image", chat=group.id)
+    screen = seen(here, group)[-1]
+    model = next(one["callback_data"] for one in screen.buttons if one["text"].startswith("Z-Image"))
+    await ann.press(screen, model)
+    question = await ann.sees("Reply to this message", chat=group.id)
+    await ann.say("a cat", chat=group.id, reply_to=question)
+    await ann.sees("Shape of the frame", chat=group.id)
+
+    assert len(seen(here, group)) == 1
+
+
+async def test_money_is_not_talked_about_in_a_group(here: Town) -> None:
+    ann, _, group = await friends(here)
+    for command in ("balance", "history", "topup", "promo", "invite"):
+        await ann.say(f"/{command}{NAME}", chat=group.id)
+        told = seen(here, group)[-1]
+        assert told.text == "Your balance is private. Open the chat with me."
+        assert told.buttons[0]["url"] == "https://t.me/sandbox_bot"
+
+
+async def test_commands_for_other_bots_are_not_ours(here: Town) -> None:
+    ann, _, group = await friends(here)
+    await ann.say("/start@another_bot", chat=group.id)
+
+    assert seen(here, group) == []
+
+
+async def test_two_people_order_side_by_side_in_one_group(here: Town) -> None:
+    ann, bob, group = await friends(here)
+    await ann.say(f"{NAME} a fox", chat=group.id)
+    await bob.say(f"{NAME} a bear", chat=group.id)
+    for person, word in ((ann, "a fox"), (bob, "a bear")):
+        offer = await person.sees(holds("Shall I", word), chat=group.id)
+        await person.press(offer, offer.buttons[0]["callback_data"])
+    await ann.sees(lambda message: "complete" in message.text and "#1" in message.text, chat=group.id)
+    await ann.sees(lambda message: "complete" in message.text and "#2" in message.text, chat=group.id)
+
+    assert [len(await here.jobs(one)) for one in (ann, bob)] == [1, 1]

@@ -1,0 +1,288 @@
+"""Journeys of people through the whole product."""
+
+from pathlib import Path
+
+import pytest
+
+from genlock.domain.catalog import Category
+from genlock.domain.job import State
+from genlock.sandbox.kie_faults import Fault
+from tests.bot.world import Town, holds, sqlite_url, town
+
+WORDS = {
+    "en": {
+        "category": "Text to image",
+        "describe": "Describe what you want",
+        "shape": "Shape of the frame",
+        "price": "Price: 0.8 credits",
+        "go": "Generate · 0.8 credits",
+        "done": "Generation complete",
+    },
+    "ru": {
+        "category": "Текст в картинку",
+        "describe": "Опишите, что вы хотите",
+        "shape": "Соотношение сторон",
+        "price": "Цена: 0,8 кредита",
+        "go": "Создать · 0,8 кредита",
+        "done": "Готово",
+    },
+}
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+async def test_a_newcomer_gets_a_picture_with_four_taps_and_one_text(database_url: str, language: str) -> None:
+    words = WORDS[language]
+    async with town(database_url) as here:
+        ann = await here.person("Ann", language=language)
+        await ann.say("/start")
+        await ann.sees("Ann")
+        await ann.tap(words["category"])
+        await ann.sees("32")
+        await ann.tap("Z-Image")
+        await ann.sees(words["describe"])
+        await ann.say("cat astronaut")
+        await ann.sees(words["shape"])
+        await ann.tap("1:1")
+        confirm = await ann.sees(words["price"])
+        await ann.tap(words["go"])
+        notice = await ann.sees(words["done"])
+
+        [started, text, picture, last] = ann.hands.messages
+        assert (started.text, text.text) == ("/start", "cat astronaut")
+        assert picture.kind == "photo"
+        assert picture.id == confirm.id, "the pressed message becomes the result"
+        assert last is notice
+        assert await ann.available() == 1_000_000 - 800
+        assert len(here.telegram.calls("answerCallbackQuery")) == 4
+        assert await here.store.violations(settled=False) == []
+
+
+async def test_a_text_out_of_the_blue_needs_one_tap(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a red fox in the snow")
+    await ann.sees("Shall I make this with Z-Image?")
+    await ann.tap("Generate")
+    await ann.sees("Generation complete")
+
+    [job] = await here.jobs(ann)
+    assert (job.model, '"a red fox in the snow"' in job.input) == ("z-image", True)
+
+
+async def test_the_model_used_last_is_suggested(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/gen qwen/text-to-image a fox")
+    await ann.sees("Generation complete")
+    await ann.say("a bear")
+
+    await ann.sees("Shall I make this with Qwen Image?")
+
+
+async def test_another_model_takes_the_text_along(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a red fox")
+    await ann.sees("Shall I")
+    await ann.tap("Another model")
+    await ann.sees("Your text is kept: a red fox")
+    await ann.tap("Seedream 3.0")
+    confirm = await ann.sees("Price")
+
+    assert "a red fox" in confirm.text
+    assert "Seedream 3.0" in confirm.text
+
+
+async def test_gen_orders_at_once(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/gen Nano Banana 2 Lite two cats")
+    await ann.sees("Generation complete")
+
+    [job] = await here.jobs(ann)
+    assert (job.model, job.state) == ("nano-banana-2-lite", State.SUCCEEDED)
+    assert [message.kind for message in ann.hands.messages] == ["text", "photo", "text"]
+
+
+async def test_gen_asks_for_what_is_missing(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/gen recraft/remove-background")
+    await ann.sees("Send a picture")
+    await ann.say("/gen")
+    await ann.sees("/gen MODEL TEXT")
+    await ann.say("/gen nothing-like-it a cat")
+    await ann.sees("I do not know the model nothing-like-it")
+
+    assert await here.jobs(ann) == []
+
+
+async def test_models_are_listed_cheapest_first_in_pages_and_found_by_a_word(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/start")
+    await ann.sees("Hello")
+    await ann.tap("Text to video")
+    first = await ann.sees("Text to video")
+    prices = [float(one["text"].rpartition(" ")[2]) for one in first.buttons[:8]]
+    assert prices == sorted(prices)
+    assert any(one["text"] == "1 / 4" for one in first.buttons)
+    await ann.tap("▶️")
+    await ann.sees(lambda message: any(one["text"] == "2 / 4" for one in message.buttons))
+    await ann.say("kling")
+    found = await ann.sees("🔎 kling")
+    titles = [one["text"] for one in found.buttons if one["callback_data"].startswith("model:")]
+
+    assert titles
+    assert all("Kling" in title for title in titles)
+    await ann.say("qqqqq")
+    await ann.sees("Nothing is called qqqqq")
+
+
+async def test_a_sentence_before_a_shelf_is_a_wish_for_what_stands_there(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/start")
+    await ann.tap("Text to video")
+    await ann.say("a paper boat on a rainy street")
+    offer = await ann.sees("Shall I make this with")
+    await ann.tap("Generate")
+    await ann.sees("Generation complete")
+    [job] = await here.jobs(ann)
+
+    assert Category.TEXT_TO_VIDEO in (here.catalog.get(job.model).category, *here.catalog.get(job.model).also)
+    assert offer.id == int(job.placeholder or 0)
+
+
+async def test_back_and_cancel_are_on_every_step(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/start")
+    await ann.sees("Hello")
+    await ann.tap("Text to image")
+    await ann.sees("cheapest first")
+    await ann.tap("Z-Image")
+    await ann.sees("Describe what you want")
+    await ann.say("a cat")
+    await ann.sees("Shape of the frame")
+    await ann.tap("Back")
+    await ann.sees(lambda message: "Now: a cat" in message.text)
+    await ann.say("a dog")
+    await ann.sees("Shape of the frame")
+    await ann.tap("16:9")
+    await ann.sees("a dog")
+    await ann.tap("Back")
+    await ann.sees(lambda message: any(one["text"] == "✓ 16:9" for one in message.buttons))
+    await ann.tap("Back")
+    await ann.sees("Now: a dog")
+    await ann.tap("Back")
+    await ann.sees("cheapest first")
+    await ann.tap("Cancel")
+    await ann.sees("Cancelled. Nothing was charged.")
+
+    assert len(ann.from_bot) == 1
+
+
+async def test_options_change_the_price_that_is_shown(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/models Kling 3.0")
+    await ann.tap("Kling 3.0 ·")
+    await ann.sees("Describe")
+    await ann.say("a storm")
+    await ann.sees("Shape of the frame")
+    await ann.tap("Everything else as usual")
+    await ann.sees("Price: 90 credits")
+    await ann.tap("Options")
+    await ann.sees("what would you like to change?")
+    await ann.tap("With sound")
+    await ann.sees(lambda message: any(one["text"] == "Yes" for one in message.buttons))
+    await ann.tap("Yes")
+    await ann.sees("what would you like to change?")
+    await ann.tap("Done")
+    shown = await ann.sees("Price: 135 credits")
+
+    assert "With sound: Yes" in shown.text
+
+
+async def test_choices_that_do_not_go_together_are_told_in_the_names_of_the_inputs(here: Town) -> None:
+    ann = await here.person(language="ru")
+    await ann.say("/models GPT Image 2")
+    await ann.tap("GPT Image 2 ·")
+    await ann.say("кот")
+    await ann.sees("Цена")
+    await ann.tap("Настройки")
+    await ann.sees("что изменить?")
+    await ann.tap("Разрешение")
+    await ann.sees("Разрешение")
+    await ann.tap("4K")
+    told = await ann.sees("Это вместе не бывает")
+
+    assert "Соотношение сторон: Авто + Разрешение: 2K / 4K" in told.text
+
+
+async def test_a_failure_is_told_in_words_and_costs_nothing(here: Town) -> None:
+    ann = await here.person()
+    here.kie.faults.order(Fault.TASK_MODERATED)
+    await ann.say("something")
+    await ann.sees("Shall I")
+    await ann.tap("Generate")
+    told = await ann.sees("The content filter did not let this through")
+
+    assert "Order #1 did not work out" in told.text
+    assert "Nothing was charged. Back on your balance: 0.8 credits" in told.text
+    assert await ann.available() == 1_000_000
+    await ann.tap("Try again", on=told)
+    await ann.sees("Price")
+
+
+async def test_two_orders_at_once_each_get_their_own_result(here: Town) -> None:
+    ann = await here.person()
+    for word in ("fox", "bear"):
+        await ann.say(word)
+        await ann.sees(holds("Shall I", word))
+        await ann.tap("Generate")
+    await ann.sees(lambda message: "Generation complete" in message.text and "#1" in message.text)
+    await ann.sees(lambda message: "Generation complete" in message.text and "#2" in message.text)
+    pictures = {message.text.splitlines()[1]: message for message in ann.hands.messages if message.kind == "photo"}
+
+    assert pictures.keys() == {"fox", "bear"}
+
+
+async def test_a_restart_in_the_middle_of_an_order_loses_nothing(tmp_path: Path) -> None:
+    async with town(sqlite_url(tmp_path)) as here:
+        ann = await here.person()
+        await ann.say("/models z-image")
+        await ann.tap("Z-Image")
+        await ann.sees("Describe")
+        await ann.say("a cat")
+        shown = await ann.sees("Shape of the frame")
+        async with here.another_bot():
+            await ann.tap("3:4", on=shown)
+            await ann.sees("Price")
+            await ann.tap("Generate")
+            await ann.sees("Generation complete")
+        [job] = await here.jobs(ann)
+        assert '"3:4"' in job.input
+
+
+async def test_the_language_is_the_persons_choice(here: Town) -> None:
+    ann = await here.person(language="ru")
+    await ann.say("/start")
+    await ann.sees("Здравствуйте")
+    await ann.tap("English")
+    await ann.sees("I speak English now")
+    await ann.say("/balance")
+    await ann.sees("Your balance: 1,000 credits")
+    await ann.say("/language")
+    await ann.sees("Choose your language")
+    await ann.tap("Русский")
+    await ann.sees("Теперь я говорю по-русски")
+
+
+async def test_a_person_is_shown_one_message_that_changes(here: Town) -> None:
+    """Whatever is looked at, there is one screen, below what was written last."""
+    ann = await here.person()
+    await ann.say("/start")
+    await ann.sees("Hello")
+    for button, words in (
+        ("Balance", "Your balance"), ("My results", "not made anything"), ("Menu", "What shall we make?"),
+        ("Help", "How it works"), ("Menu", "What shall we make?"), ("All models", "All models"),
+    ):  # fmt: skip
+        await ann.tap(button)
+        await ann.sees(words)
+    await ann.say("/help")
+    await ann.sees("How it works")
+
+    assert ann.from_bot == [ann.hands.last]

@@ -1,0 +1,298 @@
+"""Money in the chat: the price before, the shortfall, stars, gifts, free runs; each happens once."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from telegram import LabeledPrice
+
+from genlock.bot.rules import ShopRules
+from genlock.domain.catalog import Catalog
+from genlock.domain.chat import PaymentState, Promo
+from genlock.domain.errors import ChannelUnknown, NotPossible
+from genlock.domain.money import Kind
+from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.telegram_faults import Fault as Trouble
+from tests.bot.world import CATALOG, PACKAGES, Customer, Town, sqlite_url, town
+
+OPEN = ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
+
+
+async def bought(ann: Customer, stars: int = 100) -> str:
+    """Buy a package; gives the receipt."""
+    await ann.say("/topup")
+    await ann.tap(f"⭐ {stars} →")
+    bill = await ann.sees(lambda message: message.kind == "invoice")
+    async with ann.town.done(2):  # the question before, and the payment
+        payment = await ann.hands.pay(bill)
+    assert payment.ok, payment
+    return str(payment.charge_id)
+
+
+async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_order(database_url: str) -> None:
+    async with town(database_url, rules=OPEN) as here:
+        ann = await here.person(having=10)
+        await ann.say("/models Kling 3.0")
+        await ann.tap("Kling 3.0 ·")
+        await ann.say("a storm")
+        await ann.tap("Everything else as usual")
+        short = await ann.sees("Missing: 80 credits")
+        assert "Balance: 10 credits" in short.text
+        assert not any("Generate" in one["text"] for one in short.buttons)
+        await ann.tap("Top up")
+        await ann.sees("Missing for your order: 80 credits")
+        await ann.tap("Back")
+        await ann.sees("Missing: 80 credits")
+        await ann.tap("Top up")
+        await ann.tap("⭐ 100 →")
+        bill = await ann.sees(lambda message: message.kind == "invoice")
+        async with here.done(2):
+            await ann.hands.pay(bill)
+        await ann.sees("Thank you! Credited: 120 credits")
+        await ann.sees("Now your order can go on")
+        await ann.tap("Generate · 90 credits")
+        await ann.sees("Generation complete")
+
+        assert await ann.available() == 40_000
+        assert await here.store.violations(settled=False) == []
+
+
+async def test_the_balance_tells_what_moved_in_plain_words(here: Town) -> None:
+    ann = await here.person(having=50)
+    charge = await bought(ann)
+    await ann.say("/gen z-image a fox")
+    await ann.sees("Generation complete")
+    await ann.say("/balance")
+    shown = (await ann.sees("Your balance: 169.2 credits")).text
+
+    assert "+120 · top-up with stars" in shown
+    assert "-0.8 · order #1" in shown
+    assert charge
+
+
+async def test_a_payment_is_credited_once_however_often_it_is_told(database_url: str) -> None:
+    async with town(database_url, rules=OPEN) as here:
+        ann = await here.person(having=0)
+        charge = await bought(ann)
+        assert await ann.available() == 120_000
+        assert await asyncio.gather(*(here.bot.reconcile() for _ in range(5))) == [0] * 5
+        assert await ann.available() == 120_000
+        payment = await here.store.payment(charge)
+        assert payment is not None
+        assert (payment.stars, payment.amount) == (100, 120_000)
+
+
+async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(database_url: str) -> None:
+    async with town(database_url, rules=OPEN) as here:
+        ann = await here.person(having=0)
+        await ann.say("/topup")
+        await ann.tap("⭐ 500 →")
+        bill = await ann.sees(lambda message: message.kind == "invoice")
+        here.postman.lose("successful_payment")
+        async with here.done():
+            await ann.hands.pay(bill)
+        assert await ann.available() == 0
+        assert await here.bot.reconcile() == 1
+        assert await ann.available() == 650_000
+        await ann.sees("Thank you! Credited: 650 credits")
+        assert await here.bot.reconcile() == 0
+
+
+async def test_stars_go_back_only_while_the_credits_are_there(here: Town) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    stars = ann.hands.user.stars
+    payments = here.bot._payments
+    await here.store.transfer(ann.number, Kind.DEBIT, 1000, "spent", "spent")
+    with pytest.raises(NotPossible, match="119 of 120"):
+        await payments.refund(charge, "op")
+    await here.store.transfer(ann.number, Kind.GRANT, 1000, "back", "back")
+    await payments.refund(charge, "op")
+
+    assert ann.hands.user.stars == stars + 100
+    assert await ann.available() == 0
+    with pytest.raises(NotPossible, match="refunded already"):
+        await payments.refund(charge, "op")
+    payment = await here.store.payment(charge)
+    assert payment is not None
+    assert payment.state is PaymentState.REFUNDED
+    assert await here.bot.reconcile() == 0
+    assert await here.store.violations(settled=False) == []
+
+
+async def test_a_refund_whose_answer_was_lost_is_gone_on_with(here: Town) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    stars = ann.hands.user.stars
+    here.telegram.faults.once(Trouble.DROP_AFTER, method="refundStarPayment")
+    with pytest.raises(ChannelUnknown):
+        await here.bot._payments.refund(charge, "op")
+    assert await ann.available() == 0
+    await here.bot._payments.refund(charge, "op")
+
+    assert ann.hands.user.stars == stars + 100
+    assert await ann.available() == 0
+
+
+async def test_a_refund_made_elsewhere_takes_the_credits(here: Town) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    await here.caller.bot.refund_star_payment(ann.hands.id, charge)
+    assert await here.bot.reconcile() == 1
+
+    assert await ann.available() == 0
+    payment = await here.store.payment(charge)
+    assert payment is not None
+    assert payment.state is PaymentState.REFUNDED
+
+
+async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> None:
+    async with town(database_url, rules=replace(OPEN, welcome=5000)) as here:
+        ann = await here.person(having=0)
+        await ann.say("/start")
+        await ann.sees("A gift to begin with: 5 credits")
+        await ann.say("/start")
+        bob = await here.person("Bob", having=0)
+        await bob.say("a fox")
+
+        assert await ann.available() == 5000
+        assert await bob.available() == 5000
+
+
+def with_free(*ids: str) -> Catalog:
+    return Catalog(models={name: replace(model, free=name in ids) for name, model in CATALOG.models.items()})
+
+
+async def test_models_marked_free_are_free_so_often_a_day(database_url: str) -> None:
+    async with town(database_url, rules=replace(OPEN, free_per_day=2), catalog=with_free("z-image")) as here:
+        ann = await here.person(having=1)
+        for number in range(2):
+            await ann.say(f"fox {number}")
+            await ann.sees("Price: free")
+            await ann.tap("Generate · free")
+            await ann.sees(f"#{number + 1} · free")
+        assert await ann.available() == 1000
+        await ann.say("fox 3")
+        await ann.sees("Price: 0.8 credits")
+        assert await here.store.violations(settled=False) == []
+
+
+async def test_a_free_run_that_failed_is_not_lost(tmp_path: Path) -> None:
+    async with town(sqlite_url(tmp_path), rules=replace(OPEN, free_per_day=1), catalog=with_free("z-image")) as here:
+        ann = await here.person(having=0)
+        here.kie.faults.order(Fault.TASK_FAIL)
+        await ann.say("a fox")
+        await ann.tap("Generate · free")
+        await ann.sees("did not work out")
+        await ann.say("a fox")
+        await ann.tap("Generate · free")
+        await ann.sees("Generation complete")
+
+
+async def test_an_invitation_is_rewarded_after_the_first_paid_result(database_url: str) -> None:
+    rules = replace(OPEN, reward_inviter=7000, reward_invited=3000)
+    async with town(database_url, rules=rules) as here:
+        ann = await here.person("Ann", having=0)
+        await ann.say("/invite")
+        page = await ann.sees("Your link:")
+        payload = page.text.rpartition("start=")[2]
+        bob = await here.person("Bob", having=10)
+        await bob.say(f"/start {payload}")
+        await bob.say("/start")
+        assert await here.bot.reward() == 0
+        await bob.say("/gen z-image a fox")
+        await bob.sees("Generation complete")
+        await asyncio.gather(*(here.bot.reward() for _ in range(5)))
+
+        assert await ann.available() == 7000
+        assert await bob.available() == 10_000 - 800 + 3000
+        await ann.sees("7 credits for you!")
+        await bob.sees("3 credits for you,")
+        assert len([message for message in ann.from_bot if "for you!" in message.text]) == 1
+        assert await here.bot.reward() == 0
+
+
+async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> None:
+    ann, bob = await here.person("Ann"), await here.person("Bob")
+    await ann.say("/start")
+    await bob.say("/start")
+    for person, other in ((ann, bob), (bob, ann), (ann, ann)):
+        await person.say(f"/start r{other.number}")
+
+    assert [(await here.store.profile(one.number)).referred_by for one in (ann, bob)] == [None, None]
+
+
+async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> None:
+    ann = await here.person(having=0)
+    await here.store.make_promo(
+        Promo(code="CAT", amount=5000, runs=0, uses_max=1, per_person=1, until=None), lasting=None, author="op"
+    )
+    await here.store.make_promo(
+        Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_person=1, until=None), lasting=None, author="op"
+    )
+    await ann.say("/promo cat")
+    await ann.sees("Added to your balance: 5 credits!")
+    await ann.say("/promo CAT")
+    await ann.sees("You have used this promo code already")
+    await ann.say("/balance")
+    await ann.sees("+5 · promo code")
+    await ann.tap("Promo code")
+    await ann.sees("Write your promo code")
+    await ann.say("dog")
+    await ann.sees("There is no such promo code")
+    await ann.say("runs")
+    await ann.sees("A gift: 3 free runs!")
+    bob = await here.person("Bob", having=0)
+    await bob.say("/start p_CAT")
+    await bob.sees("This promo code is over")
+
+    assert await ann.available() == 5000
+
+
+async def test_a_dearer_price_is_confirmed_anew(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a fox")
+    await ann.sees("Price: 0.8 credits")
+    here.bot._desk.shop._markup = 4.0
+    await ann.tap("Generate")
+    await ann.sees("The price has changed since you looked")
+    assert await here.jobs(ann) == []
+    await ann.tap("Generate · 1.6 credits")
+    await ann.sees("Generation complete")
+
+
+async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(here: Town) -> None:
+    ann = await here.person(having=0)
+    await ann.say("/topup")
+    await ann.tap("⭐ 100 →")
+    bill = await ann.sees(lambda message: message.kind == "invoice")
+    one, hung = here.store.one, asyncio.Event()  # type: ignore[attr-defined]
+
+    async def hang(name: str, /, **params: object) -> object:
+        await hung.wait()
+        return await one(name, **params)
+
+    here.store.one = hang  # type: ignore[attr-defined]
+    async with asyncio.timeout(5):
+        payment = await ann.hands.pay(bill)
+    assert payment.ok
+    here.store.one = one  # type: ignore[attr-defined]
+    hung.set()
+    await ann.sees("Thank you!")
+
+    assert await ann.available() == 120_000
+
+
+async def test_a_bill_that_is_not_ours_is_refused(here: Town) -> None:
+    ann = await here.person(having=0)
+    await ann.say("/start")
+    sent = await here.caller.bot.send_invoice(
+        ann.hands.id, title="x", description="x", payload="credits:1:99999", provider_token="", currency="XTR",
+        prices=[LabeledPrice("x", 5)],
+    )  # fmt: skip
+    async with here.done():
+        payment = await ann.hands.pay(sent.message_id)
+
+    assert not payment.ok
+    assert await ann.available() == 0

@@ -1,0 +1,243 @@
+"""The wizard and its screens, without a chat: whatever is pressed, there is a next screen that Telegram takes."""
+
+import random
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from genlock.bot import draft as drafts
+from genlock.bot import wizard
+from genlock.bot.buttons import DATA_BYTES_MAX, base36, from_base36, read
+from genlock.bot.draft import At, Draft, Sent
+from genlock.bot.look import Look
+from genlock.bot.presses import STEPS
+from genlock.bot.refusals import explain
+from genlock.bot.screens import front, order
+from genlock.bot.shop import Shop
+from genlock.bot.tongue import LANGUAGES, tongue
+from genlock.domain.catalog import Category, Model
+from genlock.domain.chat import FreeRuns
+from genlock.domain.errors import InputRefused
+from genlock.domain.field import FieldType
+from genlock.domain.money import Wallet
+from genlock.telegram.words import Said
+from tests.bot.world import CATALOG
+
+SHOP = Shop(CATALOG, markup=2.0, credit_usd=0.01)
+TEXT_MAX, BUTTONS_MAX, ROW_MAX = 4096, 100, 8
+FILE = {
+    FieldType.IMAGE: "https://example.com/a.png",
+    FieldType.VIDEO: "https://example.com/a.mp4",
+    FieldType.AUDIO: "https://example.com/a.mp3",
+}
+
+
+class _Plain(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def look(language: str = "en", available: int = 50_000, *, group: bool = False) -> Look:
+    wallet = Wallet(person_id=1, available=available, held=0)
+    return Look(tongue=tongue(language), shop=SHOP, wallet=wallet, free=FreeRuns(today=1, gifts=0), group=group)
+
+
+def screen(draft: Draft, model: Model, seen: Look) -> Said:
+    if draft.at is At.LIST:
+        return front.shelf(draft, seen)
+    shown = {At.OPTIONS: order.options, At.CONFIRM: order.confirm}.get(draft.at, order.ask)
+    return shown(draft, model, seen)
+
+
+def check(said: Said) -> None:
+    """Telegram takes it: whole HTML, lengths, buttons."""
+    page = _Plain()
+    page.feed(said.text)
+    assert page.open == []
+    assert 0 < len(page.text) <= TEXT_MAX
+    buttons = [one for row in said.buttons for one in row]
+    assert 0 < len(buttons) <= BUTTONS_MAX
+    assert all(0 < len(row) <= ROW_MAX for row in said.buttons)
+    for one in buttons:
+        assert one.text.strip()
+        assert one.data is not None
+        assert len(one.data.encode()) <= DATA_BYTES_MAX
+
+
+def has_a_way_out(said: Said) -> bool:
+    verbs = {read(one.data or "").verb for row in said.buttons for one in row}
+    return bool(verbs & {"cancel", "menu"})
+
+
+@pytest.mark.parametrize("model", CATALOG.offered(), ids=lambda model: model.id)
+def test_whatever_is_pressed_and_written_there_is_a_screen_that_telegram_takes(model: Model) -> None:
+    chance = random.Random(model.id)
+    for turn in range(4):
+        category = chance.choice([model.category.value, *(one.value for one in model.also), ""])
+        seen = look(chance.choice(LANGUAGES), chance.choice([0, 10**9]), group=turn == 3)
+        draft = wizard.open_model(Draft(version=chance.randrange(36**7)), model, category)
+        for _ in range(30):
+            said = screen(draft, model, seen)
+            check(said)
+            assert has_a_way_out(said), (draft.at, said)
+            assert drafts.load(drafts.dump(draft), version=draft.version, message=None) == draft
+            draft = step(draft, model, said, chance)
+
+
+def step(draft: Draft, model: Model, said: Said, chance: random.Random) -> Draft:
+    """One thing that a person might do."""
+    now = model.field(draft.field)
+    if now is not None and draft.at in (At.ASK, At.EDIT) and chance.random() < 0.5:
+        if now.type in FILE and chance.random() < 0.7:
+            place = wizard.place_for(draft, model, now.type)
+            assert place is not None
+            sent = Sent(kind=now.type, address=FILE[now.type], seconds=chance.choice([None, 3.0]))
+            return wizard.after_file(wizard.add_file(draft, place, sent), model, place)
+        words = ["a cat", "5", "x" * 30_000, "<b>&", "https://example.com/a.png", "", "[]", "a | 3", str(now.least())]
+        return wizard.answer(draft, model, chance.choice(words))
+    presses = [read(one.data or "") for row in said.buttons for one in row]
+    press = chance.choice(presses)
+    if press.verb == "back":
+        return wizard.back(draft, model) or wizard.open_model(draft, model, draft.category)
+    if press.verb == "example":
+        return wizard.answer(draft, model, "an example")
+    return STEPS[press.verb](draft, model, press) if press.verb in STEPS else draft
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_shelf_and_the_menu_fit(language: str) -> None:
+    seen = look(language)
+    check(front.menu(seen))
+    for category in ("", *Category):
+        draft = Draft(version=36**6, at=At.LIST, category=category)
+        for page in range(6):
+            check(front.shelf(replace(draft, page=page), seen))
+    check(front.shelf(Draft(at=At.LIST, query="<>&" * 2000, text="<>&" * 2000), seen))
+    for kind in FILE:
+        check(front.what_with(Draft(sent=(Sent(kind=kind, address="https://a/b"),), text="x" * 4000), seen))
+
+
+def test_no_two_models_share_a_button() -> None:
+    shelves = [front.shelf(Draft(at=At.LIST, page=page), look()) for page in range(20)]
+    presses = [read(row[0].data or "") for shelf in shelves for row in shelf.buttons]
+    codes = {press.word() for press in presses if press.verb == "model"}
+
+    assert len(codes) == len(CATALOG.offered())
+
+
+def test_numbers_survive_a_button() -> None:
+    for number in (0, 1, 35, 36, 10**12):
+        assert from_base36(base36(number)) == number
+    assert [from_base36(word) for word in ("", "-1", "A", "é", "0001", "x" * 50)] == [None] * 6
+
+
+def test_answers_are_understood_as_people_type_them() -> None:
+    kling = CATALOG.get("kling-3.0/video")
+    draft = replace(Draft(model=kling.id, category="text-to-video"), at=At.EDIT, field="multi_prompt")
+    shots = wizard.answer(draft, kling, "A cat looks up | 3\nIt jumps | 2")
+    assert shots.values["multi_prompt"] == [
+        {"prompt": "A cat looks up", "duration": 3},
+        {"prompt": "It jumps", "duration": 2},
+    ]
+    sound = wizard.answer(replace(draft, field="sound"), kling, "да")
+    assert sound.values["sound"] is True
+    effects = CATALOG.get("elevenlabs/sound-effect-v2")
+    length = wizard.answer(Draft(model=effects.id, at=At.EDIT, field="duration_seconds"), effects, "7,5")
+    assert length.values["duration_seconds"] == 7.5
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "typed", "english", "russian"),
+    [
+        ("z-image", "prompt", "x" * 1001, "That is too long: 1,001 characters. At most 1,000 fit.",
+         "Слишком длинно: 1 001 символ. Помещается не больше 1 000."),
+        ("wan/2-7-image", "n", "13", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
+        ("wan/2-7-image", "n", "many", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
+        ("wan/2-7-image", "seed", "1.5", "It must be between 0 and 2,147,483,647.",
+         "Нужно число от 0 до 2 147 483 647."),
+        ("elevenlabs/text-to-speech-turbo-2-5", "style", "0.305", "It goes in steps of 0.01.", "Шаг — 0,01."),
+        ("z-image", "aspect_ratio", "5:7", "Please take one of the buttons.", "Выберите, пожалуйста, одну из кнопок."),
+        ("kling-3.0/video", "sound", "maybe", "Yes or no, please.", "Да или нет?"),
+        ("kling-3.0/video", "multi_prompt", "[1]", "I could not read that. One per line:", "получилось прочитать."),
+        ("recraft/remove-background", "image", "cat.png", "Please send a picture, or a link", "Пришлите картинку"),
+        ("google/nano-banana-edit", "image_urls", "https://a.b/c.png " * 11,
+         "I need 1 to 10 of them, and have 11.", "Нужно от 1 до 10"),
+        ("suno/generate", "prompt", "x" * 6000, "That is too long", "Слишком длинно"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_with_what_does(
+    model: str, field: str, typed: str, english: str, russian: str
+) -> None:
+    found = CATALOG.get(model)
+    draft = wizard.answer(Draft(model=model, at=At.EDIT, field=field), found, typed)
+    assert draft.problem is not None
+    told = [explain(draft.problem, found, draft.values, tongue(language)) for language in LANGUAGES]
+
+    assert english in told[0]
+    assert russian in told[1].replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "english"),
+    [
+        ("gpt-image-2-text-to-image", {"aspect_ratio": "1:1", "resolution": "4K"},
+         "These do not go together: Shape of the frame: 1:1 + Resolution: 4K."),
+        ("gpt-image-2-text-to-image", {"aspect_ratio": "16:9", "resolution": "2K", "background": "opaque"},
+         "“Background” cannot be used together with Resolution: 2K / 4K."),
+        ("bytedance/seedance-2", {"first_frame_url": "https://a/b", "reference_image_urls": ["https://a/b"]},
+         "“Reference images” cannot be combined with “First frame”."),
+        ("wan/2-7-image", {"n": 9}, "“How many images”: at most 4 with A series of images: No."),
+        ("suno/generate", {"customMode": True}, "With Own words, style and title: Yes I also need “Style”."),
+        ("kling-3.0/video", {"multi_shots": True}, "“Shots”"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_told_by_name(model: str, values: dict[str, object], english: str) -> None:
+    found = CATALOG.get(model)
+    with pytest.raises(InputRefused) as refused:
+        found.validate({"prompt": "a cat", **values})
+    told = explain(wizard.problem_of(refused.value), found, {"prompt": "a cat", **values}, tongue("en"))
+
+    assert english in told
+
+
+def test_what_a_rule_demands_is_asked_for() -> None:
+    suno = CATALOG.get("suno/generate")
+    draft = wizard.open_model(Draft(), suno, "music")
+    assert draft.field == "prompt"
+    draft = wizard.skip(draft, suno)
+    assert draft.field == "customMode"
+    draft = wizard.rest(draft, suno)
+    assert (draft.at, draft.field) == (At.ASK, "prompt"), "without own words a description is needed"
+    assert not order._answers(draft, suno, suno.field("prompt"), look())[0][0].text.startswith("⏩")  # type: ignore[arg-type]
+    draft = wizard.answer(draft, suno, "x" * 600)
+    assert draft.problem is not None
+    assert draft.field == "prompt"
+    assert wizard.answer(draft, suno, "a song").at is At.CONFIRM
+
+
+def test_a_model_is_found_however_its_name_is_typed() -> None:
+    for line, model, rest in (
+        ("z-image a fox", "z-image", "a fox"),
+        ("Z-Image a fox", "z-image", "a fox"),
+        ("zimage a fox", "z-image", "a fox"),
+        ("nano banana pro a fox", "nano-banana-pro", "a fox"),
+        ("Nano Banana a fox", "google/nano-banana", "a fox"),
+        ("kling 3.0 turbo a fox", "kling/v3-turbo-text-to-video", "a fox"),
+        ("suno/generate", "suno/generate", ""),
+    ):
+        found = SHOP.named(line)
+        assert found is not None, line
+        assert (found[0].id, found[1]) == (model, rest), line
+    assert SHOP.named("what is this") is None

@@ -1,0 +1,288 @@
+"""The whole product in one process: the real bot and engine, a real store, both simulators over HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from telegram import Update
+
+from genlock.app import expected_seconds, make_engine, open_store
+from genlock.bot.bot import ChatBot
+from genlock.bot.rules import Package, ShopRules
+from genlock.bot.words import ChatWords
+from genlock.catalog import load
+from genlock.domain.catalog import Catalog
+from genlock.domain.errors import ChannelBusy, ChannelUnknown, ChatClosed
+from genlock.domain.job import Job
+from genlock.domain.money import Kind
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from genlock.ports import WholeStore
+from genlock.providers.kie import Kie
+from genlock.sandbox.kie import KieSimulator, running_kie
+from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram_world import Message, Press
+from genlock.stores.sqlite import SqliteStore
+from genlock.telegram.calls import Caller, Priority, make_bot
+from genlock.telegram.download import Downloads
+from genlock.telegram.sender import TelegramChannel
+from tests.engine.world import Recorder
+
+CATALOG = load()
+CREDITS = 1000
+PATIENCE_SECONDS = 20.0
+QUICK = Rules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
+PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
+
+
+class NoLimits:
+    """Turns that are always free: what the limits do is tested where they live."""
+
+    async def take(self, chat: int, priority: Priority) -> None: ...
+
+    async def stop(self, chat: int | None, seconds: float) -> None: ...
+
+
+class Postman:
+    """Brings updates from the simulator to the bot, in order for each person, as the inbox does."""
+
+    def __init__(self, bot: ChatBot, caller: Caller) -> None:
+        self.bot = bot
+        self._caller = caller
+        self._lanes: dict[int, asyncio.Queue[Update]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.failures: list[BaseException] = []
+        #: whether what may pass is tried again, as the inbox does
+        self.patient = False
+        self.handled = 0
+        self._lost = ""
+        self.moved = asyncio.Event()
+
+    async def run(self) -> None:
+        offset = 0
+        while True:
+            for update in await self._caller.bot.get_updates(offset=offset, timeout=1):
+                offset = update.update_id + 1
+                self._put(update)
+
+    def lose(self, what: str) -> None:
+        """The next message with this in it never arrives."""
+        self._lost = what
+
+    def _put(self, update: Update) -> None:
+        if self._lost and update.message is not None and getattr(update.message, self._lost):
+            self._lost = ""
+            return
+        user = update.effective_user
+        lane = user.id if user else 0
+        if lane not in self._lanes:
+            self._lanes[lane] = asyncio.Queue()
+            self._start(self._work(self._lanes[lane]))
+        self._lanes[lane].put_nowait(update)
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+
+    async def _work(self, queue: "asyncio.Queue[Update]") -> None:
+        while True:
+            update = await queue.get()
+            for attempt in range(5):
+                try:
+                    await self.bot.handle(update, first=attempt == 0)
+                except Exception as error:  # noqa: BLE001 - the test looks at it in the end
+                    if self.patient and isinstance(error, ChannelBusy | ChannelUnknown):
+                        continue
+                    if not isinstance(error, ChatClosed):
+                        self.failures.append(error)
+                break
+            self.handled += 1
+            self.moved.set()
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+@dataclass(kw_only=True)
+class Town:
+    telegram: TelegramSimulator
+    kie: KieSimulator
+    store: WholeStore
+    engine: Engine
+    bot: ChatBot
+    caller: Caller
+    catalog: Catalog
+    rules: ShopRules
+    recorder: Recorder
+    postman: Postman
+    make_bot: Callable[[], ChatBot]
+
+    async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
+        person = self.telegram.person(name, language=language)
+        number = await self.store.person("telegram", str(self.caller.bot.id), str(person.id))
+        if having:
+            await self.store.transfer(number, Kind.GRANT, having * 1000, f"test:{number}")
+        return Customer(town=self, hands=person, number=number)
+
+    @asynccontextmanager
+    async def done(self, updates: int = 1) -> AsyncIterator[None]:
+        """Wait until what is done here has been handled."""
+        wanted = self.postman.handled + updates
+        yield
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while self.postman.handled < wanted:
+                self.postman.moved.clear()
+                await self.postman.moved.wait()
+        assert self.postman.failures == []
+
+    @asynccontextmanager
+    async def another_bot(self) -> AsyncIterator[ChatBot]:
+        """As after a restart: a bot that remembers nothing takes over."""
+        before = self.postman.bot
+        self.postman.bot = self.make_bot()
+        yield self.postman.bot
+        await self.postman.bot.close()
+        self.postman.bot = before
+
+    async def age_uploads(self, *, days: float) -> None:
+        """As if the files had been sent some days ago."""
+        assert isinstance(self.store, SqliteStore)
+        back = round(days * 86_400_000_000)
+        await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
+
+    async def quiet(self) -> None:
+        """Wait until no job is being worked on."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                if all(job.due_at is None for job in await self.store.jobs()):
+                    return
+                await asyncio.sleep(0.02)
+
+    async def jobs(self, customer: "Customer") -> list[Job]:
+        return await self.store.jobs(person_id=customer.number)
+
+
+@dataclass(kw_only=True)
+class Customer:
+    """A person with our number, and hands that find buttons by their words."""
+
+    town: Town
+    hands: Person
+    number: int
+
+    @property
+    def screen(self) -> Message:
+        """The newest message with something to press."""
+        return next(
+            message
+            for message in reversed(self.hands.messages)
+            if any("callback_data" in one for one in message.buttons)
+        )
+
+    async def say(self, text: str, **more: Any) -> Message:
+        """Write, and wait until the bot is done with it."""
+        async with self.town.done():
+            return await self.hands.say(text, **more)
+
+    async def send(self, kind: str, content: bytes, **more: Any) -> Message:
+        async with self.town.done():
+            return await self.hands.send(kind, content, **more)
+
+    async def sees(self, what: str | Callable[[Message], bool], **more: Any) -> Message:
+        """Wait for a message of the bot's."""
+        ours = self.town.caller.bot.id
+
+        def fits(message: Message) -> bool:
+            return message.sender == ours and (what in message.text if isinstance(what, str) else what(message))
+
+        return await self.hands.sees(fits, **more)
+
+    @property
+    def from_bot(self) -> list[Message]:
+        return [message for message in self.hands.messages if message.sender == self.town.caller.bot.id]
+
+    async def tap(self, words: str, *, on: Message | None = None) -> Press:
+        """Press the first button whose words hold these, and wait until the bot is done with it."""
+        message = on or self.screen
+        found = [one for one in message.buttons if words in one["text"]]
+        assert found, f"{words!r} is not among {[one['text'] for one in message.buttons]}"
+        return await self.press(message, found[0]["callback_data"])
+
+    async def press(self, message: Message, data: str) -> Press:
+        """Bring this data back, whether or not the message still has such a button."""
+        async with self.town.done():
+            return self.hands._press(message, data)
+
+    async def available(self) -> int:
+        return (await self.town.store.wallet(self.number)).available
+
+
+@asynccontextmanager
+async def town(
+    database_url: str,
+    *,
+    rules: ShopRules | None = None,
+    speed: float = 200.0,
+    catalog: Catalog = CATALOG,
+) -> AsyncIterator[Town]:
+    recorder = Recorder()
+    rules = rules or ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
+    store: Any = await open_store(database_url, observer=recorder)
+    async with (
+        running_telegram() as telegram,
+        running_kie(speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
+    ):
+        caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
+        provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
+        downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
+        channel = TelegramChannel(caller, ChatWords(catalog.get), downloads, near=True)
+        engine = make_engine(
+            store,
+            recorder,
+            providers={"kie": provider},
+            channels={"telegram": channel},
+            rules=QUICK,
+            expected=expected_seconds(catalog),
+        )
+
+        def make() -> ChatBot:
+            return ChatBot.made_of(
+                caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=provider.upload
+            )
+
+        bot = make()
+        await bot.start()
+        postman = Postman(bot, caller)
+        await engine.start()
+        polling = asyncio.get_running_loop().create_task(postman.run())
+        try:
+            yield Town(
+                telegram=telegram, kie=kie, store=store, engine=engine, bot=bot, caller=caller, catalog=catalog,
+                rules=rules, recorder=recorder, postman=postman, make_bot=make,
+            )  # fmt: skip
+            assert postman.failures == []
+        finally:
+            polling.cancel()
+            await asyncio.gather(polling, return_exceptions=True)
+            await postman.stop()
+            await engine.stop()
+            await bot.close()
+            await provider.close()
+            await downloads.close()
+            await caller.close()
+            await store.close()
+
+
+def holds(*words: str) -> Callable[[Message], bool]:
+    """Whether a message has all these words."""
+    return lambda message: all(word in message.text for word in words)
+
+
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'genlock.db'}"

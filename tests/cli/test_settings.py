@@ -1,0 +1,119 @@
+"""Settings: the names that are promised, and what is said when they are wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from genlock.domain.errors import Refusal
+from genlock.settings import LogFormat, ServiceSettings, Settings, read_settings
+
+TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
+
+#: the fixed interface: the variable, its alias, its default
+TABLE = {
+    "telegram_token": ("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN", None),
+    "telegram_api_url": ("GENLOCK_TELEGRAM_API_URL", None, "https://api.telegram.org"),
+    "kie_api_key": ("GENLOCK_KIE_API_KEY", "KIE_API_KEY", None),
+    "kie_api_url": ("GENLOCK_KIE_API_URL", None, "https://api.kie.ai"),
+    "kie_upload_url": ("GENLOCK_KIE_UPLOAD_URL", None, "https://kieai.redpandaai.co"),
+    "kie_webhook_key": ("GENLOCK_KIE_WEBHOOK_KEY", None, None),
+    "database_url": ("GENLOCK_DATABASE_URL", "DATABASE_URL", "sqlite:///genlock.db"),
+    "public_url": ("GENLOCK_PUBLIC_URL", "RENDER_EXTERNAL_URL", None),
+    "host": ("GENLOCK_HOST", None, "127.0.0.1"),
+    "port": ("GENLOCK_PORT", "PORT", 8080),
+    "admin_ids": ("GENLOCK_ADMIN_IDS", None, ()),
+    "dashboard_token": ("GENLOCK_DASHBOARD_TOKEN", None, None),
+    "welcome_credits": ("GENLOCK_WELCOME_CREDITS", None, 0),
+    "free_per_day": ("GENLOCK_FREE_PER_DAY", None, 0),
+    "markup": ("GENLOCK_MARKUP", None, 2.0),
+    "credit_usd": ("GENLOCK_CREDIT_USD", None, 0.01),
+    "media_private_hosts": ("GENLOCK_MEDIA_PRIVATE_HOSTS", None, ()),
+    "lease_seconds": ("GENLOCK_LEASE_SECONDS", None, 30.0),
+    "poll_seconds": ("GENLOCK_POLL_SECONDS", None, 2.5),
+    "orphan_expire_seconds": ("GENLOCK_ORPHAN_EXPIRE_SECONDS", None, 3600.0),
+}
+VALUES = {
+    "telegram_token": TOKEN,
+    "database_url": "postgresql://db/x",
+    "port": "81",
+    "admin_ids": "12, 13",
+    "media_private_hosts": "127.0.0.1:8082,sim:81",
+}
+READ = {"port": 81, "admin_ids": (12, 13), "media_private_hosts": ("127.0.0.1:8082", "sim:81")}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No `.env` of a developer."""
+    monkeypatch.chdir(tmp_path)
+
+
+def value(name: str) -> str:
+    return VALUES.get(name) or ("http://127.0.0.1:9" if name.endswith("_url") else "7")
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_setting_has_the_promised_name_alias_and_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    variable, alias, default = TABLE[name]
+    assert getattr(Settings(), name) == default
+    for spelled in filter(None, (variable, alias)):
+        monkeypatch.setenv(spelled, value(name))
+        read = getattr(Settings(), name)
+        plain = read.get_secret_value() if hasattr(read, "get_secret_value") else read
+        assert plain == READ.get(name, plain)
+        assert str(plain) != str(default)
+        monkeypatch.delenv(spelled)
+
+
+def test_our_own_name_wins_over_the_platforms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "1")
+    monkeypatch.setenv("GENLOCK_PORT", "2")
+    assert Settings().port == 2
+
+
+def test_settings_are_also_read_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(f"TELEGRAM_BOT_TOKEN={TOKEN}\nKIE_API_KEY=key\nGENLOCK_LOG_FORMAT=json\n")
+    settings = read_settings(ServiceSettings)
+    assert settings.telegram_token.get_secret_value() == TOKEN
+    assert settings.bot_id == "7123456789"
+    assert settings.log_format is LogFormat.JSON
+
+
+def test_all_that_is_missing_or_wrong_is_named_at_once_and_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = {
+        "TELEGRAM_BOT_TOKEN": "hunter2-token",
+        "GENLOCK_DATABASE_URL": "mysql://root:hunter2@db/x",
+        "GENLOCK_PUBLIC_URL": "https://me:hunter2@bot.example",
+        "PORT": "99999",
+        "GENLOCK_ADMIN_IDS": "12,hunter2",
+        "GENLOCK_LEASE_SECONDS": "1",
+        "GENLOCK_MEDIA_PRIVATE_HOSTS": "hunter2",
+    }
+    for name, text in wrong.items():
+        monkeypatch.setenv(name, text)
+    with pytest.raises(Refusal) as refused:
+        read_settings(ServiceSettings)
+    said = str(refused.value)
+    for name in (
+        "GENLOCK_TELEGRAM_TOKEN is not a bot's token",
+        "GENLOCK_KIE_API_KEY is not set",
+        "GENLOCK_DATABASE_URL must begin with",
+        "GENLOCK_PUBLIC_URL must be a plain address",
+        "GENLOCK_PORT should be less than",
+        "GENLOCK_ADMIN_IDS should be a valid integer",
+        "GENLOCK_LEASE_SECONDS should be greater",
+        "GENLOCK_MEDIA_PRIVATE_HOSTS must be host:port",
+    ):
+        assert name in said
+    assert "hunter2" not in said
+
+
+def test_every_secret_is_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GENLOCK_TELEGRAM_TOKEN", TOKEN)
+    monkeypatch.setenv("GENLOCK_KIE_API_KEY", "kie-key")
+    monkeypatch.setenv("GENLOCK_KIE_WEBHOOK_KEY", "hmac-key")
+    monkeypatch.setenv("GENLOCK_DASHBOARD_TOKEN", "dash-word")
+    monkeypatch.setenv("GENLOCK_DATABASE_URL", "postgresql://me:p%40ss@db/x")
+    settings = Settings()
+    assert set(settings.secrets()) == {TOKEN, "kie-key", "hmac-key", "dash-word", "p%40ss", "p@ss"}
+    assert not any(secret in repr(settings) for secret in (TOKEN, "kie-key", "hmac-key", "dash-word"))

@@ -1,0 +1,49 @@
+"""The alarms of Prometheus are those of the chat, and ask for metrics that exist."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from genlock.domain import alarm
+from genlock.domain.alarm import ALARMS, NO_ACTIVE
+from genlock.metrics import GAUGES
+
+RULES: list[dict[str, Any]] = [
+    rule
+    for group in yaml.safe_load(Path("deploy/prometheus-alarms.yml").read_text(encoding="utf-8"))["groups"]
+    for rule in group["rules"]
+]
+
+
+def test_both_have_the_same_alarms() -> None:
+    assert [rule["labels"]["alarm"] for rule in RULES] == [one.name for one in (*ALARMS, NO_ACTIVE)]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
+def test_a_rule_asks_for_what_is_there(rule: dict[str, Any]) -> None:
+    asked = set(re.findall(r"genlock_(\w+)", rule["expr"]))
+    assert asked
+    assert asked <= {*GAUGES, "active"}
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("orphan_spike", f">= {alarm.ORPHANS_MANY}"),
+        ("undelivered", f"> {alarm.UNDELIVERED_SECONDS}"),
+        ("provider_failing", f"> {alarm.QUEUED_SECONDS}"),
+        ("provider_failing", f">= {alarm.FAILURES_LEAST}"),
+        ("provider_failing", f">= {alarm.FAILURES_SHARE} *"),
+    ],
+)
+def test_both_draw_the_line_at_the_same_place(name: str, limit: str) -> None:
+    [rule] = [rule for rule in RULES if rule["labels"]["alarm"] == name]
+    assert limit in rule["expr"]
+
+
+def test_nobody_active_is_noticed_as_soon_as_the_chat_would_be_told() -> None:
+    [rule] = [rule for rule in RULES if rule["labels"]["alarm"] == NO_ACTIVE.name]
+    assert rule["for"] == f"{alarm.INACTIVE_SECONDS}s"

@@ -1,0 +1,227 @@
+"""Alarms and forgetting: told once per incident and once when it is over, by the active instance alone."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from genlock.domain.alarm import ALARMS
+from genlock.domain.errors import ChannelBusy, StoreUnavailable
+from genlock.domain.events import Event
+from genlock.domain.update import UpdateState
+from genlock.engine.alarms import CALM_ROUNDS, Alarms
+from genlock.engine.engine import Engine
+from genlock.engine.forget import KEEP_SECONDS, PAGE, Forget
+from genlock.engine.kit import Kit
+from genlock.engine.limits import Limits
+from genlock.engine.pulse import Pulse
+from genlock.stores.store import SqlStore
+from tests.engine.world import HandClock, Recorder
+from tests.stores.lives import ended, finish, person_with, update
+
+
+@dataclass
+class Watch:
+    """One instance's alarms, and what the operators were told."""
+
+    store: SqlStore
+    clock: HandClock
+    recorder: Recorder
+    name: str = "me"
+    told: list[str] = field(default_factory=list)
+    away: bool = False
+
+    def __post_init__(self) -> None:
+        kit = Kit(
+            store=self.store,
+            providers={},
+            channels={},
+            observer=self.recorder,
+            instance=self.name,
+            limits=Limits(self.store, {}),
+        )
+        self.engine = Engine(kit)
+        self.pulse = Pulse(kit, self.store)
+        self.alarms = Alarms(kit, self.engine.leader, self.store, self.pulse, self.tell)
+
+    async def tell(self, text: str) -> None:
+        if self.away:
+            raise ChannelBusy(1.0)
+        self.told.append(text)
+
+    async def round(self, rounds: int = 1) -> None:
+        for _ in range(rounds):
+            await self.engine.leader.round()
+            self.pulse._read_at = float("-inf")
+            await self.alarms.round()
+
+
+@pytest.fixture
+def watch(store: SqlStore, clock: HandClock, recorder: Recorder) -> Watch:
+    return Watch(store, clock, recorder)
+
+
+async def test_an_incident_is_told_once_and_once_more_when_it_is_over(watch: Watch) -> None:
+    job = await ended(watch.store)
+    await watch.round()
+    watch.clock.turn(299)
+    await watch.round(3)
+    assert watch.told == []
+    watch.clock.turn(2)
+    await watch.round(3)
+    assert len(watch.told) == 1
+    assert watch.told[0].startswith("🔴 Results wait to be shown: 1, the oldest for 5 min.\n")
+    assert "не доставлены" in watch.told[0]
+    await finish(watch.store, job)
+    await watch.round(CALM_ROUNDS - 1)
+    assert len(watch.told) == 1, "not yet: it may come back"
+    await watch.round(3)
+    assert len(watch.told) == 2
+    assert watch.told[1].startswith("🟢 Results wait to be shown: over after ")
+    assert [seen.facts["name"] for seen in watch.recorder.of(Event.ALARM)] == ["undelivered"]
+    assert [seen.facts["name"] for seen in watch.recorder.of(Event.RECOVERED)] == ["undelivered"]
+
+
+async def test_a_new_incident_is_told_again(watch: Watch) -> None:
+    for _ in range(2):
+        job = await ended(watch.store)
+        watch.clock.turn(301)
+        await watch.round()
+        await finish(watch.store, job)
+        await watch.round(CALM_ROUNDS)
+    assert [text[0] for text in watch.told] == ["🔴", "🟢", "🔴", "🟢"]
+
+
+async def test_what_comes_and_goes_is_one_incident(watch: Watch) -> None:
+    for _ in range(3):
+        await watch.store.set_fact("ledger_violations", "1")
+        await watch.round()
+        await watch.store.set_fact("ledger_violations", "0")
+        await watch.round(CALM_ROUNDS - 1)
+    assert [text[0] for text in watch.told] == ["🔴"]
+
+
+async def test_another_instance_and_a_restart_go_on_with_an_incident(watch: Watch) -> None:
+    await watch.store.set_fact("ledger_violations", "1")
+    await watch.round()
+    await watch.engine.leader.stop()
+    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
+    await heir.round(2)
+    assert heir.told == []
+    await watch.store.set_fact("ledger_violations", "0")
+    await heir.round(CALM_ROUNDS)
+    assert [text[0] for text in heir.told] == ["🟢"]
+
+
+async def test_only_the_active_instance_tells(watch: Watch) -> None:
+    passive = Watch(watch.store, watch.clock, watch.recorder, "passive")
+    await watch.store.set_fact("ledger_violations", "1")
+    await watch.round()
+    await passive.round()
+    assert (len(watch.told), passive.told) == (1, [])
+
+
+async def test_what_could_not_be_told_is_told_later(watch: Watch) -> None:
+    watch.away = True
+    await watch.store.set_fact("ledger_violations", "1")
+    await watch.round(2)
+    watch.away = False
+    await watch.round(2)
+    assert len(watch.told) == 1
+    watch.away = True
+    await watch.store.set_fact("ledger_violations", "0")
+    await watch.round(CALM_ROUNDS + 1)
+    watch.away = False
+    await watch.round()
+    assert [text[0] for text in watch.told] == ["🔴", "🟢"]
+
+
+async def test_a_new_active_instance_tells_how_long_there_was_none(watch: Watch) -> None:
+    await watch.round()
+    assert watch.told == [], "nobody was ever active before"
+    watch.clock.turn(120)
+    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
+    await heir.round(2)
+    assert [text.splitlines()[0] for text in heir.told] == ["🟠 There was no active instance: 2 min."]
+
+
+async def test_a_role_that_passes_on_at_once_is_not_worth_a_word(watch: Watch) -> None:
+    await watch.round()
+    await watch.engine.leader.stop()
+    watch.clock.turn(5)
+    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
+    await heir.round()
+    assert heir.told == []
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "good"),
+    [
+        ("orphan_spike", {"orphans_fresh": 20}, {"orphans_fresh": 19, "orphans": 1000}),
+        ("undelivered", {"undelivered": 1, "undelivered_age": 301}, {"undelivered": 9, "undelivered_age": 300}),
+        ("ledger_mismatch", {"ledger_violations": 1}, {"ledger_violations": 0}),
+        ("provider_failing", {"lately_failed": 5, "lately_ended": 10}, {"lately_failed": 5, "lately_ended": 11}),
+        ("provider_failing", {"lately_failed": 5, "lately_ended": 5}, {"lately_failed": 4, "lately_ended": 4}),
+        ("provider_failing", {"queued_age": 301}, {"queued_age": 300}),
+        ("updates_aside", {"updates_aside": 1}, {"updates_aside": 0}),
+    ],
+)
+def test_an_alarm_knows_bad_from_good(name: str, bad: dict[str, float], good: dict[str, float]) -> None:
+    [alarm] = [alarm for alarm in ALARMS if alarm.name == name]
+    assert alarm.check(bad)
+    assert alarm.check(good) is None
+    assert alarm.check({}) is None
+
+
+async def test_the_ledger_is_summed_by_the_active_instance_now_and_then(watch: Watch) -> None:
+    await watch.alarms.ledger_round()
+    assert await watch.store.fact("ledger_violations") is None
+    await watch.engine.leader.round()
+    await watch.alarms.ledger_round()
+    broken = {"person_id": await person_with(watch.store, 5), "debit": "house", "credit": "held", "amount": 1}
+    await watch.store.one("transfer", kind="x", key="k", reason="", **broken)
+    await watch.alarms.ledger_round()
+    fact = await watch.store.fact("ledger_violations")
+    assert fact is not None
+    assert fact.value == "0", "it is not time yet"
+    watch.alarms._ledger_at = 0.0
+    await watch.engine.leader.round()
+    await watch.alarms.ledger_round()
+    await watch.round()
+    fact = await watch.store.fact("ledger_violations")
+    assert fact is not None
+    assert int(fact.value) > 0
+    assert watch.recorder.of(Event.ATTENTION)
+
+
+async def test_a_sum_that_fails_is_not_tried_again_at_once(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = 0
+
+    async def fail() -> None:
+        nonlocal tries
+        tries += 1
+        raise StoreUnavailable
+
+    monkeypatch.setattr(watch.store, "money_violations", fail)
+    await watch.engine.leader.round()
+    with pytest.raises(StoreUnavailable):
+        await watch.alarms.ledger_round()
+    await watch.alarms.ledger_round()
+    assert tries == 1
+
+
+async def test_old_rows_are_forgotten_page_by_page(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("genlock.engine.forget.PAGE", 2)
+    assert PAGE > 2
+    for number in range(5):
+        await watch.store.store_update(update(number, f"person {number}"))
+    for lane in await watch.store.claim_lanes(4, watch.engine.kit.lease, urgent=False):
+        await watch.store.settle_update(lane, UpdateState.DONE, "", watch.engine.kit.lease)
+    watch.clock.turn(KEEP_SECONDS["updates"] + 1)
+    forget = Forget(watch.engine.kit, watch.engine.leader, watch.store)
+    await forget.round()
+    assert not watch.recorder.of(Event.FORGOTTEN), "only the active one"
+    await watch.engine.leader.round()
+    await forget.round()
+    gone = [seen.facts["rows"] for seen in watch.recorder.of(Event.FORGOTTEN, what="updates")]
+    assert sum(gone) == 4
+    assert max(gone) <= 2

@@ -1,0 +1,141 @@
+"""A life as people live it: written in the chat, made at the provider, shown in the chat, told in one chain."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+from time import monotonic
+
+import pytest
+
+from genlock.sandbox.instance import Instance
+from genlock.sandbox.kie import running_kie
+from genlock.sandbox.processes import find_free_port
+from genlock.sandbox.telegram import running_telegram
+from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.telegram_people import Person
+from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, Town, until
+
+CHAIN = [
+    "UPDATE_RECEIVED", "GEN_CREATE", "JOB_CREATED", "SUBMIT_START", "SUBMIT_OK", "JOB_ENDED", "DELIVER_LOCK_WIN",
+    "DELIVER_START", "DELIVER_OK", "MARK_DELIVERED", "NOTICE_SENT",
+]  # fmt: skip
+
+
+@asynccontextmanager
+async def open_town(url: str, folder: Path, *, public: bool, speed: float = 30.0) -> AsyncIterator[Town]:
+    async with running_telegram(token=TOKEN) as telegram, running_kie(speed=speed, webhook_key=WEBHOOK_KEY) as kie:
+        town = Town(folder, url, telegram, kie)
+        town.more |= {
+            "GENLOCK_WELCOME_CREDITS": "100",
+            "GENLOCK_MEDIA_PRIVATE_HOSTS": kie.files_url.removeprefix("http://"),
+        }
+        if public:
+            port = str(find_free_port())
+            town.more |= {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
+        try:
+            yield town
+        finally:
+            for instance in town.instances:
+                await instance.kill()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/g.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
+async def newcomer(town: Town, language: str = "en") -> Person:
+    ann = town.telegram.person("Ann", language=language, started=False)
+    await ann.start()
+    await ann.sees(lambda message: bool(message.buttons))
+    return ann
+
+
+def chain(instances: list[Instance]) -> list[str]:
+    """The events of the one job there is, over all instances, in the order of their times."""
+    lines = sorted((line for instance in instances for line in instance.said), key=lambda line: str(line.get("at")))
+    [correlation] = {line["correlation"] for line in lines if line["event"] == "GEN_CREATE"}
+    return [line["event"] for line in lines if line.get("correlation") == correlation]
+
+
+@pytest.mark.parametrize("public", [True, False], ids=["webhook", "polling"])
+async def test_an_order_in_one_line_becomes_one_picture(url: str, tmp_path: Path, public: bool) -> None:  # noqa: FBT001
+    async with open_town(url, tmp_path, public=public) as town:
+        instance = await town.start()
+        ann = await newcomer(town)
+        await ann.say("/gen z-image cat astronaut")
+        await ann.sees("Generation complete", seconds=30)
+        pictures = [message for message in ann.messages if message.kind == "photo"]
+        assert len(pictures) == 1
+        await instance.until("NOTICE_SENT")
+        told = chain([instance])
+        assert [event for event in CHAIN if event in told] == CHAIN
+        assert [told.index(event) for event in CHAIN] == sorted(told.index(event) for event in CHAIN)
+        assert ("CALLBACK_RECEIVED" in told) is public
+        assert ("POLL_TICK" in told) is not public
+
+
+async def test_a_job_whose_instance_is_killed_is_finished_by_another_in_the_same_chain(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    async with open_town(postgres_url, tmp_path, public=False, speed=3.0) as town:
+        first = await town.start()
+        ann = await newcomer(town)
+        await ann.say("/gen z-image cat astronaut")
+        await first.until("SUBMIT_OK")
+        second = await town.start()
+        first.signal(SIGKILL)
+        await ann.sees("Generation complete", seconds=40)
+        await second.until("NOTICE_SENT")
+        assert len([message for message in ann.messages if message.kind == "photo"]) == 1
+        told = chain([first, second])
+        assert [told.count(event) for event in ("SUBMIT_START", "MARK_DELIVERED", "NOTICE_SENT")] == [1, 1, 1]
+        assert {event for event in CHAIN if event in told} == set(CHAIN)
+
+
+async def test_a_stop_in_the_middle_leaves_the_job_to_the_next_start(url: str, tmp_path: Path) -> None:
+    async with open_town(url, tmp_path, public=False, speed=10.0) as town:
+        first = await town.start()
+        ann = await newcomer(town, "ru")
+        await ann.say("/gen z-image кот")
+        await first.until("SUBMIT_OK")
+        first.signal(SIGTERM)
+        assert await first.ended() == 0
+        second = await town.start()
+        await second.until("NOTICE_SENT", seconds=40)
+        assert len([message for message in ann.messages if message.kind == "photo"]) == 1
+
+
+async def test_a_stop_does_not_wait_for_what_hangs(url: str, tmp_path: Path) -> None:
+    """Within 20 s it is handed over, whatever the channel does; the next one shows the result, once."""
+    async with open_town(url, tmp_path, public=False) as town:
+        first = await town.start()
+        ann = await newcomer(town)
+        town.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=60.0)
+        await ann.say("/gen z-image cat astronaut")
+        await first.until("DELIVER_START")
+        await until(lambda: bool(town.telegram.calls("editMessageMedia")))
+        first.signal(SIGTERM)
+        started = monotonic()
+        assert await first.ended() == 0
+        assert monotonic() - started < 20
+        town.telegram.faults.clear()
+        second = await town.start()
+        await second.until("NOTICE_SENT", seconds=40)
+        assert len([message for message in ann.messages if message.kind == "photo"]) == 1
+
+
+async def test_operators_are_told_of_what_is_wrong(url: str, tmp_path: Path) -> None:
+    async with open_town(url, tmp_path, public=False) as town:
+        operator = town.telegram.person("Olga")
+        town.more["GENLOCK_ADMIN_IDS"] = str(operator.id)
+        async with asyncio.timeout(60):
+            instance = await town.start()
+            ann = await newcomer(town)
+            town.telegram.world.updates.add("message", {"message_id": "broken", "from": {"id": ann.id}}, "broken")
+            await instance.until("UPDATE_ASIDE")
+            message = await operator.sees("set aside", seconds=30)
+            assert "отложены" in message.text
+            await until(lambda: len(instance.of("ALARM")) == 1)

@@ -1,0 +1,51 @@
+"""A browser for each file, a simulator and a bot for each test."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram_people import Person
+from tests.browser import chromium
+from tests.sandbox.page.tabs import Tabs
+from tests.sandbox.page.tiny_bot import TinyBot, running_bot
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def telegram() -> AsyncIterator[TelegramSimulator]:
+    async with running_telegram() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def tiny(telegram: TelegramSimulator) -> AsyncIterator[TinyBot]:
+    async with running_bot(telegram) as bot:
+        yield bot
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def tabs(browser: Browser, tiny: TinyBot, telegram: TelegramSimulator) -> AsyncIterator[Tabs]:
+    assert tiny.bot.token == telegram.token
+    opened = Tabs(browser, telegram.page_url)
+    yield opened
+    for context in opened.contexts:
+        await context.close()
+    assert opened.errors == []
+
+
+@pytest.fixture
+def ann(telegram: TelegramSimulator) -> Person:
+    return telegram.person("Ann", language="en", stars=500)
+
+
+@pytest.fixture
+def ben(telegram: TelegramSimulator) -> Person:
+    return telegram.person("Ben", language="ru")

@@ -1,0 +1,54 @@
+"""A wire between the page and the simulator that can be cut."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from genlock.sandbox.telegram import TelegramSimulator
+
+
+class Wire:
+    """Between the page and the simulator: it can be cut."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._writers: set[asyncio.StreamWriter] = set()
+        self.up = True
+        self.url = ""
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self.up:
+            writer.transport.abort()
+            return
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writers |= {writer, far_writer}
+        await asyncio.gather(_pour(reader, far_writer), _pour(far_reader, writer))
+
+    def cut(self) -> None:
+        self.up = False
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+
+
+async def _pour(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    try:
+        while piece := await source.read(65536):
+            target.write(piece)
+            await target.drain()
+    except OSError:
+        pass
+    finally:
+        target.close()
+
+
+@asynccontextmanager
+async def wire_to(telegram: TelegramSimulator) -> AsyncIterator[Wire]:
+    wire = Wire(int(telegram.url.rpartition(":")[2]))
+    server = await asyncio.start_server(wire.carry, "127.0.0.1", 0)
+    wire.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    try:
+        yield wire
+    finally:
+        wire.cut()
+        server.close()

@@ -1,0 +1,71 @@
+"""Pages of a real browser, and what a person finds and does on them."""
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
+
+from genlock.sandbox.telegram_people import Person
+
+#: remembers every notification that was ever shown
+WATCH = """
+window.noticed = [];
+addEventListener("DOMContentLoaded", () => new MutationObserver((changes) => {
+  for (const change of changes) for (const added of change.addedNodes)
+    if (added.classList?.contains("notice")) noticed.push(added.querySelector(".said").textContent);
+}).observe(document.getElementById("notices"), { childList: true }));
+"""
+
+
+@dataclass
+class Tabs:
+    """Pages of one browser profile; whatever goes wrong in one is found at the end."""
+
+    browser: Browser
+    url: str
+    contexts: list[BrowserContext] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    #: the browser's complaint that a test means to provoke
+    provoked: str = "nothing"
+
+    def _hear(self, error: str) -> None:
+        if self.provoked not in error:
+            self.errors.append(error)
+
+    async def profile(self, **more: Any) -> BrowserContext:
+        context = await self.browser.new_context(**{"locale": "en-GB"} | more)
+        context.set_default_timeout(10_000)
+        await context.add_init_script(WATCH)
+        self.contexts.append(context)
+        return context
+
+    async def open(self, person: Person, chat: int | None = None, *, at: BrowserContext | None = None) -> Page:
+        page = await (at or await self.profile()).new_page()
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self._hear(said.text) if said.type == "error" else None)
+        await page.goto(f"{self.url}#{person.id}/{chat or person.id}")
+        await expect(page.locator(".someone").first).to_be_attached()
+        return page
+
+
+def bubbles(page: Page, text: str | re.Pattern[str]) -> Locator:
+    return page.locator("article.row", has_text=text)
+
+
+def key(page: Page, text: str) -> Locator:
+    return page.locator(".key", has_text=text).last
+
+
+async def say(page: Page, text: str) -> None:
+    await page.locator(".write textarea").fill(text)
+    await page.keyboard.press("Enter")
+
+
+async def comes(page: Page, condition: str) -> None:
+    """Wait in the page until it holds; the page's own rules forbid Playwright's way."""
+    async with asyncio.timeout(10):
+        await page.evaluate(
+            f"new Promise((end) => {{ const look = () => {condition} ? end() : requestAnimationFrame(look); look(); }})"
+        )

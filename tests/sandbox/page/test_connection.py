@@ -1,0 +1,68 @@
+"""The chat page when the connection breaks, and who may reach it."""
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram_people import Person
+from tests.sandbox.page.cut_wire import wire_to
+from tests.sandbox.page.tabs import Tabs, bubbles
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_after_a_break_the_page_takes_up_where_it_was(
+    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+) -> None:
+    tabs.provoked = "Failed to load resource"
+    async with wire_to(telegram) as wire:
+        tabs.url = wire.url
+        page = await tabs.open(ann)
+        await ann.start()
+        await expect(bubbles(page, "Hello, Ann!")).to_be_visible()
+        await page.evaluate("document.querySelector('article').mine = true")
+        wire.cut()
+        await expect(page.locator("#banner")).to_be_visible()
+        await expect(page.locator("#banner")).to_contain_text("No connection")
+        await ann.say("while away")
+        await ann.sees("I heard: while away")
+        wire.up = True
+        await expect(bubbles(page, "I heard: while away")).to_be_visible()
+        await expect(page.locator("#banner")).to_be_hidden()
+        assert await page.evaluate("document.querySelector('article').mine"), "only what was missed is drawn"
+
+
+async def test_another_world_at_the_same_address_is_loaded_anew(browser: Browser) -> None:
+    async with running_telegram() as first:
+        ann = first.person("Ann")
+        await ann.say("in the first world")
+        port = int(first.url.rpartition(":")[2])
+        tabs = Tabs(browser, first.page_url)
+        page = await tabs.open(ann)
+        await expect(bubbles(page, "in the first world")).to_be_visible()
+    await expect(page.locator("#banner")).to_be_visible()
+    async with running_telegram(port=port) as second:
+        other = second.person("Olga")
+        for number in range(30):
+            await other.say(f"in the second world {number}")
+        await expect(bubbles(page, "in the second world 29")).to_be_visible()
+        await expect(page.locator("#banner")).to_be_hidden()
+        await expect(page.locator(".someone", has_text="Ann")).to_have_count(0)
+        await tabs.contexts[0].close()
+
+
+async def test_nothing_but_the_page_itself_may_run_or_be_reached(tabs: Tabs, ann: Person) -> None:
+    page = await tabs.open(ann)
+    tabs.provoked = "Content Security Policy"
+    policy = await page.evaluate("fetch('/').then((answer) => answer.headers.get('content-security-policy'))")
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    ran = await page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            document.head.append(script);
+            return Boolean(window.ran);
+        }"""
+    )
+    assert not ran

@@ -1,0 +1,128 @@
+"""How the chat page looks: languages, colours, widths, many messages."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from genlock.sandbox.telegram import TelegramSimulator
+from genlock.sandbox.telegram_people import Person
+from tests.sandbox.page.tabs import Tabs, bubbles
+from tests.sandbox.page.tiny_bot import TinyBot
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+PHONE = {"width": 390, "height": 844}
+
+
+async def choose(page: Page, setting: str, value: str) -> None:
+    await page.locator('[data-key="settings"]').click()
+    await page.locator(f'[data-setting="{setting}"][data-value="{value}"]').click()
+    await page.keyboard.press("Escape")
+
+
+async def test_the_page_speaks_russian_and_english(tabs: Tabs, ann: Person) -> None:
+    page = await tabs.open(ann, at=await tabs.profile(locale="ru-RU"))
+    await expect(page.get_by_role("button", name="Начать")).to_be_visible()
+    await ann.start()
+    await expect(page.locator("html")).to_have_attribute("lang", "ru")
+    await choose(page, "language", "en")
+    await expect(page.locator(".write textarea")).to_have_attribute("placeholder", "Message")
+    await expect(bubbles(page, "Hello, Ann!")).to_be_visible()
+    await page.reload()
+    await expect(page.locator(".write textarea")).to_have_attribute("placeholder", "Message")
+
+
+async def test_no_word_of_the_page_is_missing(tabs: Tabs, ann: Person) -> None:
+    page = await tabs.open(ann)
+    missing = await page.evaluate(
+        """async () => {
+            const names = ["bubble", "buttons", "composer", "faults", "head", "journal", "kie", "layers", "media",
+                "message_menu", "notices", "panel", "pay", "sidebar", "thread", "viewer", "appearance", "attach"];
+            const { known } = await import("/page/words.js");
+            const missing = [];
+            for (const name of names) {
+                const text = await (await fetch(`/page/${name}.js`)).text();
+                for (const [, key] of text.matchAll(/say\\("(\\w+)"/g)) if (!known(key)) missing.push(`${name} ${key}`);
+            }
+            return missing;
+        }"""
+    )
+    assert missing == []
+
+
+async def test_light_and_dark_follow_the_system_until_one_is_chosen(tabs: Tabs, ann: Person) -> None:
+    page = await tabs.open(ann, at=await tabs.profile(color_scheme="dark"))
+    root = page.locator("html")
+    await expect(root).to_have_attribute("data-theme", "dark")
+    await page.emulate_media(color_scheme="light")
+    await expect(root).to_have_attribute("data-theme", "light")
+    await choose(page, "theme", "dark")
+    await expect(root).to_have_attribute("data-theme", "dark")
+    await page.reload()
+    await expect(root).to_have_attribute("data-theme", "dark")
+
+
+async def test_a_phone_shows_one_thing_at_a_time(tabs: Tabs, ann: Person) -> None:
+    page = await tabs.open(ann, at=await tabs.profile(viewport=PHONE, has_touch=True, is_mobile=True))
+    await ann.say("/rich")
+    await ann.sees("Bold")
+    await expect(page.locator(".sidebar")).to_be_hidden()
+    await page.get_by_role("button", name="Back to the chats").tap()
+    await expect(page.locator(".chat")).to_be_hidden()
+    await page.locator(".entry").tap()
+    await expect(bubbles(page, "Bold")).to_be_visible()
+    await page.get_by_role("button", name="Show faults and calls").tap()
+    await expect(page.locator("#panel")).to_be_visible()
+    assert await page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    await page.locator("#panel").get_by_role("button", name="Close the panel").tap()
+    await expect(page.locator("#panel")).to_be_hidden()
+
+
+async def test_every_button_and_field_has_a_name(tabs: Tabs, ann: Person) -> None:
+    page = await tabs.open(ann)
+    for word in ("/start", "/album", "/audio", "/document", "/invoice", "/keyboard"):
+        await ann.say(word)
+    await ann.sees("Choose a colour")
+    await expect(bubbles(page, "Choose a colour")).to_be_visible()
+    await page.get_by_role("button", name="Show faults and calls").click()
+    await page.locator('[data-tab="faults"]').click()
+    nameless = await page.evaluate(
+        """[...document.querySelectorAll("button, input, textarea, select, [role=button]")].filter((one) =>
+            !one.innerText?.trim() && !one.ariaLabel && !one.labels?.length).map((one) => one.outerHTML)"""
+    )
+    assert nameless == []
+
+
+async def test_hundreds_of_messages_are_drawn_once_and_the_rest_on_demand(
+    tabs: Tabs, ann: Person, tiny: TinyBot, telegram: TelegramSimulator
+) -> None:
+    chat, bot = telegram.world.chats[ann.id], telegram.world.bot_id
+    for number in range(400):
+        telegram.world.post(chat, bot, {"text": f"number {number}"}, silent=True)
+    page = await tabs.open(ann)
+    await expect(bubbles(page, "number 399")).to_be_in_viewport()
+    drawn = await page.locator("article").count()
+    assert drawn < 200
+    await page.evaluate("document.querySelectorAll('article').forEach((row) => { row.mine = true; })")
+    for share in range(20):
+        await tiny.bot.edit_message_text(f"share {share}", ann.id, ann.last.id)
+    await expect(bubbles(page, "share 19")).to_be_in_viewport()
+    kept = await page.evaluate("[...document.querySelectorAll('article')].filter((row) => row.mine).length")
+    assert kept == drawn - 1
+    await page.locator("#thread").evaluate("thread => thread.scrollTo(0, 0)")
+    await page.get_by_role("button", name="Show earlier messages").click()
+    assert await page.locator("article").count() > drawn
+
+
+async def test_who_reads_above_is_told_of_new_messages_below(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+    page = await tabs.open(ann)
+    for number in range(40):
+        await ann.say(f"line {number}")
+    await expect(page.locator("article")).to_have_count(80)
+    await page.locator("#thread").evaluate("thread => thread.scrollTo(0, 0)")
+    await expect(page.locator("#down")).to_be_visible()
+    for text in ("new one", "new two"):
+        await tiny.bot.send_message(ann.id, text)
+    await expect(page.locator("#down")).to_contain_text("2 new messages")
+    await expect(bubbles(page, "new two")).not_to_be_in_viewport()
+    await page.locator("#down").click()
+    await expect(bubbles(page, "new two")).to_be_in_viewport()
+    await expect(page.locator("#down")).to_be_hidden()

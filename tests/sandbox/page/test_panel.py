@@ -1,0 +1,146 @@
+"""The panel beside the chat: it really switches, and it shows what happens."""
+
+import aiohttp
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from genlock.sandbox.kie import running_kie
+from genlock.sandbox.kie_faults import Fault as KieFault
+from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.telegram_people import Person
+from tests.sandbox.page.tabs import Tabs, bubbles
+from tests.sandbox.page.tiny_bot import TinyBot
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def open_panel(page: Page, tab: str) -> None:
+    await page.get_by_role("button", name="Show faults and calls").click()
+    await page.locator(f'[data-tab="{tab}"]').click()
+
+
+async def post_lines(telegram: TelegramSimulator, *lines: object) -> None:
+    async with aiohttp.ClientSession() as session, session.post(f"{telegram.url}/sim/log", json=lines) as response:
+        assert response.status == 200
+
+
+async def test_a_switch_really_switches_and_goes_out_when_it_is_used_up(
+    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+) -> None:
+    page = await tabs.open(ann)
+    await open_panel(page, "faults")
+    await page.get_by_label("For the method").select_option("sendMessage")
+    switch = page.get_by_role("switch", name="Cut after", exact=True)
+    await switch.click()
+    await expect(switch).to_have_attribute("aria-checked", "true")
+    (made,) = telegram.faults.switches
+    assert (made.fault, made.method, made.times) == (Fault.DROP_AFTER, "sendMessage", 1)
+    await ann.start()
+    await expect(switch).to_have_attribute("aria-checked", "false")
+    await expect(page.locator(".chip")).to_have_count(0)
+    await page.locator('[data-tab="journal"]').click()
+    await expect(page.locator(".note.call", has_text="sendMessage")).to_contain_text("done, answer lost")
+    await expect(bubbles(page, "Hello, Ann!")).to_be_visible()
+
+
+async def test_a_fault_that_is_always_on_stays_until_it_is_switched_off(
+    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+) -> None:
+    page = await tabs.open(ann)
+    await open_panel(page, "faults")
+    await page.get_by_role("button", name="always").click()
+    await page.get_by_label("Seconds").fill("7")
+    await page.get_by_label("Seconds").blur()
+    await page.get_by_role("switch", name="429 Too Many Requests").click()
+    await expect(page.locator(".chip")).to_have_text("429 Too Many Requests")
+    (made,) = telegram.faults.switches
+    assert (made.fault, made.method, made.times, made.seconds) == (Fault.TOO_MANY, None, None, 7.0)
+    await ann.start()
+    await page.locator('[data-tab="journal"]').click()
+    await expect(page.locator(".note.call .end.bad").first).to_contain_text("429")
+    await page.get_by_role("button", name="Switch off: 429 Too Many Requests").click()
+    await expect(page.locator(".chip")).to_have_count(0)
+    assert telegram.faults.switches == []
+
+
+async def test_the_simulated_kie_is_switched_through_the_page(browser: Browser) -> None:
+    async with running_kie() as kie, running_telegram(kie_url=kie.url) as telegram:
+        tabs = Tabs(browser, telegram.page_url)
+        page = await tabs.open(telegram.person("Ann"))
+        await open_panel(page, "kie")
+        await page.get_by_role("switch", name="Never sent").click()
+        await page.get_by_role("button", name="Sent twice: next order").click()
+        await expect(page.locator(".chip")).to_have_count(2)
+        assert kie.faults.told()["on"] == [KieFault.CALLBACK_LOST]
+        assert kie.faults.told()["coming"] == [[KieFault.CALLBACK_TWICE]]
+        await page.get_by_role("switch", name="Never sent").click()
+        await expect(page.locator(".chip")).to_have_count(1)
+        assert kie.faults.told()["on"] == []
+        assert tabs.errors == []
+        await tabs.contexts[0].close()
+
+
+async def test_every_fault_has_words(browser: Browser) -> None:
+    async with running_kie() as kie, running_telegram(kie_url=kie.url) as telegram:
+        page = await Tabs(browser, telegram.page_url).open(telegram.person("Ann"))
+        await open_panel(page, "faults")
+        shown = await page.locator(".fault").all_inner_texts()
+        assert len(shown) == len(Fault)
+        await page.locator('[data-tab="kie"]').click()
+        await expect(page.locator(".fault")).to_have_count(len(KieFault))
+        shown += await page.locator(".fault b").all_inner_texts()
+        assert [words for words in shown if "_" in words] == []
+        await page.context.close()
+
+
+async def test_a_callback_that_is_swallowed_can_be_watched(
+    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+) -> None:
+    page = await tabs.open(ann)
+    await open_panel(page, "journal")
+    one, other = "a1b2c3d4", "ffee0011"
+    await post_lines(
+        telegram,
+        {"event": "JOB_CREATED", "correlation": one, "job": 17},
+        {"event": "JOB_CREATED", "correlation": other, "job": 18},
+        {"event": "CALLBACK_RECEIVED", "correlation": one, "job": 17, "bytes": 812},
+        {"event": "DELIVER_OK", "correlation": one, "job": 17},
+        {"event": "CALLBACK_RECEIVED", "correlation": one, "job": 17, "bytes": 812},
+        {"event": "RESULT_DUPLICATE", "correlation": one, "job": 17},
+    )
+    await expect(page.locator(".note.event")).to_have_count(6)
+    await expect(page.locator(".note.swallowed")).to_contain_text("RESULT_DUPLICATE")
+    await expect(page.locator(".note.swallowed .end")).to_have_text("swallowed")
+    await page.locator(".jobtag", has_text=one).first.click()
+    await expect(page.locator(".note")).to_have_count(5)
+    await page.locator(".kinds .job").click()
+    await expect(page.locator(".note.event")).to_have_count(6)
+    await page.get_by_label("Filter").fill("callback")
+    await expect(page.locator(".note")).to_have_count(2)
+    await page.locator(".note button").first.click()
+    await expect(page.locator(".details")).to_contain_text('"bytes": 812')
+
+
+async def test_calls_and_updates_appear_as_they_happen_unless_it_is_paused(
+    tabs: Tabs, ann: Person, telegram: TelegramSimulator, tiny: TinyBot
+) -> None:
+    page = await tabs.open(ann)
+    await open_panel(page, "journal")
+    await ann.start()
+    await expect(page.locator(".note.update").last).to_contain_text("Ann · /start")
+    await expect(page.locator(".note.call").last).to_contain_text("Hello, Ann!")
+    await page.get_by_role("button", name="Calls").click()
+    await expect(page.locator(".note.call")).to_have_count(0)
+    await page.get_by_role("button", name="Calls").click()
+    await page.locator(".sieve").get_by_role("button", name="Pause").click()
+    await ann.say("more")
+    await ann.sees("I heard: more")
+    await expect(page.locator(".paused")).to_have_text("Paused · 2 new")
+    await expect(page.locator(".note", has_text="more")).to_have_count(0)
+    await page.locator(".paused").click()
+    await expect(page.locator(".note", has_text="I heard: more")).to_be_visible()
+    again = [{"text": "Show again", "callback_data": "again:17"}]
+    await post_lines(telegram, {"event": "JOB_CREATED", "correlation": "a1b2c3d4", "job": 17})
+    await tiny.bot.send_message(ann.id, "done", reply_markup={"inline_keyboard": [again]})  # type: ignore[arg-type]
+    await expect(page.locator(".note.call").last).to_have_attribute("data-job", "a1b2c3d4")

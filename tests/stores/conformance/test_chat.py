@@ -1,0 +1,348 @@
+"""What the chat product keeps, on both stores alike, also when many come at once."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from genlock.domain.chat import BroadcastState, PaymentState, Promo, PromoVerdict, SavedDraft, Upload
+from genlock.domain.errors import NoSuchPerson
+from genlock.domain.job import State
+from genlock.stores.store import SqlStore
+from tests.stores.lives import HandClock, delivered, end, order, person_with, running
+
+CHAT = 77
+
+
+async def profiled(store: SqlStore, outside: str, *, name: str = "Ann", referred_by: int | None = None) -> int:
+    person = await store.person("telegram", "1", outside)
+    await store.see_profile(person, language="ru", name=name, username=name.lower() + outside, referred_by=referred_by)
+    return person
+
+
+# people
+
+
+async def test_a_profile_is_made_once_and_kept_up_to_date(store: SqlStore, clock: HandClock) -> None:
+    person = await store.person("telegram", "1", "501")
+    first = await store.see_profile(person, language="ru", name="Ann", username="ann", referred_by=None)
+    made = clock.now()
+    clock.advance(1)
+    again = await store.see_profile(person, language="en", name="Anna", username="ann", referred_by=None)
+
+    assert first.fresh
+    assert not again.fresh
+    assert (again.language, again.name, again.outside_id) == ("ru", "Anna", "501")
+    assert again.created_at == first.created_at == made
+    assert await store.profile(person) == again
+
+
+async def test_an_unknown_person_has_no_profile(store: SqlStore) -> None:
+    with pytest.raises(NoSuchPerson):
+        await store.profile(12345)
+
+
+async def test_whoever_was_here_before_invites_and_nobody_else(store: SqlStore) -> None:
+    host = await profiled(store, "1")
+    guest = await profiled(store, "2", referred_by=host)
+    itself = await store.person("telegram", "1", "3")
+    alone = await store.see_profile(itself, language="en", name="C", username="c", referred_by=itself)
+    from_the_future = await profiled(store, "4", referred_by=10**6)
+    late = await store.see_profile(host, language="en", name="Ann", username="x", referred_by=guest)
+
+    assert (await store.profile(guest)).referred_by == host
+    assert alone.referred_by is None
+    assert (await store.profile(from_the_future)).referred_by is None
+    assert late.referred_by is None
+
+
+async def test_people_are_found_by_number_id_username_and_name(store: SqlStore) -> None:
+    ann, bob = await profiled(store, "901", name="Ann Lee"), await profiled(store, "902", name="Bob")
+
+    for text in (str(ann), "901", "ann lee901", "Lee"):
+        assert ann in {found.person_id for found in await store.find_profiles(text, 10)}, text
+    assert [found.person_id for found in await store.find_profiles("902", 1)] == [bob]
+    assert await store.find_profiles("nobody at all", 10) == []
+
+
+async def test_choices_bans_and_blocks_are_remembered(store: SqlStore, clock: HandClock) -> None:
+    person = await profiled(store, "1")
+    await store.set_language(person, "en")
+    await store.set_last_model(person, "z-image")
+    assert await store.set_ban(person, banned=True, reason="spam")
+    await store.set_blocked(person, blocked=True)
+    seen = await store.profile(person)
+
+    assert (seen.language, seen.last_model, seen.ban_reason) == ("en", "z-image", "spam")
+    assert seen.banned_at == seen.blocked_at == clock.now()
+    assert await store.set_ban(person, banned=False, reason="")
+    assert not await store.set_ban(9999, banned=True, reason="")
+    back = await store.see_profile(person, language="ru", name="Ann", username="ann1", referred_by=None)
+    assert (back.banned_at, back.blocked_at) == (None, None)
+
+
+# drafts
+
+
+async def test_a_draft_is_written_over_the_version_it_was_made_from(store: SqlStore) -> None:
+    assert await store.draft(1, CHAT) is None
+    assert await store.save_draft(1, CHAT, SavedDraft(version=0, message=None, body="{}")) == 1
+    assert await store.save_draft(1, CHAT, SavedDraft(version=1, message=5, body='{"a":1}')) == 2
+    assert await store.save_draft(1, CHAT, SavedDraft(version=1, message=6, body="late")) is None
+
+    assert await store.draft(1, CHAT) == SavedDraft(version=2, message=5, body='{"a":1}')
+    assert await store.draft(1, CHAT + 1) is None
+
+
+async def test_two_who_change_a_draft_at_once_are_told_apart(store: SqlStore) -> None:
+    await store.save_draft(1, CHAT, SavedDraft(version=0, message=None, body="{}"))
+    versions = await asyncio.gather(
+        *(store.save_draft(1, CHAT, SavedDraft(version=1, message=None, body=str(n))) for n in range(10))
+    )
+
+    assert sorted(version for version in versions if version) == [2]
+
+
+async def test_a_shown_draft_is_known_by_its_message(store: SqlStore) -> None:
+    await store.save_draft(1, CHAT, SavedDraft(version=0, message=None, body="{}"))
+    await store.show_draft(1, CHAT, 42)
+
+    assert await store.draft_owner(CHAT, 42) == 1
+    assert await store.draft_owner(CHAT, 43) is None
+    found = await store.draft(1, CHAT)
+    assert found is not None
+    assert (found.version, found.message) == (1, 42)
+
+
+# files and limits
+
+
+async def test_files_of_the_last_hour_are_counted(store: SqlStore, clock: HandClock) -> None:
+    for number in range(3):
+        await store.keep_upload(
+            Upload(address=f"https://f/{number}", person_id=1, file="id", kind="image", seconds=2.5, age_seconds=0)
+        )
+        clock.advance(600)
+
+    assert await store.uploads_wait(1) == (3, 1800.0)
+    assert await store.uploads_wait(2) == (0, 0.0)
+    found = await store.upload("https://f/0")
+    assert found is not None
+    assert (found.file, found.seconds, found.age_seconds) == ("id", 2.5, 1800.0)
+    clock.advance(2500)
+    assert (await store.uploads_wait(1))[0] == 1
+    assert await store.upload("https://f/none") is None
+
+
+async def test_what_a_person_does_of_late_is_counted(store: SqlStore, clock: HandClock) -> None:
+    person = await person_with(store, 10_000)
+    clock.advance(10)
+    await store.accept(order(person, request_key="a", price=0), None)
+    clock.advance(50)
+    await store.accept(order(person, request_key="b", price=0), None)
+    done = await store.activity(person)
+
+    assert (done.running, done.minute, done.hour) == (2, 2, 2)
+    assert (done.minute_wait, done.hour_wait) == (10.0, 3550.0)
+    clock.advance(30)
+    later = await store.activity(person)
+    assert (later.minute, later.minute_wait) == (1, 30.0)
+    clock.advance(7200)
+    assert (await store.activity(person)).running == 2
+    nobody = await store.activity(9999)
+    assert (nobody.running, nobody.hour, nobody.hour_wait) == (0, 0, 0.0)
+
+
+# payments
+
+
+async def test_a_payment_goes_its_way_once(store: SqlStore) -> None:
+    assert await store.keep_payment("c1", 1, 100, 120_000)
+    assert not await store.keep_payment("c1", 1, 100, 120_000)
+    assert await store.payment("c2") is None
+    assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) == 1
+    assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) is None
+    assert await store.move_payment("c1", PaymentState.REFUNDING, PaymentState.PAID) == 1
+    assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
+
+    [payment] = await store.payments(1, 10)
+    assert (payment.charge, payment.stars, payment.amount, payment.state) == (
+        "c1",
+        100,
+        120_000,
+        PaymentState.REFUNDING,
+    )
+
+
+async def test_a_payment_that_is_not_in_the_ledger_is_noticed(store: SqlStore) -> None:
+    await store.keep_payment("c1", 1, 100, 120_000)
+
+    assert [found.subject for found in await store.violations(settled=False)] == ["c1"]
+
+
+# free runs
+
+
+async def test_a_free_run_is_taken_once_per_key_and_comes_anew_each_day(store: SqlStore, clock: HandClock) -> None:
+    person = await profiled(store, "1")
+
+    assert [await store.take_free_run(person, key, 2) for key in ("a", "a", "b", "c")] == [True, True, True, False]
+    assert (await store.free_runs(person, 2)).left == 0
+    clock.advance(timedelta(days=1).total_seconds())
+    assert (await store.free_runs(person, 2)).today == 2
+    assert await store.take_free_run(person, "d", 2)
+
+
+async def test_a_free_run_that_brought_nothing_does_not_count(store: SqlStore) -> None:
+    person = await person_with(store, 0)
+    await store.see_profile(person, language="en", name="A", username="", referred_by=None)
+    assert await store.take_free_run(person, "a", 1)
+    job = (await store.accept(order(person, request_key="a", price=0), None)).job
+    assert not await store.take_free_run(person, "b", 1)
+    await end(store, job, State.FAILED)
+
+    assert (await store.free_runs(person, 1)).left == 1
+    assert await store.take_free_run(person, "b", 1)
+
+
+async def test_many_who_want_the_last_free_run_at_once_get_one(store: SqlStore) -> None:
+    person = await profiled(store, "1")
+    taken = await asyncio.gather(*(store.take_free_run(person, f"k{n}", 3) for n in range(20)))
+
+    assert sum(taken) == 3
+
+
+# promo codes
+
+
+def promo(**more: object) -> Promo:
+    return Promo(**{"code": "CAT", "amount": 5000, "runs": 0, "uses_max": None, "per_person": 1, "until": None} | more)  # type: ignore[arg-type]
+
+
+async def test_a_code_is_used_within_its_limits(store: SqlStore) -> None:
+    assert await store.make_promo(promo(uses_max=2), lasting=60.0, author="op")
+    assert not await store.make_promo(promo(), lasting=None, author="op")
+
+    assert (await store.use_promo("DOG", 1, "k")).verdict is PromoVerdict.UNKNOWN
+    first = await store.use_promo("CAT", 1, "k1")
+    assert (first.verdict, first.number, first.amount) == (PromoVerdict.GIVEN, 1, 5000)
+    assert await store.use_promo("CAT", 1, "k1") == first
+    assert (await store.use_promo("CAT", 1, "k2")).verdict is PromoVerdict.USED
+    assert (await store.use_promo("CAT", 2, "k3")).verdict is PromoVerdict.GIVEN
+    assert (await store.use_promo("CAT", 3, "k4")).verdict is PromoVerdict.OVER
+    [listed] = await store.promos(10)
+    assert (listed.uses, listed.closed) == (2, False)
+
+
+async def test_a_code_ends_by_date_and_by_hand(store: SqlStore, clock: HandClock) -> None:
+    await store.make_promo(promo(code="SHORT"), lasting=60.0, author="op")
+    await store.make_promo(promo(code="SHUT"), lasting=None, author="op")
+    assert await store.close_promo("SHUT")
+    assert not await store.close_promo("SHUT")
+    clock.advance(61)
+
+    assert (await store.use_promo("SHORT", 1, "a")).verdict is PromoVerdict.OVER
+    assert (await store.use_promo("SHUT", 1, "b")).verdict is PromoVerdict.OVER
+
+
+async def test_free_runs_of_a_code_are_added_to_those_of_the_day(store: SqlStore) -> None:
+    person = await profiled(store, "1")
+    await store.make_promo(promo(code="RUNS", amount=0, runs=2), lasting=None, author="op")
+    assert (await store.use_promo("RUNS", person, "u")).runs == 2
+
+    runs = await store.free_runs(person, 1)
+    assert (runs.today, runs.gifts, runs.left) == (1, 2, 3)
+    assert [await store.take_free_run(person, f"k{n}", 1) for n in range(4)] == [True, True, True, False]
+    assert (await store.free_runs(person, 1)).left == 0
+
+
+async def test_many_people_cannot_use_a_code_too_often(store: SqlStore) -> None:
+    await store.make_promo(promo(uses_max=7), lasting=None, author="op")
+    uses = await asyncio.gather(*(store.use_promo("CAT", person, "k") for person in range(1, 41)))
+
+    assert [use.verdict for use in uses].count(PromoVerdict.GIVEN) == 7
+    assert (await store.promos(1))[0].uses == 7
+
+
+async def test_one_person_cannot_use_a_code_twice_at_once(store: SqlStore) -> None:
+    await store.make_promo(promo(per_person=2), lasting=None, author="op")
+    uses = await asyncio.gather(*(store.use_promo("CAT", 1, f"k{n}") for n in range(20)))
+
+    assert sorted(use.number for use in uses if use.verdict is PromoVerdict.GIVEN) == [1, 2]
+
+
+# invitations
+
+
+async def test_an_invitation_is_due_after_the_first_paid_result(store: SqlStore) -> None:
+    host = await profiled(store, "1")
+    job = await delivered(store)
+    guest = job.person_id
+    await store.see_profile(guest, language="en", name="G", username="g", referred_by=host)
+    waiting = await running(store, "task")
+    await store.see_profile(waiting.person_id, language="en", name="W", username="w", referred_by=host)
+
+    assert await store.rewards_due(10) == [(guest, host)]
+    assert await store.set_rewarded(guest)
+    assert not await store.set_rewarded(guest)
+    assert await store.rewards_due(10) == []
+
+
+# broadcasts
+
+
+async def test_a_broadcast_reaches_everybody_once_also_with_many_hands(store: SqlStore) -> None:
+    people = [await profiled(store, str(number)) for number in range(100, 120)]
+    await store.set_blocked(people[3], blocked=True)
+    await store.set_ban(people[4], banned=True, reason="x")
+    sent = await store.begin_broadcast("Hello", author="op", request_key="u1")
+    assert await store.begin_broadcast("Hello", author="op", request_key="u1") == sent
+    assert sent.total == await store.reachable() == 18
+    reached: list[int] = []
+
+    async def hand() -> None:
+        while found := await store.reach_next(sent.id):
+            reached.append(found[0])
+            await store.count_broadcast(sent.id, sent=found[0] % 2 == 0)
+
+    await asyncio.gather(*(hand() for _ in range(5)))
+    assert sorted(reached) == [person for person in people if person not in people[3:5]]
+    now = await store.broadcast(sent.id)
+    assert now is not None
+    assert now.sent + now.failed == 18
+    assert await store.end_broadcast(sent.id, BroadcastState.DONE)
+    assert not await store.end_broadcast(sent.id, BroadcastState.STOPPED)
+
+
+async def test_a_stopped_broadcast_reaches_nobody_more(store: SqlStore) -> None:
+    await profiled(store, "1")
+    sent = await store.begin_broadcast("Hello", author="op", request_key="u1")
+    assert await store.running_broadcast() == sent
+    await store.end_broadcast(sent.id, BroadcastState.STOPPED)
+
+    assert await store.reach_next(sent.id) is None
+    assert await store.running_broadcast() is None
+
+
+# operators
+
+
+async def test_deeds_are_written_down_newest_first(store: SqlStore) -> None:
+    await store.add_audit(key="a", actor="1", action="ban", subject="2", detail="spam")
+    await store.add_audit(key="b", actor="1", action="unban", subject="2", detail="")
+
+    await store.add_audit(key="b", actor="1", action="unban", subject="2", detail="")
+    assert [(line.action, line.detail) for line in await store.audit(10)] == [("unban", ""), ("ban", "spam")]
+
+
+async def test_figures_tell_of_a_stretch_of_time(store: SqlStore, clock: HandClock) -> None:
+    await delivered(store)
+    clock.advance(100_000)
+    job = await delivered(store)
+    await profiled(store, "1")
+    await store.keep_payment("c", job.person_id, 50, 60_000)
+    today = await store.figures(86_400)
+
+    assert (today.orders, today.delivered, today.failed, today.people) == (1, 1, 0, 1)
+    assert (today.revenue, today.newcomers, today.stars, today.topups) == (job.price, 1, 50, 60_000)
+    assert (await store.figures(10**6)).orders == 2

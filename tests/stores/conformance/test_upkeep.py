@@ -1,0 +1,139 @@
+"""Facts, the pulse, and what is forgotten in the end."""
+
+import asyncio
+
+import pytest
+
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import State
+from genlock.domain.update import Received, UpdateState
+from genlock.ports import Role
+from genlock.stores.store import SqlStore
+from tests.stores.conftest import Raw
+from tests.stores.lives import ME, HandClock, end, ended, finish, person_with, queued, running, update
+
+DAY = 86_400.0
+
+
+async def test_a_fact_is_kept_by_the_first_and_told_to_all(store: SqlStore, clock: HandClock) -> None:
+    told = await asyncio.gather(*(store.keep_fact("secret", f"value {number}") for number in range(5)))
+    assert len(set(told)) == 1
+    clock.advance(60)
+    assert await store.keep_fact("secret", "late") == told[0]
+    fact = await store.fact("secret")
+    assert fact is not None
+    assert (fact.value, fact.age) == (told[0], 60.0)
+
+
+async def test_a_fact_can_change_and_go(store: SqlStore) -> None:
+    assert await store.fact("alarm:a") is None
+    await store.set_fact("alarm:a", "1")
+    await store.set_fact("alarm:a", "2")
+    await store.set_fact("other", "3")
+    assert [(fact.key, fact.value) for fact in await store.facts("alarm:")] == [("alarm:a", "2")]
+    await store.drop_fact("alarm:a")
+    assert await store.facts("alarm:") == []
+
+
+async def test_the_clock_is_the_stores(store: SqlStore, clock: HandClock) -> None:
+    assert await store.clock() == clock.now()
+
+
+async def test_the_living_are_those_heard_of_lately(store: SqlStore, clock: HandClock) -> None:
+    await store.heartbeat("old", 3.0)
+    clock.advance(5)
+    await store.heartbeat("new", 3.0)
+    assert await store.living(3.0) == ["new"]
+    assert await store.living(10.0) == ["old", "new"]
+
+
+async def test_the_pulse_counts_what_is_open_and_how_old_it_is(store: SqlStore, clock: HandClock) -> None:
+    assert {name: value for name, value in (await store.pulse()).items() if value} == {}
+    await queued(store)
+    undelivered = await ended(store)
+    clock.advance(100)
+    await store.store_update(update(1))
+    await store.store_callback("kie", None, "", b"{}")
+    await store.heartbeat("me", 3.0)
+    clock.advance(1)
+    pulse = await store.pulse()
+    assert (pulse["queued"], pulse["queued_age"]) == (1, 101)
+    assert (pulse["undelivered"], pulse["undelivered_age"]) == (1, 101)
+    assert (pulse["due"], pulse["due_age"]) == (2, 101 - ME.seconds)
+    assert (pulse["callbacks"], pulse["callback_age"]) == (1, 1)
+    assert (pulse["updates"], pulse["update_age"], pulse["instances"]) == (1, 1, 1)
+    await finish(store, undelivered)
+    assert (await store.pulse())["undelivered"] == 0
+
+
+async def test_the_pulse_sees_orphans_and_what_was_set_aside(store: SqlStore, clock: HandClock) -> None:
+    for _ in range(2):
+        callback = await store.store_callback("kie", None, "", b"{}")
+        await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
+        clock.advance(601)
+    callback = await store.store_callback("kie", None, "", b"{}")
+    await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
+    await store.store_update(update(1))
+    [lane] = await store.claim_lanes(1, ME, urgent=False)
+    await store.settle_update(lane, UpdateState.ASIDE, "", ME)
+    pulse = await store.pulse()
+    assert (pulse["orphans"], pulse["orphans_fresh"], pulse["updates_aside"]) == (3, 1, 1)
+
+
+async def test_the_pulse_blames_the_provider_for_what_it_did(store: SqlStore, clock: HandClock) -> None:
+    for code in ("provider_failed", "moderation"):
+        await end(store, await running(store, code), State.FAILED, error_code=code)
+    await end(store, await running(store, "t"), State.CANCELLED, error_code="cancelled")
+    await ended(store)
+    pulse = await store.pulse()
+    assert (pulse["lately_ended"], pulse["lately_failed"]) == (3, 1)
+    clock.advance(601)
+    assert (await store.pulse())["lately_ended"] == 0
+
+
+async def test_money_that_does_not_add_up_is_found(store: SqlStore, raw: Raw) -> None:
+    person = await person_with(store, 500)
+    assert await store.money_violations() == []
+    await raw(f"UPDATE people SET available = 600 WHERE id = {person}")  # noqa: S608
+    assert [violation.subject for violation in await store.money_violations()] == [str(person), "all"]
+
+
+# forgetting
+
+
+async def old_things(store: SqlStore, clock: HandClock) -> Role:
+    for number in range(3):
+        assert await store.store_update(update(number)) is Received.FRESH
+        callback = await store.store_callback("kie", None, "", b"{}")
+        await store.settle_callback(callback.id, InboxState.UNREADABLE)
+    [lane] = await store.claim_lanes(1, ME, urgent=False)
+    await store.settle_update(lane, UpdateState.DONE, "", ME)
+    clock.advance(DAY)
+    return await store.take_role("active", "me", 3.0)
+
+
+async def test_old_things_are_forgotten_a_few_at_a_time(store: SqlStore, clock: HandClock, raw: Raw) -> None:
+    role = await old_things(store, clock)
+    for what in ("updates", "callbacks"):
+        assert await store.forget(what, DAY + 1, 10, role) == 0, "not old enough"
+    assert await store.forget("updates", DAY - 1, 10, role) == 1
+    assert await raw("SELECT count(*) FROM updates WHERE state = 'new'") == [(2,)], "nobody forgets what is waiting"
+    assert [await store.forget("callbacks", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
+
+
+async def test_orphans_wait_until_they_expire(store: SqlStore, clock: HandClock) -> None:
+    callback = await store.store_callback("kie", None, "", b"{}")
+    await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
+    clock.advance(DAY)
+    role = await store.take_role("active", "me", 3.0)
+    assert await store.forget("callbacks", DAY - 1, 10, role) == 0
+    await store.expire_orphans(1.0, role)
+    assert await store.forget("callbacks", DAY - 1, 10, role) == 1
+
+
+@pytest.mark.parametrize("what", ["updates", "callbacks"])
+async def test_only_the_active_instance_forgets(store: SqlStore, clock: HandClock, what: str) -> None:
+    role = await old_things(store, clock)
+    clock.advance(10)
+    await store.take_role("active", "other", 3.0)
+    assert await store.forget(what, 1.0, 10, role) == 0

@@ -25,7 +25,7 @@ check: .venv/installed ## Lint, formatting, types, import rules, docs
 docs: .venv/installed ## Write what the docs take from the code
 	$(BIN)/python docs/generate.py
 
-bench: .venv/installed ## Measure the engine against the plain protocol
+bench: .venv/installed ## Measure the engine against the plain protocol, and the running service
 	$(BIN)/genlock bench $(ARGS)
 
 simulate: .venv/installed ## Crash the engine everywhere, from many seeds

@@ -104,7 +104,7 @@ def sandbox(
     port: Annotated[
         int | None, typer.Option(help="The chat page's port, the first of four in a row. 8080 if free, else any.")
     ] = None,
-    speed: Annotated[float, typer.Option(help="How many times faster models work than they do.", min=0.1)] = 8.0,
+    speed: Annotated[float, typer.Option(help="How many times faster models work than they do.", min=0.1)] = 6.0,
 ) -> None:
     """Run everything on this machine, without any account: simulators, service, and a chat page in the browser."""
     from genlock.sandbox.play import Options, run

@@ -102,7 +102,7 @@ class Service:
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
         self._closing.push_async_callback(chat.close)
         engine.updates = Updates(
-            engine.kit, store, partial(_handle, chat, caller.bot), partial(answer_repeated, caller)
+            engine.kit, store, partial(_handle, chat, caller.bot, self._mask), partial(answer_repeated, caller)
         )
         await self._check_token(caller)
         intake, doors = await self._make_intake(caller, store, engine.updates)
@@ -209,7 +209,7 @@ class Service:
         while True:
             try:
                 await chat.start()
-            except GenlockError as error:
+            except Exception as error:  # noqa: BLE001 - without commands in the menu the bot still works
                 self.observer.event(Event.STAGE_ERROR, step="introduce", error=f"{type(error).__name__}: {error}")
                 await asyncio.sleep(CHORE_SECONDS)
             else:
@@ -229,6 +229,14 @@ class Service:
         self.observer.event(Event.STOPPED, instance=self._instance)
 
 
-async def _handle(chat: ChatBot, bot: telegram.Bot, update: Update) -> None:
+async def _handle(chat: ChatBot, bot: telegram.Bot, mask: Mask, update: Update) -> None:
     told = telegram.Update.de_json(json.loads(update.body), bot)
-    await chat.handle(told, first=update.attempts == 1)
+    try:
+        await chat.handle(told, first=update.attempts == 1)
+    except GenlockError:
+        raise
+    except Exception as error:
+        said = repr(error)
+        if mask(said) != said:  # it would be kept with the update
+            raise RuntimeError(mask(said)) from None
+        raise

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from genlock.domain.alarm import ALARMS
-from genlock.domain.errors import ChannelBusy
+from genlock.domain.errors import ChannelBusy, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import UpdateState
 from genlock.engine.alarms import CALM_ROUNDS, Alarms
@@ -191,6 +191,22 @@ async def test_the_ledger_is_summed_by_the_active_instance_now_and_then(watch: W
     assert fact is not None
     assert int(fact.value) > 0
     assert watch.recorder.of(Event.ATTENTION)
+
+
+async def test_a_sum_that_fails_is_not_tried_again_at_once(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = 0
+
+    async def fail() -> None:
+        nonlocal tries
+        tries += 1
+        raise StoreUnavailable
+
+    monkeypatch.setattr(watch.store, "money_violations", fail)
+    await watch.engine.leader.round()
+    with pytest.raises(StoreUnavailable):
+        await watch.alarms.ledger_round()
+    await watch.alarms.ledger_round()
+    assert tries == 1
 
 
 async def test_old_rows_are_forgotten_page_by_page(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:

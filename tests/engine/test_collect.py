@@ -304,7 +304,7 @@ async def test_a_callback_for_a_provider_that_nobody_has_comes_to_the_operator_i
     callback = await engine.callback("other", None, b"{}")
     await idle(engine)
 
-    world.clock.turn(engine.kit.rules.orphan_expire_seconds + 1)
+    world.clock.turn(engine.kit.rules.stranger_expire_seconds + 1)
     await engine.sweep.callbacks()
     await idle(engine)
 

@@ -128,6 +128,7 @@ async def test_an_orphan_of_a_job_that_ended_meanwhile_is_matched_without_an_eff
     job = await engine.order(world.order())
     await idle(engine)
     await engine.callback("mill", None, callback_body(task="task-1", state="failed"))
+    await idle(engine)
     await world.call_back(engine, job, task="task-1")
     done = await world.see(job)
     assert await states(world) == {InboxState.ORPHAN: 1, InboxState.DONE: 1}

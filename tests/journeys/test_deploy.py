@@ -2,14 +2,16 @@
 
 import asyncio
 from pathlib import Path
+from statistics import median
 
 import pytest
 
-from genlock.sandbox.chaos import Plan, World, report, running_world
+from genlock.sandbox.chaos import Plan, World, report, running_world, until_quiet
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import guarded_folder
 
-ORDERS = 60
+ORDERS = 48
+#: more than what is usual on this machine, which has other things to do
 LATE_SECONDS = 5.0
 
 
@@ -20,14 +22,14 @@ async def until_ended(world: World, count: int) -> None:
 
 
 def lateness(world: World) -> list[float]:
-    """For every order, how much longer it took than its task at the provider."""
+    """For every order that ended, how much longer it took than its task at the provider."""
     tasks = world.books.tasks()
     found = []
     for order in world.people.orders:
-        [task] = tasks[order.prompt]
-        assert order.ended_at is not None
-        assert task.ended is not None
-        found.append(order.ended_at - order.asked_at - (task.ended - task.created))
+        if order.ended_at is not None:
+            [task] = tasks[order.prompt]
+            assert task.ended is not None
+            found.append(order.ended_at - order.asked_at - (task.ended - task.created))
     return found
 
 
@@ -39,6 +41,7 @@ async def test_a_rolling_deploy_under_load_loses_doubles_and_delays_nothing(own_
             fleet = world.fleet
             ordering = asyncio.create_task(world.people.order(ORDERS, spread_seconds=6.0))
             await until_ended(world, ORDERS // 6)
+            usual = median(lateness(world))
             old = list(fleet.instances)
             new = [fleet.add() for _ in old]
             await asyncio.gather(*(instance.ready() for instance in new))
@@ -46,13 +49,16 @@ async def test_a_rolling_deploy_under_load_loses_doubles_and_delays_nothing(own_
                 assert world.people.ended < ORDERS, "the deploy must happen under load"
                 assert await instance.stop() == 0
             await ordering
+            assert await until_quiet(new)
             assert await fleet.stop() == [0, 0]
             fleet.log.read(fleet.instances)
             told, stories = await report(world)
 
-    assert told["ok"], stories
-    assert (told["delivered_once"], told["failed_told"]) == (ORDERS, 0), stories
-    assert max(lateness(world)) <= LATE_SECONDS
+    assert told["violations"] == []
+    assert told["ok"], (told, stories)
+    assert (told["delivered_once"], told["failed_told"]) == (ORDERS, 0), (told, stories)
+    assert len(lateness(world)) == ORDERS
+    assert max(lateness(world)) <= usual + LATE_SECONDS
     both = {line["process"] for line in fleet.log.lines if line["event"] == "MARK_DELIVERED"}
     assert both & {instance.name for instance in old}
     assert both & {instance.name for instance in new}

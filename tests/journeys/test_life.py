@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
+from time import monotonic
 
 import pytest
 
@@ -12,6 +13,7 @@ from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie import running_kie
 from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.telegram import running_telegram
+from genlock.sandbox.telegram_faults import Fault
 from genlock.sandbox.telegram_people import Person
 from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, Town, until
 
@@ -101,6 +103,25 @@ async def test_a_stop_in_the_middle_leaves_the_job_to_the_next_start(url: str, t
         await first.until("SUBMIT_OK")
         first.signal(SIGTERM)
         assert await first.ended() == 0
+        second = await town.start()
+        await second.until("NOTICE_SENT", seconds=40)
+        assert len([message for message in ann.messages if message.kind == "photo"]) == 1
+
+
+async def test_a_stop_does_not_wait_for_what_hangs(url: str, tmp_path: Path) -> None:
+    """Within 20 s it is handed over, whatever the channel does; the next one shows the result, once."""
+    async with open_town(url, tmp_path, public=False) as town:
+        first = await town.start()
+        ann = await newcomer(town)
+        town.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=60.0)
+        await ann.say("/gen z-image cat astronaut")
+        await first.until("DELIVER_START")
+        await until(lambda: bool(town.telegram.calls("editMessageMedia")))
+        first.signal(SIGTERM)
+        started = monotonic()
+        assert await first.ended() == 0
+        assert monotonic() - started < 20
+        town.telegram.faults.clear()
         second = await town.start()
         await second.until("NOTICE_SENT", seconds=40)
         assert len([message for message in ann.messages if message.kind == "photo"]) == 1

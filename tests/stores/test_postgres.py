@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -17,6 +18,7 @@ from genlock.domain.job import Delivery, Job, State, Verdict, hash_secret
 from genlock.domain.money import Kind, Purse, Wallet
 from genlock.ports import Store
 from genlock.sandbox.postgres import PostgresServer
+from genlock.stores import postgres
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.rows import Row
 from tests.pgbouncer import POOL_SIZE
@@ -47,6 +49,49 @@ async def opened(url: str, notebook: Notebook, **options: Any) -> AsyncIterator[
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def starting_up(url: str, refusals: int) -> AsyncIterator[str]:
+    """The server behind a door that says so many times that it is only just starting."""
+    parts = urlsplit(url)
+    said = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
+    left = refusals
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            await reader.read(1000)
+            writer.write(b"E" + (len(said) + 4).to_bytes(4) + said)
+        else:
+            inner_reader, inner_writer = await asyncio.open_connection(parts.hostname, parts.port)
+            await asyncio.gather(pass_on(reader, inner_writer), pass_on(inner_reader, writer))
+        writer.close()
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while said := await reader.read(65_536):
+            writer.write(said)
+        writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    yield parts._replace(netloc=f"{parts.username}@127.0.0.1:{port}").geturl() + "?sslmode=disable"
+    server.close()
+
+
+async def test_a_server_that_is_only_just_starting_is_waited_for(postgres_url: str, notebook: Notebook) -> None:
+    async with starting_up(postgres_url, refusals=3) as url, opened(url, notebook) as store:
+        assert (await store.counts())["due"] == 0
+
+
+async def test_a_server_that_never_comes_up_is_given_up(
+    postgres_url: str, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "STARTING_SECONDS", 0.5)
+    async with starting_up(postgres_url, refusals=1000) as url:
+        with pytest.raises(StoreUnavailable, match="starting up"):
+            await PostgresStore.open(url, observer=notebook)
 
 
 async def live(store: Store, person_id: int, **changes: Any) -> Job:

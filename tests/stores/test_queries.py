@@ -1,5 +1,6 @@
 """The named statements: the same ones for both databases, all described, all executed."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,8 @@ from genlock.domain.job import State, hash_secret
 from genlock.domain.update import UpdateState
 from genlock.ports import ChatStore, Wait
 from genlock.stores.batch import Params
-from genlock.stores.queries import load, positional, scripts, statements
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
 from genlock.stores.store import SqlStore
 from tests.stores.lives import (
@@ -99,6 +101,31 @@ def test_the_columns_of_a_batch_come_as_text() -> None:
 
     assert names == ("a", "b", "c")
     assert text == "SELECT * FROM unnest($1::text::bigint[], $2::text::text[]) WHERE x = $3::text"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", 'quo"te', "back\\slash", "com,ma {brace}", "", "NULL", "line\nbreak", "кот"],
+        ["a", None, 'quo"te', "NULL"],
+        [None, None],
+        [1, -2, 2**62],
+        [1, None],
+        [1.5, None, math.inf],
+        [True, False, None],
+        [b"", b'\x00\xff\\"', None],
+    ],
+)
+async def test_postgres_reads_a_column_as_it_was_written(postgres: PostgresStore, values: list[Any]) -> None:
+    kind = {str: "text", int: "bigint", float: "float8", bool: "boolean", bytes: "bytea"}
+    known = next((kind[type(value)] for value in values if value is not None), "text")
+
+    assert await postgres._pool.fetchval(f"SELECT $1::text::{known}[]", array(values)) == values
+
+
+def test_a_column_with_a_text_that_cannot_be_stored_is_refused() -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        array(["good", "nu\0l"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -36,7 +36,7 @@ from tests.telegram.words import PlainWords
 
 PRICE = 100
 EXPECTED_SECONDS = 100.0
-PROGRESS_SECONDS = 1.0
+PROGRESS_SECONDS = 3.0
 _numbers = count(1)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -36,7 +36,7 @@ async def test_a_progress_edit_that_lands_after_the_result_does_not_stay(house: 
     """Telegram had checked it against the text that was there before; then the result came, then it took effect."""
     other = house.another("other")
     job = await house.running(notice=False)
-    house.telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=0.9)
+    house.telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=2.7)
     await poll(house, other)
     await until(lambda: len(house.telegram.calls("editMessageText")) == 1)
 
@@ -53,7 +53,7 @@ async def test_a_progress_edit_that_lands_after_the_result_does_not_stay(house: 
     progress = house.telegram.calls("editMessageText")[0]
     assert progress.executed, "it did land"
     put = calls[calls.index(progress) + 1]
-    assert put.at + put.seconds < progress.at + 0.9, "after the result"
+    assert put.at + put.seconds < progress.at + 2.7, "after the result"
     expected = {"a picture": ("photo", "Part 1"), "a text": ("text", "the words")}
     assert (message.kind, message.text) == expected.get(kind, ("text", f"Order {job.id} failed (), money back"))
     assert job.delivery is Delivery.DELIVERED

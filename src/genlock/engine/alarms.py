@@ -95,8 +95,10 @@ class Alarms:
         if self._leader.role is None or loop.time() < self._ledger_at:
             return
         started = loop.time()
-        found = await self._store.money_violations()
-        self._ledger_at = loop.time() + max(LEDGER_LEAST_SECONDS, (loop.time() - started) * LEDGER_SHARE)
+        try:
+            found = await self._store.money_violations()
+        finally:  # what took long and failed is not tried again at once
+            self._ledger_at = loop.time() + max(LEDGER_LEAST_SECONDS, (loop.time() - started) * LEDGER_SHARE)
         for violation in found[:10]:
             self._kit.observer.event(
                 Event.ATTENTION, rule=violation.rule, subject=violation.subject, detail=violation.detail

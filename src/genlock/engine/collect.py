@@ -110,7 +110,7 @@ async def digest(kit: Kit, callback: Callback) -> Job | None:
 async def _leave(kit: Kit, callback: Callback) -> None:
     """Another instance may know this provider: the callback comes due again, but not for ever."""
     note = f"nobody here knows the provider {callback.provider!r}"
-    if await kit.store.expire_callback(callback.id, kit.rules.orphan_expire_seconds, note):
+    if await kit.store.expire_callback(callback.id, kit.rules.stranger_expire_seconds, note):
         kit.observer.event(Event.ORPHAN_EXPIRED, callback.correlation, callback=callback.id, reason=note)
 
 

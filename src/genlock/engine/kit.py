@@ -37,6 +37,8 @@ class Rules:
     claim_seconds: float = 0.5
     sweep_seconds: float = 1.0
     orphan_expire_seconds: float = 3600.0
+    #: how long a callback for a provider that we do not have waits for an instance that has it, as in a deploy
+    stranger_expire_seconds: float = 3600.0
     #: between the first status queries of a task, where there are no callbacks
     poll_seconds: float = POLL_SECONDS
     grace_seconds: float = 120.0

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import secrets
 import statistics
 import sys
 import tempfile
@@ -32,6 +33,7 @@ REST_SECONDS = 3.0
 SECRET = "bench-0123456789abcdef"  # noqa: S105 - of jobs that exist for seconds
 _TOKEN = "42:sandbox"  # noqa: S105 - the simulator's
 _PICTURE = "bench.png"
+_RUN = secrets.token_hex(4)
 Say = Callable[[str], None]
 
 
@@ -190,7 +192,7 @@ async def _make_jobs(url: str, people: list[Customer], count: int) -> list[int]:
 async def _make_job(store: WholeStore, lease: Lease, person: int, customer: Customer, number: int) -> int:
     order = NewJob(
         person_id=person,
-        request_key=f"bench-{number}",
+        request_key=f"bench-{_RUN}-{number}",
         provider="kie",
         channel="telegram",
         address=f"{customer.chat}/en",

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from genlock.sandbox.chaos_trouble import LEASE_SECONDS, Trouble
 from genlock.sandbox.chaos_verdict import all_jobs, judge, spans, story, takeovers
 from genlock.sandbox.databases import Silent
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
+from genlock.sandbox.instances import Instance
 from genlock.sandbox.kie import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import guarded_folder
@@ -35,7 +36,7 @@ TELEGRAM_SPEED = 20.0
 #: Kie.ai's usual 20 would make every run a test of patience. The provider keeps to the same figure, and refuses more.
 KIE_CREATES = 400
 GRACE_SECONDS = 10.0
-QUIET_SECONDS_MAX = 60.0
+QUIET_SECONDS_MAX = 120.0
 TOLD_SECONDS = 5.0
 STORIES_MAX = 5
 
@@ -168,7 +169,10 @@ async def let_people_order(world: World, watch: Watch) -> None:
         world.trouble.begin()
         await world.people.order(plan.jobs, spread_seconds=plan.jobs / 50)
         await world.trouble.end()
-        await _until_quiet(fleet)
+        if not await until_quiet(fleet.instances):
+            world.problems.append(
+                f"there was still work to do {QUIET_SECONDS_MAX:.0f} s after the last order had ended"
+            )
         for instance, status in zip(fleet.instances, await fleet.stop(), strict=True):
             if status:
                 world.problems.append(f"{instance.name} ended with {status} when it was asked to stop")
@@ -185,16 +189,17 @@ async def _watch(world: World, watch: Watch) -> None:
         await asyncio.sleep(0.5)
 
 
-async def _until_quiet(fleet: Fleet) -> None:
-    """Wait until nobody has anything to do: notices follow results."""
+async def until_quiet(instances: Sequence[Instance]) -> bool:
+    """Wait until nobody has anything to do: notices follow results, and lost answers are asked for again."""
     deadline = time() + QUIET_SECONDS_MAX
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
         quiet = 0
         while quiet < 3 and time() < deadline:
-            health = [await _health(session, instance.url) for instance in fleet.instances]
-            idle = all(told.get("busy") == 0 and told.get("queue_depth") == 0 for told in health)
+            health = [await _health(session, instance.url) for instance in instances]
+            idle = all(told.get(key) == 0 for told in health for key in ("busy", "queue_depth", "undelivered"))
             quiet = quiet + 1 if idle else 0
             await asyncio.sleep(0.5)
+    return quiet == 3
 
 
 async def _health(session: aiohttp.ClientSession, url: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from genlock.sandbox.fleet import Fleet
 from genlock.sandbox.instances import Instance
 from genlock.sandbox.kie_faults import Fault as KieFault
 from genlock.sandbox.postgres import PostgresServer
+from genlock.sandbox.processes import ProgramFailed
 from genlock.sandbox.telegram_faults import Fault as TelegramFault
 
 #: A paused process must sleep through its lease, which is the shortest there may be.
@@ -50,6 +51,7 @@ SUPERVISE_SECONDS = 1.0
 #: how long the only one that works is left alone, and how often somebody is hit who has not come so far
 LIFE_SECONDS = 1.0
 START_SHARE = 0.25
+STARTS_MAX = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,12 +103,7 @@ class Trouble:
             await self._restart
         self.fleet.kie.faults.clear()
         self.fleet.telegram.faults.clear()
-        for instance in self.fleet.instances:
-            if instance.paused:
-                instance.resume()
-            if not instance.running:
-                instance.start()
-        await asyncio.gather(*(instance.ready() for instance in self.fleet.instances))
+        await asyncio.gather(*(_bring_up(instance) for instance in self.fleet.instances))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -168,3 +165,20 @@ class Trouble:
         await asyncio.to_thread(database.stop if self.restarts % 2 else database.crash)
         await asyncio.to_thread(database.start)
         self.restarts += 1
+
+
+async def _bring_up(instance: Instance) -> None:
+    """Make it run, also if its first starts meet a database that is only just coming up."""
+    if instance.paused:
+        instance.resume()
+    for left in reversed(range(STARTS_MAX)):
+        if not instance.running:
+            instance.start()
+        try:
+            await instance.ready()
+        except ProgramFailed:
+            if not left:
+                raise
+            await asyncio.sleep(SUPERVISE_SECONDS)
+        else:
+            return

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
+from genlock.catalog import load
 from genlock.domain.errors import Refusal
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie import running_kie
@@ -43,7 +44,7 @@ class Options:
     #: the first of four; None: the usual ones, or any where those are taken
     port: int | None = None
     #: a picture takes a minute divided by this
-    speed: float = 8.0
+    speed: float = 6.0
 
     def check(self) -> None:
         if self.instances > 1 and not self.postgres:
@@ -89,11 +90,14 @@ def _alone(folder: Path) -> Iterator[IO[str]]:
 async def _play(options: Options, folder: Path, database: str, console: Console) -> None:
     asked = _listen()
     began = time()
+    overlay = _hurried(folder, options.speed)
     page_port, service_port, kie_port, files_port = _ports(options.port)
     async with AsyncExitStack() as stack:
         with console.status("Starting…"):
             kie = await stack.enter_async_context(
-                running_kie(webhook_key=WEBHOOK_KEY, speed=options.speed, port=kie_port, files_port=files_port)
+                running_kie(
+                    catalog=load(overlay), webhook_key=WEBHOOK_KEY, speed=1.0, port=kie_port, files_port=files_port
+                )
             )
             telegram = await stack.enter_async_context(
                 running_telegram(
@@ -110,7 +114,10 @@ async def _play(options: Options, folder: Path, database: str, console: Console)
                     folder=folder,
                     database_url=database,
                     port=service_port,
-                    settings={"GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS)},
+                    settings={
+                        "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
+                        "GENLOCK_CATALOG_OVERLAY": str(overlay),
+                    },
                 )
             )
             await fleet.start(options.instances)
@@ -119,6 +126,14 @@ async def _play(options: Options, folder: Path, database: str, console: Console)
         console.print(_welcome(fleet, options, folder, time() - began))
         await _watch(fleet, asked, console)
         await _stop(fleet, asked, console)
+
+
+def _hurried(folder: Path, speed: float) -> Path:
+    """A catalog whose models take less time: the simulator keeps to it, and the bot's words and progress say so."""
+    file = folder / "catalog.toml"
+    seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in load().models.items()}
+    file.write_text("".join(f'[models."{name}"]\nexpected_seconds = {value}\n' for name, value in seconds.items()))
+    return file
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ class World:
         user = User(id=number, name=name, username=username, language=language, stars=stars, started=started)
         self.users[number] = user
         self.chats[number] = Chat(id=number, type="private", members={number})
-        self.events.add("person", person=user.told())
+        self.events.add("person", person=user.told(), stars=stars)
         return user
 
     def add_group(self, title: str, members: set[int], *, kind: str) -> Chat:

@@ -29,6 +29,9 @@ _SETTINGS = {
     "enable_mergejoin": "off",
     "plan_cache_mode": "force_generic_plan",
 }
+#: how long a server that is starting up is waited for
+STARTING_SECONDS = 30.0
+STARTING_PAUSE_SECONDS = 0.2
 #: What says nothing about the statement itself: the connection or the moment was bad.
 PASSING: tuple[type[BaseException], ...] = (
     OSError,
@@ -182,10 +185,23 @@ def _place(url: str, error: Exception) -> str:
         return ""
 
 
+async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
+    """A server that is only just starting is waited for: whoever restarts it restarts us at the same time."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + STARTING_SECONDS
+    while True:
+        try:
+            return await asyncpg.connect(url, statement_cache_size=0)
+        except asyncpg.CannotConnectNowError:
+            if loop.time() > deadline:
+                raise
+            await asyncio.sleep(STARTING_PAUSE_SECONDS)
+
+
 async def _behind_pooler(url: str) -> bool:
     """A pooler hands out its own process ids, not the server's."""
     try:
-        connection = await asyncpg.connect(url, statement_cache_size=0)
+        connection = await _connect(url)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
         raise StoreUnavailable(
             f"cannot connect to PostgreSQL{_place(url, error)}. "

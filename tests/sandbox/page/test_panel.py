@@ -58,7 +58,7 @@ async def test_a_fault_that_is_always_on_stays_until_it_is_switched_off(
     assert (made.fault, made.method, made.times, made.seconds) == (Fault.TOO_MANY, None, None, 7.0)
     await ann.start()
     await page.locator('[data-tab="journal"]').click()
-    await expect(page.locator(".note.call .end.bad")).to_contain_text("Too Many Requests")
+    await expect(page.locator(".note.call .end.bad").first).to_contain_text("429")
     await page.get_by_role("button", name="Switch off: 429 Too Many Requests").click()
     await expect(page.locator(".chip")).to_have_count(0)
     assert telegram.faults.switches == []
@@ -144,3 +144,25 @@ async def test_calls_and_updates_appear_as_they_happen_unless_it_is_paused(
     await post_lines(telegram, {"event": "JOB_CREATED", "correlation": "a1b2c3d4", "job": 17})
     await tiny.bot.send_message(ann.id, "done", reply_markup={"inline_keyboard": [again]})  # type: ignore[arg-type]
     await expect(page.locator(".note.call").last).to_have_attribute("data-job", "a1b2c3d4")
+
+
+async def test_the_journal_stays_at_the_newest_line_until_somebody_scrolls_away(
+    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+) -> None:
+    page = await tabs.open(ann)
+    await open_panel(page, "journal")
+    await post_lines(telegram, *({"event": f"LINE_{number}", "job": number} for number in range(60)))
+    await expect(page.locator(".note", has_text="LINE_59")).to_be_in_viewport()
+    for fault in (Fault.DELAY, Fault.TOO_MANY, Fault.DROP_AFTER, Fault.SERVER_ERROR):
+        telegram.faults.switch(fault, method="getChat")
+    telegram.world.events.add("fault", faults=telegram.faults.told())
+    await expect(page.locator(".chip")).to_have_count(4)
+    for tab in ("faults", "journal"):
+        await page.locator(f'[data-tab="{tab}"]').click()
+    await post_lines(telegram, {"event": "AFTER_THE_CHIPS", "correlation": "new", "job": 99})
+    await expect(page.locator(".note", has_text="AFTER_THE_CHIPS")).to_be_in_viewport()
+    await page.locator(".journal").evaluate("journal => journal.scrollTo(0, 0)")
+    await expect(page.locator(".note", has_text="LINE_0")).to_be_in_viewport()
+    await post_lines(telegram, {"event": "UNSEEN"})
+    await expect(page.locator(".note", has_text="UNSEEN")).to_be_attached()
+    await expect(page.locator(".note", has_text="UNSEEN")).not_to_be_in_viewport()

@@ -44,6 +44,7 @@ async def test_a_new_person_comes_and_speaks_another_language(tabs: Tabs, ann: P
     await page.get_by_role("button", name="Add").click()
     await expect(page.locator(".someone", has_text="Zoë <b>")).to_have_attribute("aria-current", "true")
     await expect(page.locator(".empty")).to_contain_text("Делаю картинки")
+    await expect(page.locator(".stars .sum")).to_have_text("1,000")
     await page.get_by_role("button", name="Start").click()
     await expect(bubbles(page, "Hello, Zoë <b>!")).to_be_visible()
     await page.locator(".myself").get_by_role("button", name="EN").click()

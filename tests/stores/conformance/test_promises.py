@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 
 from genlock.domain.job import Delivery, State, Verdict, hash_secret
+from genlock.domain.money import Kind
 from genlock.ports import Wait
 from genlock.stores.store import SqlStore
 from tests.stores.conftest import Raw
@@ -57,6 +58,8 @@ BREAKAGE = [
     ("check_due", "{waiting}", "UPDATE jobs SET due_at = NULL WHERE id = {waiting}"),
     ("check_due", "{sending}", "UPDATE jobs SET due_at = NULL, lease_owner = NULL WHERE id = {sending}"),
     ("check_due", "{paid}", "UPDATE jobs SET notice = 'due' WHERE id = {paid}"),
+    ("check_payments", "charge-1", "UPDATE payments SET amount = amount + 1"),
+    ("check_payments", "charge-1", "DELETE FROM ledger WHERE key = 'stars:charge-1'"),
     ("check_lanes", "{lane}", "UPDATE lanes SET waiting = waiting + 1 WHERE id = {lane}"),
     ("check_lanes", "{lane}", "UPDATE updates SET state = 'done'"),
     (
@@ -87,6 +90,8 @@ async def a_life_of_everything(store: SqlStore) -> dict[str, int]:
     assert await store.resend(resent.id, resent.parts)
     paid = await delivered(store, person_id=person_id)
     assert await store.begin_notice(paid.id, paid.lease_token)
+    assert await store.keep_payment("charge-1", person_id, 10, 50)
+    assert await store.transfer(person_id, Kind.TOPUP, 50, "stars:charge-1")
     await store.store_update(update(1))
     [lane] = await store.claim_lanes(1, ME, urgent=False)
     return {

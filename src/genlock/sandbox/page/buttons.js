@@ -1,14 +1,14 @@
 // The buttons under a message: pressed, waiting for the bot's answer, and what it says.
 import { press } from "./hands.js";
-import { icon, star } from "./icons.js";
+import { icon } from "./icons.js";
 import { alert, ask } from "./layers.js";
 import { followed } from "./links.js";
 import { copy, node } from "./nodes.js";
 import { failed, toast } from "./notices.js";
-import { openPayment } from "./pay.js";
+import { openPayment, priceWords } from "./pay.js";
 import { view } from "./view.js";
 import { on } from "./world.js";
-import { number, say } from "./words.js";
+import { say } from "./words.js";
 
 /** So long Telegram shows that it waits. */
 const PATIENCE = 15_000;
@@ -46,17 +46,12 @@ function keyOf(button, message) {
         data: { message: message.message_id, button: button.callback_data ?? button.text },
         on: { click: () => run(made) },
     });
-    if (button.pay) made.append(...payWords(message));
+    if (button.pay) made.append(...(message.paid ? [say("pay_done")] : priceWords(message.invoice.total_amount)));
     else made.append(button.text);
     if (kind === "url") made.append(icon("link", "corner"));
     if (kind === "copy") made.append(icon("copy", "corner"));
     if (waiting.has(keyName(message, button))) made.classList.add("waiting");
     return made;
-}
-
-function payWords(message) {
-    if (message.paid) return [say("pay_done")];
-    return [say("pay"), star(), number(message.invoice.total_amount)];
 }
 
 const keyName = (message, button) =>

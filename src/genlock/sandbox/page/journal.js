@@ -1,40 +1,61 @@
 // The journal: what the bot calls, what it is told, and the events of its jobs, as they happen.
+import { planner } from "./frames.js";
 import { icon, roundButton } from "./icons.js";
 import { button, find, hue, node } from "./nodes.js";
-import { kindOf, nameOf, on, personOf, world } from "./world.js";
+import { described, onLearnt } from "./notes.js";
+import { on, world } from "./world.js";
 import { say } from "./words.js";
 
 const SHOWN = 400;
 const NEAR = 60;
 const KINDS = ["call", "update", "log"];
 const PICTURES = { call: "call", update: "update", log: "event" };
-const SWALLOWED = new Set(["RESULT_DUPLICATE", "JOB_REPLAYED", "DELIVER_LOCK_SKIP", "LEASE_LOST", "CALLBACK_REFUSED"]);
-const BAD = /FAIL|ERROR|REFUSED|CONTRADICTION|UNREADABLE|EXPIRED|ATTENTION|DEAD|UNKNOWN|LOSS/u;
-const GOOD = /_OK$|MARK_DELIVERED|LOCK_WIN|NOTICE_SENT|JOB_CREATED|MATCHED|LOCK_ACTIVE/u;
 
 const sieve = { kinds: new Set(KINDS), text: "", job: null, paused: false, from: 0 };
-const jobs = new Map();
 let held = 0;
 let list = null;
+let stuck = true;
+let top = 0;
 
 export function drawJournal(body) {
     list = node("div", { class: "journal", role: "log", "aria-label": say("tab_journal"), tabindex: "0" });
     const waiting = button("paused", () => pause(false), { hidden: true });
     body.replaceChildren(searching(), choosing(), waiting, list);
-    held = 0;
+    list.addEventListener("scroll", scrolled, { passive: true });
+    new ResizeObserver(stick).observe(list);
+    [held, stuck, top] = [0, true, 0];
     fill();
 }
 
 function fill() {
+    const offset = list.scrollTop;
     const rows = world.journal
         .filter((event) => event.number > sieve.from)
         .map(described)
         .filter(fits)
+        .sort((one, other) => one.at - other.at)
         .slice(-SHOWN);
     list.replaceChildren(...rows.map(rowOf));
     if (!rows.length) list.append(node("div", { class: "hint" }, say("journal_empty")));
-    list.scrollTop = list.scrollHeight;
+    list.scrollTop = offset;
+    stick();
 }
+
+/** Only who scrolls up leaves the newest line: what changes around the list also tells of scrolling, and late. */
+function scrolled() {
+    const near = list.scrollHeight - list.scrollTop - list.clientHeight < NEAR;
+    if (near) stuck = true;
+    else if (list.scrollTop < top - 1) stuck = false;
+    top = list.scrollTop;
+}
+
+/** Stay at the newest line, whatever changes around it, until somebody scrolls away. */
+function stick() {
+    if (stuck) list.scrollTop = list.scrollHeight;
+}
+
+const planFill = planner(() => list?.isConnected && !sieve.paused && fill());
+onLearnt(planFill);
 
 on("journal", (event) => {
     const one = described(event);
@@ -44,14 +65,21 @@ on("journal", (event) => {
         tellPaused();
         return;
     }
-    const pinned = list.scrollHeight - list.scrollTop - list.clientHeight < NEAR;
     find(".hint", list)?.remove();
     const row = rowOf(one);
     row.classList.add("fresh");
-    list.append(row);
+    later(one.at).before(row);
     while (list.childElementCount > SHOWN) list.firstElementChild.remove();
-    if (pinned) list.scrollTop = list.scrollHeight;
+    stick();
 });
+
+/** The place for something of that time: lines of other processes come a little late. */
+function later(at) {
+    let place = null;
+    for (let row = list.lastElementChild; row && Number(row.dataset.at) > at; row = row.previousElementSibling)
+        place = row;
+    return place ?? { before: (row) => list.append(row) };
+}
 
 // the sieve
 
@@ -128,81 +156,7 @@ function fits(one) {
 
 // one line
 
-/** What is shown of an event: a name, facts, an end, and the job it belongs to. */
-function described(event) {
-    const told = { call: callWords, update: updateWords, log: logWords }[event.kind](event);
-    return { kind: event.kind, at: event.at, look: "", ...told };
-}
-
-function callWords({ call }) {
-    const said = call.arguments ?? {};
-    const text = said.text ?? said.caption ?? said.action ?? said.callback_query_id ?? "";
-    const facts = [
-        call.chat && chatName(call.chat),
-        String(text)
-            .replace(/<[^>]*>/gu, "")
-            .slice(0, 90),
-    ]
-        .filter(Boolean)
-        .join(" · ");
-    return { name: call.method, facts, end: outcome(call), job: jobIn(said), details: call };
-}
-
-function outcome(call) {
-    const ms = call.seconds < 0.001 ? "<1 ms" : `${Math.round(call.seconds * 1000)} ms`;
-    if (call.executed && !call.answered) return { look: "warn", text: `${say("lost_after")} · ${ms}` };
-    if (!call.answered) return { look: "bad", text: `${say("lost_before")} · ${ms}` };
-    if (call.error)
-        return { look: /not modified/u.test(call.error) ? "" : "bad", text: `${call.error.slice(0, 34)} · ${ms}` };
-    const spoilt = call.faults.some((fault) => !fault.startsWith("delay"));
-    return spoilt ? { look: "warn", text: `${say("spoilt")} · ${ms}` } : { look: "good", text: ms };
-}
-
-function updateWords({ update }) {
-    const kind = Object.keys(update).find((name) => name !== "update_id");
-    const what = update[kind];
-    const text =
-        what.data ??
-        what.text ??
-        what.caption ??
-        what.invoice_payload ??
-        what.new_chat_member?.status ??
-        (what.chat ? kindOf(what) : "");
-    return {
-        name: kind,
-        facts: [nameOf(what.from), text].filter(Boolean).join(" · "),
-        job: jobIn(what.data),
-        details: update,
-    };
-}
-
-function logWords({ line }) {
-    if (line === null || typeof line !== "object") return { name: String(line), facts: "", details: line };
-    const { event, correlation, ...facts } = line;
-    const job = correlation || (facts.job === undefined ? null : String(facts.job));
-    if (facts.job !== undefined && job) jobs.set(String(facts.job), job);
-    const name = String(event ?? facts.message ?? "event");
-    const told = Object.entries(facts).filter(([key, value]) => value !== null && value !== "" && key !== "job");
-    const words = told.map(([key, value]) => `${key}=${typeof value === "object" ? JSON.stringify(value) : value}`);
-    return { name, job, ...verdict(name), facts: words.join(" "), details: line };
-}
-
-/** How the name of an event is to be taken. */
-function verdict(name) {
-    if (SWALLOWED.has(name)) return { look: "swallowed", end: { look: "warn", text: say("swallowed") } };
-    if (BAD.test(name)) return { end: { look: "bad", text: "!" } };
-    return { end: GOOD.test(name) ? { look: "good", text: "✓" } : null };
-}
-
-/** The job whose buttons a call carries. */
-function jobIn(said) {
-    const found = /(?:again|repeat|change|cancel):([\w-]+)/u.exec(JSON.stringify(said ?? ""));
-    return found ? (jobs.get(found[1]) ?? found[1]) : null;
-}
-
-const chatName = (chat) =>
-    chat > 0 ? nameOf(personOf(chat)) || String(chat) : (world.chats.get(chat)?.title ?? String(chat));
-const short = (job) => (job.length > 10 ? job.slice(0, 8) : job);
+const short = (job) => (job.length > 10 ? `…${job.slice(-8)}` : job);
 
 function rowOf(one) {
     const time = new Date(one.at * 1000);
@@ -214,12 +168,19 @@ function rowOf(one) {
         onlyJob(one.job);
     };
     const tag = one.job && node("span", { class: "jobtag", title: one.job, on: { click: choose } }, short(one.job));
-    const end = node("span", {}, tag, one.end && node("span", { class: `end ${one.end.look}` }, one.end.text));
+    const end = node(
+        "span",
+        { class: "marks" },
+        tag,
+        one.end && node("span", { class: `end ${one.end.look}` }, one.end.text),
+    );
     const name = node("span", { class: "name" }, icon(PICTURES[one.kind]), one.name);
     const facts = node("span", { class: "facts" }, one.facts);
     const unfold = () => toggleDetails(made, one.details);
     const head = button("", unfold, { "aria-expanded": "false" }, node("time", {}, stamp), name, end, facts);
-    const marks = one.job ? { data: { job: one.job }, style: { "--hue": hue(one.job) } } : {};
+    const marks = one.job
+        ? { data: { at: one.at, job: one.job }, style: { "--hue": hue(one.job) } }
+        : { data: { at: one.at } };
     const made = node("div", { class: `note ${one.kind === "log" ? "event" : one.kind} ${one.look}`, ...marks }, head);
     return made;
 }

@@ -2,7 +2,8 @@
 import { kie } from "./hands.js";
 import { button, find, node } from "./nodes.js";
 import { failed } from "./notices.js";
-import { number, say } from "./words.js";
+import { world } from "./world.js";
+import { say } from "./words.js";
 
 const LOOK = 2000;
 const GROUPS = ["callback", "task", "result", "file", "create", "credits", "status"];
@@ -20,28 +21,30 @@ export const kieState = {
 };
 
 let timer = null;
+let body = null;
 
-export function drawKie(body) {
+const look = () => kie().then(kieState.take, troubled);
+
+export function drawKie(tab) {
+    body = tab;
     body.replaceChildren(node("div", { class: "hint" }, "…"));
-    const look = () => kie().then(kieState.take, troubled);
-    leaveKie();
+    look();
+}
+
+/** As long as the panel is open: orders use up what was meant for them. */
+export function watchKie(open) {
+    clearInterval(timer);
+    if (!open || !world.kie) return;
     timer = setInterval(look, LOOK);
     look();
 }
 
-/** Nobody looks any more. */
-export function leaveKie() {
-    clearInterval(timer);
-    timer = null;
-}
-
 function troubled(error) {
-    find("#panel .tab")?.replaceChildren(node("div", { class: "hint" }, error.message));
+    if (body?.isConnected) body.replaceChildren(node("div", { class: "hint" }, error.message));
 }
 
 function fill() {
-    const body = timer === null ? null : find("#panel .tab");
-    if (!body) return;
+    if (!body?.isConnected) return;
     if (!find("[data-kie]", body)) {
         const groups = GROUPS.map((group) => [group, kieState.kinds.filter((kind) => kind.startsWith(`${group}_`))]);
         const lists = groups

@@ -1,6 +1,6 @@
 // The panel beside the chat: what goes wrong, and what goes on.
 import { drawFaults } from "./faults.js";
-import { drawKie, kieState, leaveKie } from "./kie.js";
+import { drawKie, kieState, watchKie } from "./kie.js";
 import { drawJournal } from "./journal.js";
 import { clearFault, kie } from "./hands.js";
 import { icon, roundButton } from "./icons.js";
@@ -39,8 +39,8 @@ export function togglePanel() {
 function setOpen(open) {
     find("#app").dataset.panel = open ? "open" : "closed";
     find("#panel").hidden = !open;
-    if (open) redrawPanel();
-    else leaveKie();
+    redrawPanel();
+    watchKie(open);
     for (const listener of listeners) listener();
 }
 
@@ -56,7 +56,6 @@ export function redrawPanel() {
         node("div", { class: "chips" }),
         body,
     );
-    if (tab !== "kie") leaveKie();
     TABS[tab](body);
     drawChips();
 }
@@ -119,4 +118,7 @@ function chipWords({ fault, method, times }) {
 
 kieState.changed = drawChips;
 on("faults", drawChips);
-on("reset", redrawPanel);
+on("reset", () => {
+    redrawPanel();
+    watchKie(panelOpen());
+});

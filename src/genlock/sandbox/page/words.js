@@ -115,7 +115,6 @@ const WORDS = {
         { one: "{n} звезду", few: "{n} звезды", many: "{n} звёзд", other: "{n} звезды" },
     ],
     pay_have: ["Balance: {n}", "Баланс: {n}"],
-    pay_button: ["Pay {n}", "Заплатить {n}"],
     pay_waiting: ["Waiting for the bot’s consent", "Ждём согласия бота"],
     pay_lack: ["Not enough Stars on the balance.", "На балансе не хватает звёзд."],
     pay_done: ["Payment made", "Оплата прошла"],

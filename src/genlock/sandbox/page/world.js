@@ -69,8 +69,9 @@ export function apply(event) {
 }
 
 const APPLIED = {
-    person({ person, deactivated }) {
-        world.people.set(person.id, { stars: 0, ...world.people.get(person.id), ...person, deactivated });
+    person({ person, stars, deactivated }) {
+        const known = world.people.get(person.id) ?? { stars };
+        world.people.set(person.id, { ...known, ...person, deactivated });
         if (!world.chats.has(person.id)) {
             world.chats.set(person.id, { id: person.id, type: "private", members: [person.id], messages: new Map() });
         }

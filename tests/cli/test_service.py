@@ -1,0 +1,68 @@
+"""What the service keeps of a failure holds no secret."""
+
+import pytest
+
+from genlock.domain.errors import ChannelBusy
+from genlock.domain.update import Update, UpdateState
+from genlock.log import Mask
+from genlock.service import _handle
+from genlock.telegram.calls import make_bot
+from tests.engine.world import HandClock
+
+TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
+
+
+class Failing:
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.first: bool | None = None
+
+    async def handle(self, _: object, *, first: bool) -> None:
+        self.first = first
+        raise self.error
+
+
+def update(attempts: int = 1) -> Update:
+    return Update(
+        id=1,
+        bot="7123456789",
+        update_id=1,
+        kind="message",
+        body='{"update_id":1}',
+        state=UpdateState.NEW,
+        note="",
+        received_at=HandClock().now(),
+        attempts=attempts,
+    )
+
+
+async def handle(chat: Failing, attempts: int = 1) -> None:
+    bot = make_bot(TOKEN, "http://127.0.0.1:1")
+    try:
+        await _handle(chat, bot, Mask([TOKEN]), update(attempts))  # type: ignore[arg-type]
+    finally:
+        for request in bot._request:
+            await request.shutdown()
+
+
+async def test_an_error_that_holds_the_token_is_kept_without_it() -> None:
+    with pytest.raises(RuntimeError) as raised:
+        await handle(Failing(OSError(f"http://api/file/bot{TOKEN}/photo.jpg")))
+    assert TOKEN not in repr(raised.value)
+    assert raised.value.__cause__ is None
+    assert "photo.jpg" in repr(raised.value)
+
+
+@pytest.mark.parametrize("error", [ChannelBusy(1.0), KeyError("harmless")])
+async def test_other_errors_are_left_as_they_are(error: Exception) -> None:
+    with pytest.raises(type(error)) as raised:
+        await handle(Failing(error))
+    assert raised.value is error
+
+
+@pytest.mark.parametrize(("attempts", "first"), [(1, True), (2, False)])
+async def test_a_handler_is_told_whether_it_is_the_first_try(attempts: int, first: bool) -> None:  # noqa: FBT001
+    chat = Failing(ValueError())
+    with pytest.raises(ValueError):  # noqa: PT011 - ours
+        await handle(chat, attempts)
+    assert chat.first is first

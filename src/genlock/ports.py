@@ -341,6 +341,9 @@ class Store(LimitStore, Protocol):
     # looking, and an operator's hands
     async def job(self, job_id: int) -> Job | None: ...
 
+    async def job_ordered(self, person_id: int, request_key: str) -> Job | None:
+        """The job that a key of this person stands for."""
+
     async def jobs(
         self, *, state: State | None = None, person_id: int | None = None, before: int | None = None, limit: int = 50
     ) -> list[Job]: ...
@@ -419,7 +422,8 @@ class ChatStore(Protocol):
     async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:
         """Take a free run for an order, once per key. A run whose job brought nothing does not count."""
 
-    async def free_runs(self, person_id: int, per_day: int) -> FreeRuns: ...
+    async def free_runs(self, person_id: int, per_day: int, but: str = "") -> FreeRuns:
+        """What is left, as if the order with the key `but` had not been made."""
 
     async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool: ...
 

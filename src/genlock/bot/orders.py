@@ -22,7 +22,6 @@ from genlock.engine.engine import Engine
 from genlock.telegram.words import Said
 
 PROVIDER, CHANNEL = "kie", "telegram"
-JOBS_LOOKED_AT = 20
 
 
 class Orders:
@@ -38,7 +37,11 @@ class Orders:
     async def confirm(self, visit: Visit, model: Model) -> None:
         """The person has pressed Generate: the pressed message becomes the result."""
         desk, draft = self._desk, visit.draft
-        look = await desk.look(visit)
+        key = _key(visit, draft.version)
+        if (made := await self._store.job_ordered(visit.person, key)) is not None:
+            await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=made.id, message=None))
+            return
+        look = await desk.look(visit, order=key)
         try:
             cost = quote(draft, model, look)
         except InputRefused:
@@ -48,7 +51,6 @@ class Orders:
             await desk.keep(visit, replace(draft, price=cost.price))
             await desk.show_draft(visit, note=visit.tongue.say("confirm.dearer"))
             return
-        key = _key(visit, draft.version)
         if refusal := await self._refusal(visit, cost, look.wallet.available, key):
             await desk.show_draft(visit, note=refusal)
             return
@@ -64,9 +66,12 @@ class Orders:
     async def at_once(self, visit: Visit, model: Model) -> None:
         """`/gen MODEL TEXT`: the draft is complete, and nobody is asked again."""
         desk, draft = self._desk, visit.draft
-        look = await desk.look(visit)
-        cost = quote(draft, model, look)
         key = f"update:{visit.update}"
+        if not visit.first and (made := await self._store.job_ordered(visit.person, key)) is not None:
+            await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=made.id))
+            return
+        look = await desk.look(visit, order=key)
+        cost = quote(draft, model, look)
         refusal = await self._refusal(visit, cost, look.wallet.available, key)
         if refusal or cost.price > look.wallet.available:
             await desk.show_draft(visit, note=refusal)
@@ -182,9 +187,7 @@ class Orders:
 
     async def begun_with(self, visit: Visit, version: int) -> Job | None:
         """The job that a version of the draft has become."""
-        key = _key(visit, version)
-        jobs = await self._store.jobs(person_id=visit.person, limit=JOBS_LOOKED_AT)
-        return next((job for job in jobs if job.request_key == key), None)
+        return await self._store.job_ordered(visit.person, _key(visit, version))
 
     async def cancel(self, visit: Visit, job: Job) -> None:
         """Stop a running order; the money is back at once."""

@@ -158,8 +158,8 @@ class ChatRows(ABC):
         row = await self._turn("take_free_run", person_id=person_id, request_key=request_key, per_day=per_day)
         return row is not None and bool(row["taken"])
 
-    async def free_runs(self, person_id: int, per_day: int) -> FreeRuns:
-        row = (await self.one("free_runs", person_id=person_id))[0]
+    async def free_runs(self, person_id: int, per_day: int, but: str = "") -> FreeRuns:
+        row = (await self.one("free_runs", person_id=person_id, but=but))[0]
         return FreeRuns(today=max(per_day - row["used"], 0), gifts=max(row["gifts"], 0))
 
     async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool:

@@ -391,6 +391,10 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         rows = await self.one("job", job_id=job_id)
         return read_job(rows[0], self.time) if rows else None
 
+    async def job_ordered(self, person_id: int, request_key: str) -> Job | None:
+        rows = await self.one("accept_lookup", person_id=person_id, request_key=request_key)
+        return read_job(rows[0], self.time) if rows and rows[0]["id"] is not None else None
+
     async def jobs(
         self, *, state: State | None = None, person_id: int | None = None, before: int | None = None, limit: int = 50
     ) -> list[Job]:

@@ -147,15 +147,16 @@ SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM same) AS taken,
     EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM taken) AS retry;
 
 -- name: free_runs
--- How many free runs a person has used today, and how many of those given are left.
+-- How many free runs a person has used today, and how many of those given are left; one order's own is not counted.
 SELECT
     (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-     WHERE f.person_id = :person_id AND f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')
+     WHERE f.person_id = :person_id AND f.request_key <> :but
+        AND f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')
         AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS used,
     (SELECT coalesce(sum(p.runs), 0)::bigint FROM promo_uses u JOIN promos p ON p.code = u.code
      WHERE u.person_id = :person_id)
     - (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-       WHERE f.person_id = :person_id AND f.source = 'gift'
+       WHERE f.person_id = :person_id AND f.request_key <> :but AND f.source = 'gift'
           AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS gifts;
 
 -- name: make_promo

@@ -126,15 +126,16 @@ SELECT EXISTS (SELECT 1 FROM free_runs WHERE person_id = :person_id AND request_
     0 AS retry;
 
 -- name: free_runs
--- How many free runs a person has used today, and how many of those given are left.
+-- How many free runs a person has used today, and how many of those given are left; one order's own is not counted.
 SELECT
     (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-     WHERE f.person_id = :person_id AND f.source = 'day' AND f.at >= :now - :now % 86400000000
+     WHERE f.person_id = :person_id AND f.request_key <> :but
+        AND f.source = 'day' AND f.at >= :now - :now % 86400000000
         AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS used,
     (SELECT coalesce(sum(p.runs), 0) FROM promo_uses u JOIN promos p ON p.code = u.code
      WHERE u.person_id = :person_id)
     - (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-       WHERE f.person_id = :person_id AND f.source = 'gift'
+       WHERE f.person_id = :person_id AND f.request_key <> :but AND f.source = 'gift'
           AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS gifts;
 
 -- name: make_promo

@@ -356,6 +356,9 @@ class Store(LimitStore, Protocol):
     async def resend(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
         """Deliver an ended job's parts anew; with a token, only if they are still those of that row."""
 
+    async def resend_paid(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
+        """As resend, but the money that went back when it was undeliverable is held again. Raises NotEnoughMoney."""
+
     async def counts(self) -> dict[str, int]:
         """Jobs in progress by state, and how many are due."""
 

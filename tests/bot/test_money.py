@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from telegram import LabeledPrice
 
+from genlock.bot.buttons import button
 from genlock.bot.rules import ShopRules
 from genlock.domain.catalog import Catalog
 from genlock.domain.chat import PaymentState, Promo
 from genlock.domain.errors import ChannelUnknown, NotPossible
+from genlock.domain.job import Delivery, Job
 from genlock.domain.money import Kind
 from genlock.sandbox.kie_faults import Fault
 from genlock.sandbox.telegram_faults import Fault as Trouble
@@ -296,3 +298,55 @@ async def test_a_bill_that_is_not_ours_is_refused(here: Town) -> None:
 
     assert not payment.ok
     assert await ann.available() == 0
+
+
+async def lost(ann: Customer, job: Job) -> None:
+    """The person blocks the bot and removes the message before the result is there."""
+    async with ann.town.done():
+        await ann.hands.block()
+    await ann.hands.delete(int(str(job.placeholder)))
+    async with asyncio.timeout(20):
+        while True:
+            now = await ann.town.store.job(job.id)
+            if now is not None and now.delivery is Delivery.UNDELIVERABLE:
+                break
+            await asyncio.sleep(0.02)
+    assert await ann.available() == 10_000
+    async with ann.town.done():
+        await ann.hands.unblock()
+
+
+async def test_a_result_that_could_not_be_delivered_costs_its_price_when_it_is_shown_again(database_url: str) -> None:
+    async with town(database_url, rules=OPEN, speed=4.0) as here:
+        ann = await here.person(having=10)
+        await ann.say("a fox")
+        await ann.tap("Generate")
+        job = (await here.jobs(ann))[0]
+        await lost(ann, job)
+        await ann.say("/history")
+        again = str(button("x", "again", job.id).data)
+        press = await ann.press(ann.screen, again)
+        assert "gave the money back" in press.text
+        await ann.sees("Generation complete")
+        assert await ann.available() == 9_200
+        await ann.press(ann.screen, again)  # it is theirs now
+        await here.quiet()
+
+        assert await ann.available() == 9_200
+        assert await here.store.violations(settled=False) == []
+
+
+async def test_who_cannot_pay_for_a_lost_result_is_told_how_much_is_missing(tmp_path: Path) -> None:
+    async with town(sqlite_url(tmp_path), rules=OPEN, speed=4.0) as here:
+        ann = await here.person(having=10)
+        await ann.say("a fox")
+        await ann.tap("Generate")
+        job = (await here.jobs(ann))[0]
+        await lost(ann, job)
+        await here.store.transfer(ann.number, Kind.DEBIT, 9_500, "spent elsewhere")
+        await ann.say("/history")
+        press = await ann.press(ann.screen, str(button("x", "again", job.id).data))
+
+        assert "costs 0.8 credits now. Missing: 0.3 credits" in press.text
+        assert (await here.store.job(job.id)).delivery is Delivery.UNDELIVERABLE  # type: ignore[union-attr]
+        assert await ann.available() == 500

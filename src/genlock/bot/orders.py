@@ -17,6 +17,7 @@ from genlock.domain.catalog import Model
 from genlock.domain.errors import InputRefused, NotEnoughMoney, NotPossible
 from genlock.domain.field import FILES
 from genlock.domain.job import Delivery, Job, NewJob, State
+from genlock.domain.money import Purse
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.telegram.words import Said
@@ -137,9 +138,17 @@ class Orders:
         try:
             if job.delivery not in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
                 raise NotPossible  # noqa: TRY301 - as the engine would say
-            await operate.resend(self._engine.kit, job.id, f"person {visit.person}")
+            shown = await operate.show_again(self._engine.kit, job.id, f"person {visit.person}")
         except NotPossible:
             await desk.toast(visit, t.tag("order.again_not_yet"))
+            return
+        except NotEnoughMoney as short:
+            missing = t.credits(short.price - short.available)
+            text = t.tag("order.again_short", credits=t.credits(short.price), missing=missing)
+            await desk.toast(visit, text, alert=True)
+            return
+        if shown.purse is Purse.HELD:
+            await desk.toast(visit, t.tag("order.again_paid", credits=t.credits(shown.price)), alert=True)
             return
         await desk.toast(visit, t.tag("order.again_soon"))
 

@@ -410,6 +410,14 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
     async def resend(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
         return bool(await self.one("resend", job_id=job_id, parts=dump_parts(parts), token=token))
 
+    async def resend_paid(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
+        if await self.one("resend_paid", job_id=job_id, parts=dump_parts(parts), token=token):
+            return True
+        job = await self.job(job_id)
+        if job is not None and job.lease_token == token and job.unpaid:
+            raise NotEnoughMoney(price=job.price, available=(await self.wallet(job.person_id)).available)
+        return False
+
     async def counts(self) -> dict[str, int]:
         return {row["name"]: row["count"] for row in await self.one("counts")}
 

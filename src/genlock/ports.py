@@ -418,8 +418,10 @@ class ChatStore(Protocol):
 
     async def payments(self, person_id: int, limit: int) -> list[Payment]: ...
 
-    async def move_payment(self, charge: str, before: PaymentState, state: PaymentState) -> int | None:
-        """The next step of a refund; how many were begun, or None if it is not in the state before."""
+    async def move_payment(
+        self, charge: str, before: PaymentState, state: PaymentState, refunds: int | None = None
+    ) -> int | None:
+        """The next step of a refund (of this try); how many were begun, or None if it is not in the state before."""
 
     # gifts
     async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:

@@ -2,26 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from genlock.domain.errors import ChannelUnknown
 from tests.bot.test_money import OPEN, with_free
-from tests.bot.world import sqlite_url, town
+from tests.bot.world import die_once, sqlite_url, town
 
 ONE_FREE = replace(OPEN, free_per_day=1)
-
-
-def die_once(thing: Any, name: str, *, after: bool) -> None:
-    """The instance dies before, or just after, this call; another one handles the update again."""
-    real = getattr(thing, name)
-
-    async def once(*arguments: Any, **named: Any) -> None:
-        setattr(thing, name, real)
-        if after:
-            await real(*arguments, **named)
-        raise ChannelUnknown("the instance is gone")
-
-    setattr(thing, name, once)
 
 
 async def test_a_free_order_that_was_made_is_not_asked_for_again(tmp_path: Path) -> None:

@@ -148,8 +148,10 @@ class ChatRows(ABC):
     async def payments(self, person_id: int, limit: int) -> list[Payment]:
         return [self._payment(row) for row in await self.one("payments", person_id=person_id, limit=limit)]
 
-    async def move_payment(self, charge: str, before: PaymentState, state: PaymentState) -> int | None:
-        rows = await self.one("move_payment", charge=charge, before=before.value, state=state.value)
+    async def move_payment(
+        self, charge: str, before: PaymentState, state: PaymentState, refunds: int | None = None
+    ) -> int | None:
+        rows = await self.one("move_payment", charge=charge, before=before.value, state=state.value, refunds=refunds)
         return int(rows[0]["refunds"]) if rows else None
 
     # gifts

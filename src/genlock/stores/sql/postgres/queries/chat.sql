@@ -113,7 +113,7 @@ SELECT * FROM payments WHERE person_id = :person_id ORDER BY at DESC LIMIT :limi
 -- name: move_payment
 -- The next step of a refund, from a state that must still hold.
 UPDATE payments SET state = :state, refunds = refunds + CASE WHEN :state = 'refunding' THEN 1 ELSE 0 END
-WHERE charge = :charge AND state = :before RETURNING refunds;
+WHERE charge = :charge AND state = :before AND refunds = coalesce(:refunds::int, refunds) RETURNING refunds;
 
 -- name: take_free_run
 -- Take one of today's free runs, or one that was given, for an order's key; the same key again takes none.

@@ -11,6 +11,7 @@ import pytest
 from genlock.bot.rules import ShopRules
 from genlock.domain.chat import BroadcastState
 from genlock.sandbox.telegram_faults import Fault
+from genlock.telegram.turns import Priority, Turns
 from tests.bot.test_money import OPEN, bought
 from tests.bot.world import Customer, Town, sqlite_url, town
 
@@ -220,6 +221,19 @@ async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
     assert len(await here.store.audit(9)) == 3
 
 
+async def test_credit_for_a_name_that_several_people_have_is_refused(office: Office) -> None:
+    here, boss, ann = office
+    bob = await here.person("Bob", having=0)
+    for one in (ann, bob):
+        await here.store.see_profile(one.number, language="en", name="X", username="cat", referred_by=None)
+    await boss.say("/admin credit @cat 5 sorry")
+    await boss.sees("several people match @cat; use the Telegram id")
+    assert (await ann.available(), await bob.available()) == (10_000, 0)
+    await boss.say(f"/admin credit {bob.hands.id} 5 sorry")
+
+    assert (await ann.available(), await bob.available()) == (10_000, 5_000)
+
+
 # broadcasts
 
 
@@ -256,7 +270,7 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
     for _ in range(4):  # as a process would that dies after each
         found = await here.store.reach_next(running.id)
         assert found is not None
-        await here.bot._broadcasts._send(found[0], int(found[2]), running.text)
+        await here.bot._broadcasts._send(running, found[0], int(found[2]))
     await boss.say("/admin stop")
     stopped = await here.store.broadcast(running.id)
     assert stopped is not None
@@ -266,6 +280,74 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
 
     assert len(reached) >= 4
     assert all(len([m for m in one.from_bot if m.text == "Hello"]) == 1 for one in reached if one is not boss)
+
+
+async def test_an_old_preview_does_not_send_what_a_newer_one_shows(office: Office) -> None:
+    here, boss, _ = office
+    await boss.say("/admin broadcast One")
+    old = boss.screen
+    await boss.say("/admin broadcast Two")
+    new = boss.screen
+    await boss.tap("Send to", on=old)
+    assert "this preview is out of date" in old.text
+    assert await here.store.running_broadcast() is None
+    await boss.tap("Send to", on=new)
+
+    running = await here.store.running_broadcast()
+    assert running is not None
+    assert running.text == "Two"
+
+
+async def closed(here: Town, chat: int) -> Turns:
+    """Telegram wants a chat to be left alone; the limits are real."""
+    turns = Turns(here.store, str(here.caller.bot.id))
+    await turns.stop(chat, 600.0)
+    here.caller._turns = turns
+    return turns
+
+
+async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, boss, ann = office
+    await boss.say("/admin broadcast Hello")
+    await boss.tap("Send to")
+    running = await here.store.running_broadcast()
+    assert running is not None
+    turns = await closed(here, ann.hands.id)
+    take, asked = turns.take, asyncio.Event()
+    calls = 0
+
+    async def counted(chat: int, priority: Priority) -> None:
+        nonlocal calls
+        calls += 1
+        asked.set()
+        await take(chat, priority)
+
+    monkeypatch.setattr(turns, "take", counted)
+    monkeypatch.setattr("genlock.bot.broadcasts.LOOK_SECONDS", 0.5)
+    sending = asyncio.ensure_future(here.bot._broadcasts._send(running, ann.number, ann.hands.id))
+    async with asyncio.timeout(5):
+        await asked.wait()
+    await here.store.end_broadcast(running.id, BroadcastState.STOPPED)
+    async with asyncio.timeout(5):
+        assert not await sending
+    assert calls <= 3
+
+
+async def test_a_broadcast_does_not_wait_for_one_chat_for_ever(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, boss, ann = office
+    await boss.say("/admin broadcast Hello")
+    await boss.tap("Send to")
+    await closed(here, ann.hands.id)
+    monkeypatch.setattr("genlock.bot.broadcasts.PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("genlock.bot.broadcasts.LOOK_SECONDS", 0.1)
+    async with asyncio.timeout(10):
+        await here.bot.broadcast()
+        [broadcast] = [await here.store.broadcast(1)]
+
+    assert broadcast is not None
+    assert (broadcast.state, broadcast.sent, broadcast.failed) == (BroadcastState.DONE, 1, 1)
 
 
 async def test_a_broadcast_that_telegram_cannot_read_is_refused_at_once(office: Office) -> None:

@@ -205,6 +205,21 @@ def test_progress_takes_a_turn_that_nobody_wants_or_none() -> None:
     quickly(scenario())
 
 
+def test_who_may_not_wait_is_told_how_long_the_chat_or_the_bot_is_closed() -> None:
+    async def scenario() -> None:
+        async with some_turns() as [turns]:
+            await turns.stop(5, 30.0)
+            with pytest.raises(ChannelBusy) as busy:
+                await turns.take(5, Priority.PROGRESS)
+            assert busy.value.after == pytest.approx(30.0, abs=1.0)
+            await turns.stop(None, 60.0)
+            with pytest.raises(ChannelBusy) as busy:
+                await turns.take(6, Priority.PROGRESS)
+            assert busy.value.after == pytest.approx(60.0, abs=1.0)
+
+    quickly(scenario())
+
+
 def test_a_flood_stops_the_chat_for_everybody_and_nobody_else() -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()

@@ -143,6 +143,8 @@ class Admin:
         ]
         if not exact:
             raise NoSuchPerson(f"nobody has the number {words[1]}")
+        if len(exact) > 1:
+            raise NotPossible(f"several people match {words[1]}; use the Telegram id")
         return exact[0]
 
     async def _person(self, visit: Visit, words: Sequence[str]) -> Said:
@@ -265,18 +267,26 @@ class Admin:
         await self._desk.tell(visit.chat, text)  # refused here, it would be refused everywhere
         waiting = json.dumps({"key": f"broadcast:{visit.update}", "text": text})
         await self._store.set_fact(f"chat:waiting:{visit.person}", waiting)
-        return operator.preview(visit.tongue, await self._store.reachable())
+        return operator.preview(visit.tongue, visit.update, await self._store.reachable())
 
-    async def _send(self, visit: Visit, _: Sequence[str]) -> Said:
+    async def _previewed(self, visit: Visit, words: Sequence[str]) -> Mapping[str, str]:
+        """The broadcast that waits; a button of an earlier preview is none of its."""
         waiting = await self._store.fact(f"chat:waiting:{visit.person}")
         if waiting is None:
             raise NotUnderstood
-        said = json.loads(waiting.value)
+        said: Mapping[str, str] = json.loads(waiting.value)
+        if len(words) > 2 and said["key"] != f"broadcast:{words[1]}":  # noqa: PLR2004 - the verb, the preview, the line
+            raise NotPossible("this preview is out of date; there is a newer one")
+        return said
+
+    async def _send(self, visit: Visit, words: Sequence[str]) -> Said:
+        said = await self._previewed(visit, words)
         broadcast = await self._broadcasts.begin(said["text"], author=visit.profile.outside_id, key=said["key"])
         await self._write(visit, "broadcast", broadcast.id, said["text"])
         return progress(broadcast, visit.tongue)
 
-    async def _discard(self, visit: Visit, _: Sequence[str]) -> Said:
+    async def _discard(self, visit: Visit, words: Sequence[str]) -> Said:
+        await self._previewed(visit, words)
         await self._store.drop_fact(f"chat:waiting:{visit.person}")
         return Said(text=visit.tongue.say("menu.cancelled"))
 

@@ -18,6 +18,9 @@ from genlock.telegram.words import Said
 #: how long one round works before it lets others look
 ROUND_SECONDS = 20.0
 PROGRESS_SECONDS = 3.0
+#: how long one person's turn is waited for, and how often we look whether the broadcast was stopped meanwhile
+PATIENCE_SECONDS = 60.0
+LOOK_SECONDS = 2.0
 
 
 class Broadcasts:
@@ -54,7 +57,7 @@ class Broadcasts:
                 await self._show(broadcast.id)
                 break
             person, _, outside = found
-            arrived = await self._send(person, int(outside), broadcast.text)
+            arrived = await self._send(broadcast, person, int(outside))
             await self._store.count_broadcast(broadcast.id, sent=arrived)
             sent += 1
             if monotonic() - shown > PROGRESS_SECONDS:
@@ -62,19 +65,22 @@ class Broadcasts:
                 await self._show(broadcast.id)
         return sent
 
-    async def _send(self, person: int, chat: int, text: str) -> bool:
-        """Once: what is provably not sent is tried again, what may have been sent is not."""
+    async def _send(self, broadcast: Broadcast, person: int, chat: int) -> bool:
+        """Once: what is provably not sent is tried again for a while, what may have been sent is not."""
+        until = monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 await self._desk.caller.call(
                     self._desk.caller.bot.send_message,
                     chat=chat,
                     priority=Priority.PROGRESS,
-                    text=text,
+                    text=broadcast.text,
                     parse_mode=ParseMode.HTML,
                 )
             except ChannelBusy as busy:
-                await asyncio.sleep(busy.after)
+                if monotonic() + LOOK_SECONDS > until or not await self._runs(broadcast):
+                    return False
+                await asyncio.sleep(min(busy.after, LOOK_SECONDS))
             except ChatClosed:
                 await self._store.set_blocked(person, blocked=True)
                 return False
@@ -82,6 +88,10 @@ class Broadcasts:
                 return False
             else:
                 return True
+
+    async def _runs(self, broadcast: Broadcast) -> bool:
+        now = await self._store.broadcast(broadcast.id)
+        return now is not None and now.state is BroadcastState.RUNNING
 
     async def _show(self, broadcast_id: int) -> None:
         """Tell the operator how far it is; a failure to tell changes nothing."""

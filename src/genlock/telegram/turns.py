@@ -100,8 +100,9 @@ class Turns:
 
     async def _take_free(self, chat: int) -> None:
         now = asyncio.get_running_loop().time()
-        if self._waiting or max(self._bot_closed, self._closed.get(chat, 0.0)) > now:
-            raise ChannelBusy(0.0, "others wait for their turn")
+        closed = max(self._bot_closed, self._closed.get(chat, 0.0))
+        if self._waiting or closed > now:
+            raise ChannelBusy(max(closed - now, BOT.interval), "others wait for their turn")
         rate = _rate(chat)
         try:
             # One turn stays free, for the result that may come in the next moment.
@@ -110,7 +111,7 @@ class Turns:
         except StoreError as error:
             raise ChannelBusy(1.0, f"the limits cannot be read: {error}") from error
         if not free:
-            raise ChannelBusy(wait, "no turn is free")
+            raise ChannelBusy(max(wait, BOT.interval), "no turn is free")
 
     # those that wait
 

@@ -186,9 +186,9 @@ def log(t: Tongue, lines: Sequence[AuditLine]) -> Said:
     return Said(text="\n".join([t.say("admin.log"), *said]) if said else t.say("admin.log_none"))
 
 
-def preview(t: Tongue, count: int) -> Said:
+def preview(t: Tongue, number: int, count: int) -> Said:
     rows: tuple[Row, ...] = (
-        (button(t.tag("admin.broadcast_go", people=t.tag("unit.people", n=count)), "adm", "send"),),
-        (_button(t, "discard", "discard"),),
+        (button(t.tag("admin.broadcast_go", people=t.tag("unit.people", n=count)), "adm", "send", number),),
+        (_button(t, "discard", "discard", number),),
     )
     return Said(text=t.say("admin.preview"), buttons=rows)

@@ -398,6 +398,9 @@ class ChatStore(Protocol):
     async def show_draft(self, person_id: int, chat: int, message: int | None) -> None:
         """Remember which message shows it."""
 
+    async def is_of_order(self, person_id: int, message: str) -> bool:
+        """Whether a message shows one of a person's orders, however old, and must not be written over."""
+
     async def draft_owner(self, chat: int, message: int) -> int | None: ...
 
     # files and limits

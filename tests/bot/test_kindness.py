@@ -155,6 +155,8 @@ async def test_an_old_menu_button_does_not_write_over_an_order(here: Town) -> No
     await ann.tap("Generate")
     order = await ann.sees("Your order is accepted")
     assert order.id == screen.id
+    for number in range(10):  # however many came after it
+        await ann.say(f"/gen z-image {number}")
     await ann.press(screen, "cat:music:0")
     shown = await ann.sees("Music")
 

@@ -248,6 +248,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.show_draft(1, 7, 5)
     await store.draft(1, 7)
     await store.draft_owner(7, 5)
+    await store.is_of_order(1, "5")
     await store.keep_upload(Upload(address="a", person_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.upload("a")
     await store.uploads_wait(1)

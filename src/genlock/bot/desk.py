@@ -24,8 +24,6 @@ from genlock.telegram.text import keyboard
 from genlock.telegram.words import Said
 
 TOAST_LENGTH = 200
-#: how many of a person's last orders are looked through for a message that must not be written over
-ORDERS_LOOKED_AT = 8
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -117,16 +115,10 @@ class Desk:
             if visit.pressed == visit.draft.message:
                 return visit.pressed
             # In a group it may be somebody else's.
-            return None if visit.group or await self._is_an_order(visit, visit.pressed) else visit.pressed
+            kept = visit.group or await self.store.is_of_order(visit.person, str(visit.pressed))
+            return None if kept else visit.pressed
         shown = visit.draft.message
         return shown if shown is not None and visit.message is not None and shown > visit.message else None
-
-    async def _is_an_order(self, visit: Visit, message: int) -> bool:
-        """Whether the message belongs to an order, whose result must not be written over."""
-        for job in await self.store.jobs(person_id=visit.person, limit=ORDERS_LOOKED_AT):
-            if str(message) in (job.placeholder, *(part.message for part in job.parts)):
-                return True
-        return False
 
     async def _move(self, visit: Visit, message: int) -> None:
         old = visit.draft.message

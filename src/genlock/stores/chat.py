@@ -1,5 +1,6 @@
 """What the chat product keeps: profiles, drafts, files, payments, gifts, broadcasts, operators' deeds."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -97,6 +98,10 @@ class ChatRows(ABC):
 
     async def show_draft(self, person_id: int, chat: int, message: int | None) -> None:
         await self.one("show_draft", person_id=person_id, chat=chat, message=message)
+
+    async def is_of_order(self, person_id: int, message: str) -> bool:
+        part = f'%"message":{json.dumps(message)}%'  # as it is written among an order's parts
+        return bool(await self.one("is_of_order", person_id=person_id, message=message, part=part))
 
     async def draft_owner(self, chat: int, message: int) -> int | None:
         rows = await self.one("draft_owner", chat=chat, message=message)

@@ -9,7 +9,7 @@ from genlock.domain.chat import BroadcastState, PaymentState, Promo, PromoVerdic
 from genlock.domain.errors import NoSuchPerson
 from genlock.domain.job import State
 from genlock.stores.store import SqlStore
-from tests.stores.lives import HandClock, delivered, end, order, person_with, running
+from tests.stores.lives import HandClock, delivered, end, order, person_with, queued, running
 
 CHAT = 77
 
@@ -178,6 +178,20 @@ async def test_a_payment_that_is_not_in_the_ledger_is_noticed(store: SqlStore) -
     await store.keep_payment("c1", 1, 100, 120_000)
 
     assert [found.subject for found in await store.violations(settled=False)] == ["c1"]
+
+
+# messages of orders
+
+
+async def test_every_message_of_an_order_is_known_however_old(store: SqlStore) -> None:
+    person, other = await person_with(store), await person_with(store)
+    job = await delivered(store, person_id=person, placeholder="41")
+    for part in job.parts:
+        assert part.message is not None
+        assert await store.is_of_order(person, part.message)
+        assert not await store.is_of_order(other, part.message)
+    assert await store.is_of_order(person, (await queued(store, person_id=person, placeholder="42")).placeholder or "")
+    assert not await store.is_of_order(person, "4")
 
 
 # free runs

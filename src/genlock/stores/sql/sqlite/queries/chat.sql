@@ -58,6 +58,10 @@ RETURNING version;
 -- Which message shows the draft; its version stays.
 UPDATE drafts SET message = :message WHERE person_id = :person_id AND chat = :chat;
 
+-- name: is_of_order
+-- Whether a message shows an order of a person: its placeholder, or one of its parts.
+SELECT id FROM jobs WHERE person_id = :person_id AND (placeholder = :message OR parts LIKE :part) LIMIT 1;
+
 -- name: draft_owner
 -- Whose draft a message shows.
 SELECT person_id FROM drafts WHERE chat = :chat AND message = :message LIMIT 1;

@@ -10,7 +10,7 @@ from genlock.bot.orders import CHANNEL
 from genlock.bot.tongue import guess_language, tongue
 from genlock.bot.visit import Visit
 from genlock.domain.chat import Payment, PaymentState
-from genlock.domain.errors import ChannelBusy, ChannelError, ChannelUnknown, NotEnoughMoney, NotPossible
+from genlock.domain.errors import ChannelBusy, ChannelError, ChannelUnknown, NotEnoughMoney, NotPossible, Refusal
 from genlock.domain.money import THOUSANDTHS, Kind
 from genlock.telegram.calls import Priority
 from genlock.telegram.errors import QueryTooOld
@@ -224,7 +224,7 @@ class Payments:
                 continue
             try:
                 payment = await self.refund(charge, fact.value)
-            except (NotPossible, ChannelError) as error:
+            except (Refusal, ChannelError) as error:
                 outcome = str(error)
             else:
                 outcome = f"{payment.stars} stars"

@@ -17,7 +17,8 @@ from genlock.sandbox.kie_media import make_sound
 from genlock.sandbox.telegram_faults import Fault
 from genlock.telegram.content import FETCH_TRIES, FILES_AT_ONCE
 from genlock.telegram.words import Button, Said
-from tests.telegram.house import House, film, idle, noise, picture
+from tests.engine.world import idle
+from tests.telegram.house import House, film, noise, picture
 
 PNG, MP4, MP3 = ("image/png", "video/mp4", "audio/mpeg")
 

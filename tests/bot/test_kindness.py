@@ -252,7 +252,8 @@ async def test_a_repeated_update_changes_nothing(here: Town) -> None:
     await ann.say("/models z-image")
     await ann.tap("Z-Image")
     await ann.say("a cat")
-    await ann.sees("Shape of the frame")
+    shown = await ann.sees("Shape of the frame")
+    assert "⚠️" not in shown.text, "the text is not taken for the next answer"
     await ann.tap("4:3")
     await ann.sees("Price")
     await ann.tap("Generate")

@@ -9,7 +9,7 @@ from genlock.domain.chat import BroadcastState, PaymentState, Promo, PromoVerdic
 from genlock.domain.errors import NoSuchPerson
 from genlock.domain.job import State
 from genlock.stores.store import SqlStore
-from tests.stores.lives import HandClock, delivered, end, order, person_with, running
+from tests.stores.lives import HandClock, delivered, end, order, person_with, queued, running, submitting
 
 CHAT = 77
 
@@ -203,6 +203,29 @@ async def test_a_free_run_that_brought_nothing_does_not_count(store: SqlStore) -
 
     assert (await store.free_runs(person, 1)).left == 1
     assert await store.take_free_run(person, "b", 1)
+
+
+async def test_a_free_run_cancelled_when_the_provider_had_it_counts(store: SqlStore, clock: HandClock) -> None:
+    person = await person_with(store, 0)
+    await store.see_profile(person, language="en", name="A", username="", referred_by=None)
+    await store.make_promo(promo(code="RUNS", amount=0, runs=1), lasting=None, author="op")
+    await store.use_promo("RUNS", person, "u")
+    assert await store.take_free_run(person, "early", 1)
+    early = await queued(store, person_id=person, request_key="early", price=0)
+    await end(store, early, State.CANCELLED)
+    assert (await store.free_runs(person, 1)).left == 2
+    assert await store.late_cancels(person) == 0
+    for number, make in enumerate((submitting, running)):
+        assert await store.take_free_run(person, f"k{number}", 1)
+        job = await make(store, person_id=person, request_key=f"k{number}", price=0)
+        await end(store, job, State.CANCELLED)
+        assert (await store.free_runs(person, 1)).left == 1 - number
+        assert await store.late_cancels(person) == 1 + number
+
+    assert not await store.take_free_run(person, "c", 1)
+    clock.advance(timedelta(days=1).total_seconds() + 1)
+    assert await store.late_cancels(person) == 0
+    assert (await store.free_runs(person, 1)).left == 1
 
 
 async def test_many_who_want_the_last_free_run_at_once_get_one(store: SqlStore) -> None:

@@ -420,8 +420,7 @@ class ChatStore(Protocol):
 
     # gifts
     async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:
-        """Take a free run for an order, once per key. A run whose job brought nothing does not count,
-        unless it was cancelled when the provider had it already."""
+        """Take a free run for an order, once per key. One whose job failed, or was cancelled early, counts not."""
 
     async def free_runs(self, person_id: int, per_day: int) -> FreeRuns: ...
 
@@ -434,7 +433,7 @@ class ChatStore(Protocol):
     async def use_promo(self, code: str, person_id: int, request_key: str) -> PromoUse: ...
 
     async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
-        """People who have paid for a first result, with those who invited them."""
+        """People who have paid real money and bought a first result, with those who invited them."""
 
     async def set_rewarded(self, person_id: int) -> bool: ...
 

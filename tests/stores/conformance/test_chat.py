@@ -297,7 +297,7 @@ async def test_one_person_cannot_use_a_code_twice_at_once(store: SqlStore) -> No
 # invitations
 
 
-async def test_an_invitation_is_due_after_the_first_paid_result(store: SqlStore) -> None:
+async def test_an_invitation_is_due_after_the_first_result_bought_with_money(store: SqlStore) -> None:
     host = await profiled(store, "1")
     job = await delivered(store)
     guest = job.person_id
@@ -305,7 +305,13 @@ async def test_an_invitation_is_due_after_the_first_paid_result(store: SqlStore)
     waiting = await running(store, "task")
     await store.see_profile(waiting.person_id, language="en", name="W", username="w", referred_by=host)
 
+    assert await store.rewards_due(10) == []  # all of it may have been gifts
+    for charge, person in (("c1", guest), ("c2", waiting.person_id)):
+        assert await store.keep_payment(charge, person, 1, 1000)
     assert await store.rewards_due(10) == [(guest, host)]
+    await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING)
+    assert await store.rewards_due(10) == []
+    await store.move_payment("c1", PaymentState.REFUNDING, PaymentState.PAID)
     assert await store.set_rewarded(guest)
     assert not await store.set_rewarded(guest)
     assert await store.rewards_due(10) == []

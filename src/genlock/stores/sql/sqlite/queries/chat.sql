@@ -177,10 +177,12 @@ SELECT p.amount, p.runs,
 FROM promos p WHERE p.code = :code;
 
 -- name: rewards_due
--- People who came by invitation and have paid for a first result, for which nobody was rewarded yet.
+-- People who came by invitation, have paid with money of their own and have bought a first result, for which nobody
+-- was rewarded yet. What gifts have paid for does not count: gifts would bring gifts.
 SELECT p.person_id, p.referred_by FROM profiles p
 WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
     AND EXISTS (SELECT 1 FROM jobs j WHERE j.person_id = p.person_id AND j.purse = 'captured')
+    AND EXISTS (SELECT 1 FROM payments y WHERE y.person_id = p.person_id AND y.state = 'paid')
 ORDER BY p.person_id LIMIT :limit;
 
 -- name: set_rewarded

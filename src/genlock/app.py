@@ -159,6 +159,7 @@ def make_shop_rules(settings: "Settings") -> "ShopRules":
         per_minute=settings.per_minute,
         per_hour=settings.per_hour,
         uploads_per_hour=settings.uploads_per_hour,
+        late_cancels_per_day=settings.late_cancels_per_day,
     )
 
 

@@ -404,6 +404,9 @@ class ChatStore(Protocol):
 
     async def activity(self, person_id: int) -> Activity: ...
 
+    async def late_cancels(self, person_id: int) -> int:
+        """How many orders were cancelled within a day after the provider was asked for them."""
+
     # payments
     async def keep_payment(self, charge: str, person_id: int, stars: int, amount: int) -> bool:
         """Write down a payment that is in the ledger. False if it was known."""
@@ -417,7 +420,7 @@ class ChatStore(Protocol):
 
     # gifts
     async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:
-        """Take a free run for an order, once per key. A run whose job brought nothing does not count."""
+        """Take a free run for an order, once per key. One whose job failed, or was cancelled early, counts not."""
 
     async def free_runs(self, person_id: int, per_day: int) -> FreeRuns: ...
 
@@ -430,7 +433,7 @@ class ChatStore(Protocol):
     async def use_promo(self, code: str, person_id: int, request_key: str) -> PromoUse: ...
 
     async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
-        """People who have paid for a first result, with those who invited them."""
+        """People who have paid real money and bought a first result, with those who invited them."""
 
     async def set_rewarded(self, person_id: int) -> bool: ...
 

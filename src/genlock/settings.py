@@ -92,6 +92,12 @@ class Settings(BaseSettings):
     per_minute: int = Field(default=10, gt=0, description="how many orders a person may make in a minute")
     per_hour: int = Field(default=100, gt=0, description="how many orders a person may make in an hour")
     uploads_per_hour: int = Field(default=60, gt=0, description="how many files a person may send in an hour")
+    late_cancels_per_day: int = Field(
+        default=5,
+        ge=0,
+        description="how many orders a person may cancel in a day after the provider was asked for them; "
+        "what the provider bills for those is lost",
+    )
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="`host:port`, with commas between them, that may be fetched though private, such as simulators",

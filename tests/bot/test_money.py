@@ -190,7 +190,7 @@ async def test_a_free_run_that_failed_is_not_lost(tmp_path: Path) -> None:
         await ann.sees("Generation complete")
 
 
-async def test_an_invitation_is_rewarded_after_the_first_paid_result(database_url: str) -> None:
+async def test_an_invitation_is_rewarded_after_the_first_result_and_money_of_the_guests_own(database_url: str) -> None:
     rules = replace(OPEN, reward_inviter=7000, reward_invited=3000)
     async with town(database_url, rules=rules) as here:
         ann = await here.person("Ann", having=0)
@@ -203,10 +203,12 @@ async def test_an_invitation_is_rewarded_after_the_first_paid_result(database_ur
         assert await here.bot.reward() == 0
         await bob.say("/gen z-image a fox")
         await bob.sees("Generation complete")
+        assert await here.bot.reward() == 0  # what gifts have paid for brings no gifts
+        await bought(bob)
         await asyncio.gather(*(here.bot.reward() for _ in range(5)))
 
         assert await ann.available() == 7000
-        assert await bob.available() == 10_000 - 800 + 3000
+        assert await bob.available() == 10_000 - 800 + 120_000 + 3000
         await ann.sees("7 credits for you!")
         await bob.sees("3 credits for you,")
         assert len([message for message in ann.from_bot if "for you!" in message.text]) == 1

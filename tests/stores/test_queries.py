@@ -250,6 +250,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.upload("a")
     await store.uploads_wait(1)
     await store.activity(1)
+    await store.late_cancels(1)
     await store.keep_payment("charge", 1, 1, 1)
     await store.payment("charge")
     await store.payments(1, 1)

@@ -53,7 +53,7 @@ class Gifts:
         return t.say("promo.done_runs", runs=t.tag("unit.runs", n=use.runs))
 
     async def reward(self) -> int:
-        """Reward invitations whose guest has paid for a first result. Safe to run anywhere, any time."""
+        """Reward invitations whose guest has topped up and bought a first result. Safe to run anywhere, any time."""
         rules = self._desk.rules
         if not rules.reward_inviter and not rules.reward_invited:
             return 0

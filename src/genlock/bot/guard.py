@@ -30,6 +30,11 @@ class Guard:
         jobs = await self._store.jobs(person_id=visit.person, limit=self._rules.running_max + 1)
         return any(job.request_key == key for job in jobs)
 
+    async def cancel(self, visit: Visit) -> str | None:
+        """Why the person may not cancel an order that the provider has already."""
+        done = await self._store.late_cancels(visit.person)
+        return None if done < self._rules.late_cancels_per_day else visit.tongue.tag("order.too_late_cancel", n=done)
+
     async def upload(self, visit: Visit) -> Problem | None:
         """Why the person may not send another file now."""
         sent, wait = await self._store.uploads_wait(visit.person)

@@ -189,6 +189,9 @@ class Orders:
     async def cancel(self, visit: Visit, job: Job) -> None:
         """Stop a running order; the money is back at once."""
         t = visit.tongue
+        if job.submitted_at is not None and not job.ended and (refusal := await self._guard.cancel(visit)):
+            await self._desk.toast(visit, refusal, alert=True)
+            return
         try:
             await self._engine.cancel(job.id, f"person {visit.person}")
         except NotPossible:

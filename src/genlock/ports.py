@@ -344,6 +344,9 @@ class Store(LimitStore, Protocol):
     # looking, and an operator's hands
     async def job(self, job_id: int) -> Job | None: ...
 
+    async def job_ordered(self, person_id: int, request_key: str) -> Job | None:
+        """The job that a key of this person stands for."""
+
     async def jobs(
         self, *, state: State | None = None, person_id: int | None = None, before: int | None = None, limit: int = 50
     ) -> list[Job]: ...
@@ -355,6 +358,9 @@ class Store(LimitStore, Protocol):
 
     async def resend(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
         """Deliver an ended job's parts anew; with a token, only if they are still those of that row."""
+
+    async def resend_paid(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
+        """As resend, but the money that went back when it was undeliverable is held again. Raises NotEnoughMoney."""
 
     async def counts(self) -> dict[str, int]:
         """Jobs in progress by state, and how many are due."""
@@ -418,14 +424,17 @@ class ChatStore(Protocol):
 
     async def payments(self, person_id: int, limit: int) -> list[Payment]: ...
 
-    async def move_payment(self, charge: str, before: PaymentState, state: PaymentState) -> int | None:
-        """The next step of a refund; how many were begun, or None if it is not in the state before."""
+    async def move_payment(
+        self, charge: str, before: PaymentState, state: PaymentState, refunds: int | None = None
+    ) -> int | None:
+        """The next step of a refund (of this try); how many were begun, or None if it is not in the state before."""
 
     # gifts
     async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:
         """Take a free run for an order, once per key. One whose job failed, or was cancelled early, counts not."""
 
-    async def free_runs(self, person_id: int, per_day: int) -> FreeRuns: ...
+    async def free_runs(self, person_id: int, per_day: int, but: str = "") -> FreeRuns:
+        """What is left, as if the order with the key `but` had not been made."""
 
     async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool: ...
 

@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 from telegram import LabeledPrice
 
+from genlock.bot.buttons import button
 from genlock.bot.rules import ShopRules
 from genlock.domain.catalog import Catalog
-from genlock.domain.chat import PaymentState, Promo
-from genlock.domain.errors import ChannelUnknown, NotPossible
+from genlock.domain.chat import Payment, PaymentState, Promo
+from genlock.domain.errors import ChannelUnknown, LevelRefused, NoSuchPerson, NotPossible
+from genlock.domain.job import Delivery, Job
 from genlock.domain.money import Kind
 from genlock.sandbox.kie_faults import Fault
 from genlock.sandbox.telegram_faults import Fault as Trouble
-from tests.bot.world import CATALOG, PACKAGES, Customer, Town, sqlite_url, town
+from tests.bot.world import CATALOG, PACKAGES, Customer, Town, die_once, sqlite_url, town
 
 OPEN = ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
 
@@ -135,6 +137,126 @@ async def test_a_refund_whose_answer_was_lost_is_gone_on_with(here: Town) -> Non
     assert await ann.available() == 0
 
 
+async def test_two_refunds_of_one_charge_take_and_give_once(here: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    payments, real = here.bot._payments, here.store.payment
+    stale = [await real(charge)]
+
+    async def refused(*_: object) -> None:
+        raise LevelRefused("BOT_BALANCE_TOO_LOW")
+
+    async def read(which: str) -> Payment | None:
+        return stale.pop() if stale else await real(which)
+
+    monkeypatch.setattr(payments, "_give_back", refused)
+    with pytest.raises(NotPossible, match="TOO_LOW"):
+        await payments.refund(charge, "one")  # while another one has just looked at the payment
+    monkeypatch.setattr(here.store, "payment", read)
+    with pytest.raises(NotPossible, match="TOO_LOW"):
+        await payments.refund(charge, "two")
+
+    assert await ann.available() == 120_000
+    now = await real(charge)
+    assert now is not None
+    assert (now.state, now.refunds) == (PaymentState.PAID, 2)
+    assert await here.store.facts("chat:refund:") == []
+
+
+async def test_an_old_refusal_does_not_undo_a_newer_refund(here: Town) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    payments = here.bot._payments
+    begun = await payments._take_back(await paid(here, charge), "one")
+    await payments._undo(begun)
+    newer = await payments._take_back(await paid(here, charge), "two")
+    await payments._undo(begun)
+
+    assert (await paid(here, charge)).state is PaymentState.REFUNDING
+    assert newer.refunds == 2
+    assert await ann.available() == 0
+
+
+async def paid(here: Town, charge: str) -> Payment:
+    payment = await here.store.payment(charge)
+    assert payment is not None
+    return payment
+
+
+async def test_a_refund_that_died_before_the_credits_were_taken_takes_them(here: Town) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    await here.store.move_payment(charge, PaymentState.PAID, PaymentState.REFUNDING)
+    await here.bot._payments.refund(charge, "op")
+
+    assert (await paid(here, charge)).state is PaymentState.REFUNDED
+    assert await ann.available() == 0
+
+
+async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_telegrams_list(
+    here: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    stars = ann.hands.user.stars
+    await here.bot.reconcile()
+    here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
+    with pytest.raises(ChannelUnknown):
+        await here.bot._payments.refund(charge, "op")
+    await here.bot.reconcile()
+    assert (await paid(here, charge)).state is PaymentState.REFUNDING  # it is young, and may still be on the wire
+    monkeypatch.setattr("genlock.bot.payments.REFUND_SECONDS", 0.0)
+    await here.bot.reconcile()
+
+    assert (await paid(here, charge)).state is PaymentState.REFUNDED
+    assert ann.hands.user.stars == stars + 100
+    assert await ann.available() == 0
+    assert [line.detail for line in await here.store.audit(5)] == ["100 stars"]
+    assert await here.store.facts("chat:refund:") == []
+
+
+async def test_whom_we_cannot_pay_keeps_the_credits(here: Town) -> None:
+    person = await here.store.person("telegram", str(here.caller.bot.id), "77")  # known by a payment only
+    await here.store.transfer(person, Kind.TOPUP, 120_000, "stars:c77", "100 stars")
+    await here.store.keep_payment("c77", person, 100, 120_000)
+    with pytest.raises(NoSuchPerson):
+        await here.bot._payments.refund("c77", "op")
+
+    assert (await here.store.wallet(person)).available == 120_000
+    assert (await paid(here, "c77")).state is PaymentState.PAID
+
+
+async def test_each_bot_has_its_own_place_in_telegrams_list(here: Town) -> None:
+    await here.store.set_fact("chat:stars", "1")
+    await here.store.set_fact("chat:stars:999", "50")  # another bot's
+    ann = await here.person(having=0)
+    charges = [await bought(ann), await bought(ann)]
+    await here.caller.bot.refund_star_payment(ann.hands.id, charges[1])
+
+    assert await here.bot.reconcile() == 1
+    mine = await here.store.fact(f"chat:stars:{here.caller.bot.id}")
+    assert mine is not None
+    assert mine.value == "3"
+    assert await here.store.fact("chat:stars") is None
+
+
+async def test_a_payment_found_in_telegrams_list_first_is_thanked_for_once(here: Town) -> None:
+    ann = await here.person(having=0)
+    await ann.say("/topup")
+    await ann.tap("⭐ 100 →")
+    bill = await ann.sees(lambda message: message.kind == "invoice")
+    here.postman.lose("successful_payment")
+    async with here.done():
+        await ann.hands.pay(bill)
+    assert await here.bot.reconcile() == 1
+    await ann.sees("Thank you!")
+    async with here.done():
+        here.postman._put(here.postman.lost[0])
+
+    assert len([one for one in ann.from_bot if "Thank you!" in one.text]) == 1
+    assert await ann.available() == 120_000
+
+
 async def test_a_refund_made_elsewhere_takes_the_credits(here: Town) -> None:
     ann = await here.person(having=0)
     charge = await bought(ann)
@@ -158,6 +280,16 @@ async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> Non
 
         assert await ann.available() == 5000
         assert await bob.available() == 5000
+
+
+async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None:
+    async with town(sqlite_url(tmp_path), rules=replace(OPEN, welcome=5000)) as here:
+        here.postman.patient = True
+        ann = await here.person(having=0)
+        die_once(here.store, "see_profile", after=True)
+        await ann.say("a fox")
+
+        assert await ann.available() == 5000
 
 
 def with_free(*ids: str) -> Catalog:
@@ -298,3 +430,55 @@ async def test_a_bill_that_is_not_ours_is_refused(here: Town) -> None:
 
     assert not payment.ok
     assert await ann.available() == 0
+
+
+async def lost(ann: Customer, job: Job) -> None:
+    """The person blocks the bot and removes the message before the result is there."""
+    async with ann.town.done():
+        await ann.hands.block()
+    await ann.hands.delete(int(str(job.placeholder)))
+    async with asyncio.timeout(20):
+        while True:
+            now = await ann.town.store.job(job.id)
+            if now is not None and now.delivery is Delivery.UNDELIVERABLE:
+                break
+            await asyncio.sleep(0.02)
+    assert await ann.available() == 10_000
+    async with ann.town.done():
+        await ann.hands.unblock()
+
+
+async def test_a_result_that_could_not_be_delivered_costs_its_price_when_it_is_shown_again(database_url: str) -> None:
+    async with town(database_url, rules=OPEN, speed=4.0) as here:
+        ann = await here.person(having=10)
+        await ann.say("a fox")
+        await ann.tap("Generate")
+        job = (await here.jobs(ann))[0]
+        await lost(ann, job)
+        await ann.say("/history")
+        again = str(button("x", "again", job.id).data)
+        press = await ann.press(ann.screen, again)
+        assert "gave the money back" in press.text
+        await ann.sees("Generation complete")
+        assert await ann.available() == 9_200
+        await ann.press(ann.screen, again)  # it is theirs now
+        await here.quiet()
+
+        assert await ann.available() == 9_200
+        assert await here.store.violations(settled=False) == []
+
+
+async def test_who_cannot_pay_for_a_lost_result_is_told_how_much_is_missing(tmp_path: Path) -> None:
+    async with town(sqlite_url(tmp_path), rules=OPEN, speed=4.0) as here:
+        ann = await here.person(having=10)
+        await ann.say("a fox")
+        await ann.tap("Generate")
+        job = (await here.jobs(ann))[0]
+        await lost(ann, job)
+        await here.store.transfer(ann.number, Kind.DEBIT, 9_500, "spent elsewhere")
+        await ann.say("/history")
+        press = await ann.press(ann.screen, str(button("x", "again", job.id).data))
+
+        assert "costs 0.8 credits now. Missing: 0.3 credits" in press.text
+        assert (await here.store.job(job.id)).delivery is Delivery.UNDELIVERABLE  # type: ignore[union-attr]
+        assert await ann.available() == 500

@@ -60,6 +60,7 @@ class Postman:
         self.patient = False
         self.handled = 0
         self._lost = ""
+        self.lost: list[Update] = []
         self.moved = asyncio.Event()
 
     async def run(self) -> None:
@@ -76,6 +77,7 @@ class Postman:
     def _put(self, update: Update) -> None:
         if self._lost and update.message is not None and getattr(update.message, self._lost):
             self._lost = ""
+            self.lost.append(update)
             return
         user = update.effective_user
         lane = user.id if user else 0
@@ -287,3 +289,16 @@ def holds(*words: str) -> Callable[[Message], bool]:
 
 def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'genlock.db'}"
+
+
+def die_once(thing: Any, name: str, *, after: bool) -> None:
+    """The instance dies before, or just after, this call; another one handles the update again."""
+    real = getattr(thing, name)
+
+    async def once(*arguments: Any, **named: Any) -> None:
+        setattr(thing, name, real)
+        if after:
+            await real(*arguments, **named)
+        raise ChannelUnknown("the instance is gone")
+
+    setattr(thing, name, once)

@@ -11,7 +11,7 @@ from genlock.domain.chat import BroadcastState, PaymentState, Promo, SavedDraft,
 from genlock.domain.delivery import again
 from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
-from genlock.domain.job import State, hash_secret
+from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.update import UpdateState
 from genlock.ports import ChatStore, Wait
 from genlock.stores.batch import Params
@@ -202,6 +202,8 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     assert await store.begin_notice(shown.id, shown.lease_token)
     assert await store.resend(shown.id, again(RESULT))
     await claimed(store, shown)
+    assert await finish(store, lost := await ended(store), Delivery.UNDELIVERABLE)
+    assert await store.resend_paid(lost.id, again(RESULT), lost.lease_token)
 
     waiting = await running(store, "task")
     assert await store.strangers(60.0, 10) == 0

@@ -200,7 +200,7 @@ class ChatBot:
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message)) if message.text else None,
         )
-        if profile.fresh:
+        if profile.fresh or not first:  # the try that made the profile may have ended there
             await self._gifts.welcome(person)
         saved = await self._store.draft(person, message.chat.id)
         return Visit(

@@ -76,9 +76,10 @@ class Desk:
         except InputRefused:
             return draft
 
-    async def look(self, visit: Visit) -> Look:
+    async def look(self, visit: Visit, *, order: str = "") -> Look:
+        """What there is to spend; the free run that this order has taken already is still its own."""
         wallet = await self.store.wallet(visit.person)
-        free = await self.store.free_runs(visit.person, self.rules.free_per_day)
+        free = await self.store.free_runs(visit.person, self.rules.free_per_day, but=order)
         return Look(tongue=visit.tongue, shop=self.shop, wallet=wallet, free=free, group=visit.group)
 
     # screens

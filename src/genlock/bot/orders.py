@@ -17,12 +17,12 @@ from genlock.domain.catalog import Model
 from genlock.domain.errors import InputRefused, NotEnoughMoney, NotPossible
 from genlock.domain.field import FILES
 from genlock.domain.job import Delivery, Job, NewJob, State
+from genlock.domain.money import Purse
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.telegram.words import Said
 
 PROVIDER, CHANNEL = "kie", "telegram"
-JOBS_LOOKED_AT = 20
 
 
 class Orders:
@@ -38,7 +38,11 @@ class Orders:
     async def confirm(self, visit: Visit, model: Model) -> None:
         """The person has pressed Generate: the pressed message becomes the result."""
         desk, draft = self._desk, visit.draft
-        look = await desk.look(visit)
+        key = _key(visit, draft.version)
+        if (made := await self._store.job_ordered(visit.person, key)) is not None:
+            await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=made.id, message=None))
+            return
+        look = await desk.look(visit, order=key)
         try:
             cost = quote(draft, model, look)
         except InputRefused:
@@ -48,7 +52,6 @@ class Orders:
             await desk.keep(visit, replace(draft, price=cost.price))
             await desk.show_draft(visit, note=visit.tongue.say("confirm.dearer"))
             return
-        key = _key(visit, draft.version)
         if refusal := await self._refusal(visit, cost, look.wallet.available, key):
             await desk.show_draft(visit, note=refusal)
             return
@@ -64,9 +67,12 @@ class Orders:
     async def at_once(self, visit: Visit, model: Model) -> None:
         """`/gen MODEL TEXT`: the draft is complete, and nobody is asked again."""
         desk, draft = self._desk, visit.draft
-        look = await desk.look(visit)
-        cost = quote(draft, model, look)
         key = f"update:{visit.update}"
+        if not visit.first and (made := await self._store.job_ordered(visit.person, key)) is not None:
+            await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=made.id))
+            return
+        look = await desk.look(visit, order=key)
+        cost = quote(draft, model, look)
         refusal = await self._refusal(visit, cost, look.wallet.available, key)
         if refusal or cost.price > look.wallet.available:
             await desk.show_draft(visit, note=refusal)
@@ -132,9 +138,17 @@ class Orders:
         try:
             if job.delivery not in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
                 raise NotPossible  # noqa: TRY301 - as the engine would say
-            await operate.resend(self._engine.kit, job.id, f"person {visit.person}")
+            shown = await operate.show_again(self._engine.kit, job.id, f"person {visit.person}")
         except NotPossible:
             await desk.toast(visit, t.tag("order.again_not_yet"))
+            return
+        except NotEnoughMoney as short:
+            missing = t.credits(short.price - short.available)
+            text = t.tag("order.again_short", credits=t.credits(short.price), missing=missing)
+            await desk.toast(visit, text, alert=True)
+            return
+        if shown.purse is Purse.HELD:
+            await desk.toast(visit, t.tag("order.again_paid", credits=t.credits(shown.price)), alert=True)
             return
         await desk.toast(visit, t.tag("order.again_soon"))
 
@@ -182,9 +196,7 @@ class Orders:
 
     async def begun_with(self, visit: Visit, version: int) -> Job | None:
         """The job that a version of the draft has become."""
-        key = _key(visit, version)
-        jobs = await self._store.jobs(person_id=visit.person, limit=JOBS_LOOKED_AT)
-        return next((job for job in jobs if job.request_key == key), None)
+        return await self._store.job_ordered(visit.person, _key(visit, version))
 
     async def cancel(self, visit: Visit, job: Job) -> None:
         """Stop a running order; the money is back at once."""

@@ -16,8 +16,11 @@ from genlock.telegram.calls import Priority
 from genlock.telegram.errors import QueryTooOld
 
 STARS = "XTR"
-#: how far Telegram's list has been read
+#: how far Telegram's list has been read, with the bot's number behind it
 POSITION = "chat:stars"
+#: refunds that have begun and not ended
+REFUND = "chat:refund:"
+REFUND_SECONDS = 60.0
 PAGE = 100
 PAYLOAD = "credits"
 
@@ -94,7 +97,13 @@ class Payments:
         if bill is None or payment.currency != STARS:
             await self._strange(charge, payment.invoice_payload)
             return
-        await self._credit(visit.person, charge, payment.total_amount, bill)
+        fresh = await self._credit(visit.person, charge, payment.total_amount, bill)
+        if fresh or not visit.first:  # else Telegram's list was read first, and whoever read it has said thank you
+            await self._say_thanks(visit, charge, bill)
+        if visit.draft.at is At.CONFIRM:
+            await self._desk.show_draft(visit, note=visit.tongue.say("topup.ready"))
+
+    async def _say_thanks(self, visit: Visit, charge: str, bill: Bill) -> None:
         t = visit.tongue
         wallet = await self._store.wallet(visit.person)
         text = t.say(
@@ -104,8 +113,6 @@ class Payments:
             charge=charge,
         )
         await self._desk.say(visit, text)
-        if visit.draft.at is At.CONFIRM:
-            await self._desk.show_draft(visit, note=t.say("topup.ready"))
 
     async def _credit(self, person: int, charge: str, stars: int, bill: Bill) -> bool:
         """Once per charge: the ledger knows it first, so that no payment is ever without its credits."""
@@ -127,7 +134,9 @@ class Payments:
 
     async def reconcile(self) -> int:
         """Read on in Telegram's list of transactions and make good what we have missed; says how much that was."""
-        fact = await self._store.fact(POSITION)
+        await self._go_on_refunding()
+        mine = f"{POSITION}:{self._desk.caller.bot.id}"
+        fact = await self._store.fact(mine) or await self._store.fact(POSITION)
         position = int(fact.value) if fact else 0
         missed = 0
         while True:
@@ -141,7 +150,8 @@ class Payments:
             for transaction in found.transactions:
                 missed += await self._reconcile_one(transaction)
             position += len(found.transactions)
-            await self._store.set_fact(POSITION, str(position))
+            await self._store.set_fact(mine, str(position))
+            await self._store.drop_fact(POSITION)  # from when there was one bot: it was ours
             if len(found.transactions) < PAGE:
                 return missed
 
@@ -184,18 +194,48 @@ class Payments:
             raise NotPossible(f"there is no payment {charge}")
         if payment.state is PaymentState.REFUNDED:
             raise NotPossible(f"payment {charge} has been refunded already")
-        if payment.state is PaymentState.PAID:
-            await self._take_back(payment, by)
+        profile = await self._store.profile(payment.person_id)  # whom we do not know we cannot pay
+        await self._store.set_fact(f"{REFUND}{charge}", by)
         try:
-            await self._give_back(payment)
+            payment = await self._take_back(payment, by)
+            await self._give_back(payment, int(profile.outside_id))
         except (ChannelBusy, ChannelUnknown):
-            raise  # it stays `refunding`: the same command goes on with it
+            raise  # it stays `refunding`: the same command goes on with it, or the next look at Telegram's list
+        except NotPossible:
+            await self._store.drop_fact(f"{REFUND}{charge}")
+            raise
         except ChannelError as error:
             if "already" not in str(error).lower():
                 await self._undo(payment)
                 raise NotPossible(f"Telegram refused the refund: {error}") from error
         await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
+        await self._store.drop_fact(f"{REFUND}{charge}")
         return payment
+
+    async def _go_on_refunding(self) -> None:
+        """Refunds whose answer was lost are asked for again, by whoever began them."""
+        for fact in await self._store.facts(REFUND):
+            charge = fact.key.removeprefix(REFUND)
+            if fact.age < REFUND_SECONDS:
+                continue
+            payment = await self._store.payment(charge)
+            if payment is None or payment.state is not PaymentState.REFUNDING:
+                await self._store.drop_fact(fact.key)  # it ended, or never began
+                continue
+            try:
+                payment = await self.refund(charge, fact.value)
+            except (NotPossible, ChannelError) as error:
+                outcome = str(error)
+            else:
+                outcome = f"{payment.stars} stars"
+                await self.tell_refunded(payment)
+            await self._store.add_audit(
+                key=f"refund:{charge}:{payment.refunds}:{outcome[:40]}",
+                actor=fact.value,
+                action="refund of stars",
+                subject=charge,
+                detail=outcome[:500],
+            )
 
     async def tell_refunded(self, payment: Payment) -> None:
         """Tell whoever has their stars back; Telegram tells them, too."""
@@ -207,51 +247,53 @@ class Payments:
         except ChannelError:
             return  # counted by the caller
 
-    async def _take_back(self, payment: Payment, by: str) -> None:
-        key = f"unstars:{payment.charge}:{payment.refunds}"
-        try:
-            await self._store.transfer(payment.person_id, Kind.DEBIT, payment.amount, key, f"refund of stars by {by}")
-        except NotEnoughMoney as error:
-            raise NotPossible(
-                f"the credits are not there any more: {error.available / THOUSANDTHS:g} of "
-                f"{payment.amount / THOUSANDTHS:g}"
-            ) from error
+    async def _take_back(self, payment: Payment, by: str) -> Payment:
+        """Begin a try, or go on with the one that is open; its number makes its debit happen once."""
         await self._store.move_payment(payment.charge, PaymentState.PAID, PaymentState.REFUNDING)
+        now = await self._store.payment(payment.charge)
+        if now is None or now.state is not PaymentState.REFUNDING:
+            raise NotPossible(f"payment {payment.charge} has been refunded already, or somebody else is at it")
+        key = f"unstars:{now.charge}:{now.refunds - 1}"
+        try:
+            await self._store.transfer(now.person_id, Kind.DEBIT, now.amount, key, f"refund of stars by {by}")
+        except NotEnoughMoney as error:
+            await self._store.move_payment(now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds)
+            raise NotPossible(
+                f"the credits are not there any more: {error.available / THOUSANDTHS:g} of {now.amount / THOUSANDTHS:g}"
+            ) from error
+        return now
 
-    async def _give_back(self, payment: Payment) -> None:
-        profile = await self._store.profile(payment.person_id)
+    async def _give_back(self, payment: Payment, user: int) -> None:
         await self._desk.caller.call(
             self._desk.caller.bot.refund_star_payment,
             chat=None,
             priority=Priority.RESULT,
-            user_id=int(profile.outside_id),
+            user_id=user,
             telegram_payment_charge_id=payment.charge,
         )
 
     async def _undo(self, payment: Payment) -> None:
-        """Telegram will not give the stars back: the person keeps the credits."""
-        now = await self._store.payment(payment.charge)
-        tries = (now or payment).refunds
-        key = f"restars:{payment.charge}:{tries}"
+        """Telegram will not give the stars back: the person keeps the credits. Only this try is undone, and once."""
+        key = f"restars:{payment.charge}:{payment.refunds}"
         await self._store.transfer(payment.person_id, Kind.GRANT, payment.amount, key, "refund refused by Telegram")
-        await self._store.move_payment(payment.charge, PaymentState.REFUNDING, PaymentState.PAID)
+        await self._store.move_payment(payment.charge, PaymentState.REFUNDING, PaymentState.PAID, payment.refunds)
+        await self._store.drop_fact(f"{REFUND}{payment.charge}")
 
     async def _refunded_elsewhere(self, charge: str) -> int:
         """Telegram's list has a refund: ours, or one that was made without us."""
         payment = await self._store.payment(charge)
         if payment is None or payment.state is PaymentState.REFUNDED:
             return 0
-        if payment.state is PaymentState.PAID:
-            try:
-                await self._take_back(payment, "telegram")
-            except NotPossible as error:
-                await self._store.add_audit(
-                    key=f"refunded:{charge}",
-                    actor="telegram",
-                    action="refund without credits",
-                    subject=charge,
-                    detail=str(error),
-                )
-                return 0
+        try:
+            await self._take_back(payment, "telegram")
+        except NotPossible as error:
+            await self._store.add_audit(
+                key=f"refunded:{charge}",
+                actor="telegram",
+                action="refund without credits",
+                subject=charge,
+                detail=str(error),
+            )
+            return 0
         await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
         return 1

@@ -61,8 +61,9 @@ class Upload:
 
 
 class PaymentState(StrEnum):
-    PAID = "paid"  #: credited → refunding by an operator, once the credits are taken back
-    REFUNDING = "refunding"  #: the refund may be on the wire → refunded, or paid if it is refused
+    PAID = "paid"  #: credited → refunding by an operator
+    REFUNDING = "refunding"  #: the credits are taken back, the refund may be on the wire → refunded, or paid if it is
+    #: refused or the credits are not there
     REFUNDED = "refunded"
 
 

@@ -139,6 +139,16 @@ class Job:
         return self.state not in OPEN
 
     @property
+    def unpaid(self) -> bool:
+        """Whether there is a result that could not be delivered, so that its money went back."""
+        return (
+            self.state is State.SUCCEEDED
+            and self.delivery is Delivery.UNDELIVERABLE
+            and self.purse is Purse.RELEASED
+            and self.price > 0
+        )
+
+    @property
     def fresh(self) -> bool:
         """Whether this is the row of the commit that ended the job: nobody can have begun to deliver it."""
         return self.ended_at == self.read_at

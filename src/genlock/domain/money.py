@@ -38,12 +38,12 @@ ROUTE: dict[Kind, tuple[Account, Account]] = {
 
 
 class Purse(StrEnum):
-    """Where a job's money is. HELD is left once, by the commit that ends the job's delivery or the job."""
+    """Where a job's money is. HELD is left by the commit that ends the job's delivery or the job."""
 
     FREE = "free"  #: costs nothing; stays so
     HELD = "held"  #: → captured by the delivered commit, → released by any other end
     CAPTURED = "captured"
-    RELEASED = "released"
+    RELEASED = "released"  #: → held again when a person wants to see a result that could not be delivered to them
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

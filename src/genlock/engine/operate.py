@@ -35,6 +35,17 @@ async def resend(kit: Kit, job_id: int, by: str) -> Job:
     return await find(kit, job_id)
 
 
+async def show_again(kit: Kit, job_id: int, by: str) -> Job:
+    """A person's own resend: free, unless nobody has paid for the result yet. Raises NotEnoughMoney."""
+    job = await find(kit, job_id)
+    if not job.unpaid:
+        return await resend(kit, job_id, by)
+    if not await kit.store.resend_paid(job_id, again(job.parts), job.lease_token):
+        raise NotPossible(f"job {job_id} is being resent already")
+    kit.event(Event.OPERATOR, job, action="resend", by=by)
+    return await find(kit, job_id)
+
+
 async def cancel(kit: Kit, job_id: int, by: str, *, keep: bool = False) -> Job:
     """Stop waiting for a job and give the money back. What the provider bills for it is the operator's loss."""
     job = await find(kit, job_id)

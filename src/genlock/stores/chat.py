@@ -151,8 +151,10 @@ class ChatRows(ABC):
     async def payments(self, person_id: int, limit: int) -> list[Payment]:
         return [self._payment(row) for row in await self.one("payments", person_id=person_id, limit=limit)]
 
-    async def move_payment(self, charge: str, before: PaymentState, state: PaymentState) -> int | None:
-        rows = await self.one("move_payment", charge=charge, before=before.value, state=state.value)
+    async def move_payment(
+        self, charge: str, before: PaymentState, state: PaymentState, refunds: int | None = None
+    ) -> int | None:
+        rows = await self.one("move_payment", charge=charge, before=before.value, state=state.value, refunds=refunds)
         return int(rows[0]["refunds"]) if rows else None
 
     # gifts
@@ -161,8 +163,8 @@ class ChatRows(ABC):
         row = await self._turn("take_free_run", person_id=person_id, request_key=request_key, per_day=per_day)
         return row is not None and bool(row["taken"])
 
-    async def free_runs(self, person_id: int, per_day: int) -> FreeRuns:
-        row = (await self.one("free_runs", person_id=person_id))[0]
+    async def free_runs(self, person_id: int, per_day: int, but: str = "") -> FreeRuns:
+        row = (await self.one("free_runs", person_id=person_id, but=but))[0]
         return FreeRuns(today=max(per_day - row["used"], 0), gifts=max(row["gifts"], 0))
 
     async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool:

@@ -394,6 +394,10 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         rows = await self.one("job", job_id=job_id)
         return read_job(rows[0], self.time) if rows else None
 
+    async def job_ordered(self, person_id: int, request_key: str) -> Job | None:
+        rows = await self.one("accept_lookup", person_id=person_id, request_key=request_key)
+        return read_job(rows[0], self.time) if rows and rows[0]["id"] is not None else None
+
     async def jobs(
         self, *, state: State | None = None, person_id: int | None = None, before: int | None = None, limit: int = 50
     ) -> list[Job]:
@@ -408,6 +412,14 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
 
     async def resend(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
         return bool(await self.one("resend", job_id=job_id, parts=dump_parts(parts), token=token))
+
+    async def resend_paid(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
+        if await self.one("resend_paid", job_id=job_id, parts=dump_parts(parts), token=token):
+            return True
+        job = await self.job(job_id)
+        if job is not None and job.lease_token == token and job.unpaid:
+            raise NotEnoughMoney(price=job.price, available=(await self.wallet(job.person_id)).available)
+        return False
 
     async def counts(self) -> dict[str, int]:
         return {row["name"]: row["count"] for row in await self.one("counts")}

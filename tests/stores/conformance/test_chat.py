@@ -188,6 +188,7 @@ async def test_a_free_run_is_taken_once_per_key_and_comes_anew_each_day(store: S
 
     assert [await store.take_free_run(person, key, 2) for key in ("a", "a", "b", "c")] == [True, True, True, False]
     assert (await store.free_runs(person, 2)).left == 0
+    assert (await store.free_runs(person, 2, but="a")).left == 1
     clock.advance(timedelta(days=1).total_seconds())
     assert (await store.free_runs(person, 2)).today == 2
     assert await store.take_free_run(person, "d", 2)
@@ -198,6 +199,9 @@ async def test_a_free_run_that_brought_nothing_does_not_count(store: SqlStore) -
     await store.see_profile(person, language="en", name="A", username="", referred_by=None)
     assert await store.take_free_run(person, "a", 1)
     job = (await store.accept(order(person, request_key="a", price=0), None)).job
+    assert await store.job_ordered(person, "b") is None
+    assert (found := await store.job_ordered(person, "a")) is not None
+    assert found.id == job.id
     assert not await store.take_free_run(person, "b", 1)
     await end(store, job, State.FAILED)
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from genlock.domain.delivery import again
+from genlock.domain.errors import NotEnoughMoney
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Notice, State
+from genlock.domain.money import Kind, Purse, Wallet
 from genlock.ports import Store, Wait
 from tests.stores.lives import (
     ME,
@@ -179,6 +181,58 @@ async def test_a_result_cannot_be_made_anew_twice_at_a_time(store: Store) -> Non
 
     assert await store.resend(job.id, again(job.parts))
     assert not await store.resend(job.id, again(job.parts))
+
+
+async def test_a_result_that_could_not_be_delivered_is_paid_for_when_it_is_shown_again(store: Store) -> None:
+    person = await person_with(store, 1000)
+    job = await ended(store, person_id=person, price=300)
+    for _ in range(2):
+        assert await finish(store, job, Delivery.UNDELIVERABLE)
+        assert (await store.wallet(person)).available == 1000
+        lost = await see(store, job)
+        assert lost.unpaid
+        assert not await store.resend_paid(job.id, again(lost.parts), lost.lease_token + 1)
+        assert await unchanged(store, lost)
+
+        assert await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
+
+        assert not await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
+        assert (await see(store, job)).purse is Purse.HELD
+        assert await store.wallet(person) == Wallet(person_id=person, available=700, held=300)
+        assert await store.violations(settled=False) == []
+        job = await claimed(store, job)
+    assert await finish(store, job)
+
+    assert (await see(store, job)).purse is Purse.CAPTURED
+    assert await store.wallet(person) == Wallet(person_id=person, available=700, held=0)
+    assert await store.violations(settled=False) == []
+    assert len([one for one in await store.movements(person, 50) if one.job_id == job.id]) == 6
+    assert not await store.resend_paid(job.id, again(job.parts), (await see(store, job)).lease_token)
+
+
+async def test_who_cannot_pay_for_it_is_told_so_and_nothing_changes(store: Store) -> None:
+    person = await person_with(store, 300)
+    job = await ended(store, person_id=person, price=300)
+    assert await finish(store, job, Delivery.UNDELIVERABLE)
+    assert await store.transfer(person, Kind.DEBIT, 100, "spent")
+    lost = await see(store, job)
+
+    with pytest.raises(NotEnoughMoney) as short:
+        await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
+
+    assert (short.value.price, short.value.available) == (300, 200)
+    assert await unchanged(store, lost)
+    assert await store.violations(settled=False) == []
+
+
+@pytest.mark.parametrize("delivery", [Delivery.DELIVERED, Delivery.UNKNOWN])
+async def test_only_what_could_not_be_delivered_is_paid_for_again(store: Store, delivery: Delivery) -> None:
+    job = await ended(store)
+    assert await finish(store, job, delivery)
+    seen = await see(store, job)
+
+    assert not await store.resend_paid(job.id, again(seen.parts), seen.lease_token)
+    assert await unchanged(store, seen)
 
 
 # counts

@@ -118,7 +118,7 @@ SELECT * FROM payments WHERE person_id = :person_id ORDER BY at DESC LIMIT :limi
 -- name: move_payment
 -- The next step of a refund, from a state that must still hold.
 UPDATE payments SET state = :state, refunds = refunds + CASE WHEN :state = 'refunding' THEN 1 ELSE 0 END
-WHERE charge = :charge AND state = :before RETURNING refunds;
+WHERE charge = :charge AND state = :before AND refunds = coalesce(:refunds::int, refunds) RETURNING refunds;
 
 -- name: take_free_run
 -- Take one of today's free runs, or one that was given, for an order's key; the same key again takes none.
@@ -154,16 +154,16 @@ SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM same) AS taken,
     EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM taken) AS retry;
 
 -- name: free_runs
--- How many free runs a person has used today, and how many of those given are left.
+-- How many free runs a person has used today, and how many of those given are left; one order's own is not counted.
 SELECT
     (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-     WHERE f.person_id = :person_id AND f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')
+     WHERE f.person_id = :person_id AND f.request_key <> :but AND f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')
         AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
             OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS used,
     (SELECT coalesce(sum(p.runs), 0)::bigint FROM promo_uses u JOIN promos p ON p.code = u.code
      WHERE u.person_id = :person_id)
     - (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-       WHERE f.person_id = :person_id AND f.source = 'gift'
+       WHERE f.person_id = :person_id AND f.request_key <> :but AND f.source = 'gift'
           AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
               OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
 

@@ -539,6 +539,33 @@ WHERE id = :job_id AND lease_token = coalesce(:token::bigint, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 
+-- name: resend_paid
+-- As resend, for a result that could not be delivered and whose money went back: it is held again in the same commit.
+-- The lines of the hold before get the token of its end into their keys, so that the new ones settle as any others.
+WITH job AS MATERIALIZED (
+    SELECT id, person_id, price FROM jobs
+    WHERE id = :job_id AND lease_token = :token AND state = 'succeeded' AND delivery = 'undeliverable'
+        AND purse = 'released'
+    FOR NO KEY UPDATE
+), paid AS (
+    UPDATE people p SET available = p.available - job.price, held = p.held + job.price
+    FROM job WHERE p.id = job.person_id AND p.available >= job.price
+    RETURNING p.id
+), before AS (
+    UPDATE ledger SET key = key || ':' || :token::bigint
+    FROM job, paid WHERE key IN ('hold:' || job.id, 'settle:' || job.id)
+    RETURNING kind
+), line AS (
+    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'hold:' || job.id, job.person_id, job.id, 'hold', 'available', 'held', job.price, :now
+    FROM job, paid WHERE EXISTS (SELECT FROM before WHERE kind = 'hold')
+)
+UPDATE jobs j
+SET purse = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
+    lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, attention = NULL
+FROM job, paid WHERE j.id = job.id
+RETURNING j.id;
+
 -- name: counts
 -- Jobs in progress by state, and what is due, waiting in the inbox or on the operator's list.
 SELECT state AS name, count(*) FROM jobs WHERE due_at IS NOT NULL GROUP BY state

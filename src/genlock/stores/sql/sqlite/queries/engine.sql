@@ -451,6 +451,24 @@ WHERE id = :job_id AND lease_token = coalesce(:token, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 
+-- name: resend_paid
+-- As resend, for a result that could not be delivered and whose money went back: it is held again in the same commit.
+-- The lines of the hold before get the token of its end into their keys, so that the new ones settle as any others.
+UPDATE people SET available = available - j.price, held = held + j.price
+FROM jobs j
+WHERE j.id = :job_id AND j.lease_token = :token AND j.state = 'succeeded' AND j.delivery = 'undeliverable'
+    AND j.purse = 'released' AND people.id = j.person_id AND people.available >= j.price;
+UPDATE ledger SET key = key || ':' || :token
+WHERE changes() = 1 AND key IN ('hold:' || :job_id, 'settle:' || :job_id);
+INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
+SELECT 'hold:' || id, person_id, id, 'hold', 'available', 'held', price, :now
+FROM jobs WHERE id = :job_id AND changes() = 2;
+UPDATE jobs
+SET purse = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL
+WHERE id = :job_id AND changes() = 1
+RETURNING id;
+
 -- name: counts
 -- Jobs in progress by state, and what is due, waiting in the inbox or on the operator's list.
 SELECT state AS name, count(*) AS count FROM jobs WHERE due_at IS NOT NULL GROUP BY state

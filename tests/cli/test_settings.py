@@ -117,3 +117,18 @@ def test_every_secret_is_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings()
     assert set(settings.secrets()) == {TOKEN, "kie-key", "hmac-key", "dash-word", "p%40ss", "p@ss"}
     assert not any(secret in repr(settings) for secret in (TOKEN, "kie-key", "hmac-key", "dash-word"))
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [
+        ("postgresql://db/x?user=me&password=p%40ss", {"p%40ss", "p@ss"}),
+        ("postgresql://db/x?password=a+word", {"a+word", "a word"}),
+        ("postgresql://me:one@db/x?passwor%64=two&sslpassword=three", {"one", "two", "three"}),
+        ("postgresql://db/x?password=", set()),
+        ("postgresql://[db/x?password=word", {"word"}),
+        ("sqlite:///x.db", set()),
+    ],
+)
+def test_a_databases_password_is_a_secret_wherever_it_stands(url: str, secrets: set[str]) -> None:
+    assert set(Settings(database_url=url).secrets()) == secrets

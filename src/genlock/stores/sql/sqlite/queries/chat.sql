@@ -136,7 +136,8 @@ SELECT EXISTS (SELECT 1 FROM free_runs WHERE person_id = :person_id AND request_
 -- How many free runs a person has used today, and how many of those given are left; one order's own is not counted.
 SELECT
     (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-     WHERE f.person_id = :person_id AND f.request_key <> :but AND f.source = 'day' AND f.at >= :now - :now % 86400000000
+     WHERE f.person_id = :person_id AND f.request_key <> :but
+        AND f.source = 'day' AND f.at >= :now - :now % 86400000000
         AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
             OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS used,
     (SELECT coalesce(sum(p.runs), 0) FROM promo_uses u JOIN promos p ON p.code = u.code

@@ -53,9 +53,10 @@ class Orders:
             await desk.show_draft(visit, note=refusal)
             return
         await desk.toast(visit)
-        if visit.first and visit.pressed is not None:
-            await desk.edit(visit.chat, visit.pressed, _accepted(visit, model))
-        job = await self._order(visit, model, cost, key, placeholder=visit.pressed)
+        placeholder = draft.message if visit.pressed == draft.message else None
+        if visit.first and placeholder is not None:
+            await desk.edit(visit.chat, placeholder, _accepted(visit, model))
+        job = await self._order(visit, model, cost, key, placeholder=placeholder)
         if job is None:
             await desk.show_draft(visit)
             return

@@ -85,6 +85,21 @@ async def test_a_press_brought_to_somebody_elses_result_does_not_write_over_it(h
     assert here.telegram.world.view(result) == before
 
 
+async def test_a_group_offers_to_cancel_only_what_was_ordered_there(here: Town) -> None:
+    here.kie.shop.speed = 0.01
+    ann, _, group = await friends(here)
+    await ann.say("/gen z-image a secret")
+    await ann.say(f"/cancel{NAME}", chat=group.id)
+    assert "nothing to cancel" in seen(here, group)[-1].text
+    await ann.say(f"/gen{NAME} z-image a fox", chat=group.id)
+    await ann.say(f"/cancel{NAME}", chat=group.id)
+    shown = await ann.sees("Which order shall I cancel?", chat=group.id)
+
+    assert [one["callback_data"] for one in shown.buttons if "#" in one["text"]] == ["cancel:2"]
+    await ann.say("/cancel")
+    assert len([one for one in ann.screen.buttons if "#" in one["text"]]) == 2
+
+
 async def test_questions_are_answered_by_a_reply(here: Town) -> None:
     ann, _, group = await friends(here)
     await ann.say(f"/models{NAME} z-image", chat=group.id)

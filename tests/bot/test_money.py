@@ -225,6 +225,26 @@ async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> N
     assert [(await here.store.profile(one.number)).referred_by for one in (ann, bob)] == [None, None]
 
 
+async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
+    async with town(database_url, rules=OPEN) as here:
+        await here.store.make_promo(
+            Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_person=1, until=None),
+            lasting=None,
+            author="op",
+        )
+        ann, bob = await here.person("Ann", having=0), await here.person("Bob", language="ru", having=0)
+        for number in range(10):
+            await ann.say(f"/promo guess{number}")
+            assert "There is no such promo code" in ann.screen.text
+        for guess in ("/promo secret", "/start p_SECRET"):
+            await ann.say(guess)
+            assert "You can try another in " in ann.screen.text
+        assert await ann.available() == 0
+        await bob.say("/promo secret")
+
+        assert await bob.available() == 5000
+
+
 async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> None:
     ann = await here.person(having=0)
     await here.store.make_promo(
@@ -247,7 +267,7 @@ async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> N
     await ann.sees("A gift: 3 free runs!")
     bob = await here.person("Bob", having=0)
     await bob.say("/start p_CAT")
-    await bob.sees("This promo code is over")
+    await bob.sees("There is no such promo code, or it is over")
 
     assert await ann.available() == 5000
 

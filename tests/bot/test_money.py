@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from genlock.bot.rules import ShopRules
 from genlock.domain.catalog import Catalog
 from genlock.domain.chat import PaymentState, Promo
 from genlock.domain.errors import ChannelUnknown, NotPossible
+from genlock.domain.events import Event
 from genlock.domain.money import Kind
+from genlock.domain.tariff import PriceRow
 from genlock.sandbox.kie_faults import Fault
 from genlock.sandbox.telegram_faults import Fault as Trouble
 from tests.bot.world import CATALOG, PACKAGES, Customer, Town, sqlite_url, town
@@ -223,6 +226,19 @@ async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> N
         await person.say(f"/start r{other.number}")
 
     assert [(await here.store.profile(one.number)).referred_by for one in (ann, bob)] == [None, None]
+
+
+async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/gen z-image a fox")
+    await ann.sees("Generation complete")
+    assert here.recorder.of(Event.COST_ABOVE) == []
+    dear = replace(here.catalog.get("z-image"), prices=(PriceRow(credits=Decimal(5)),))
+    here.kie.shop.catalog = Catalog(models={**here.catalog.models, "z-image": dear})
+    await ann.say("/gen z-image a fox")
+    await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
+
+    assert len(here.recorder.of(Event.COST_ABOVE, cost=5000, paid_for=800)) == 1
 
 
 async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:

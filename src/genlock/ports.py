@@ -300,6 +300,9 @@ class Store(LimitStore, Protocol):
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         """Keep a callback before anybody has understood it; finds its job by the secret."""
 
+    async def strangers(self, seconds: float, limit: int) -> int:
+        """How many callbacks of the last so many seconds no job vouches for; counted up to a limit."""
+
     async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
         """Whether this is the secret of a job's callback address."""
 
@@ -518,7 +521,7 @@ class UpkeepStore(Protocol):
         """Look for money that does not add up."""
 
     async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
-        """Remove some old `updates` or `callbacks`; says how many."""
+        """Remove some old `updates`, `callbacks` or callbacks of `strangers`; says how many."""
 
     async def last_callback(self) -> int:
         """The newest callback there is."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from genlock.domain.errors import Refusal
@@ -195,6 +195,14 @@ class ServiceSettings(Settings):
     kie_api_key: SecretStr = Field(
         validation_alias=_KEY_NAMES, description=Settings.model_fields["kie_api_key"].description
     )
+
+    @field_validator("public_url")
+    @classmethod
+    def _brings_updates(cls, url: str | None, given: ValidationInfo) -> str | None:
+        telegrams_own = given.data.get("telegram_api_url") == Settings.model_fields["telegram_api_url"].default
+        if url is not None and url.startswith("http://") and telegrams_own:
+            raise ValueError("must begin with https://, because Telegram brings updates nowhere else; or leave it out")
+        return url
 
     @property
     def bot_id(self) -> str:

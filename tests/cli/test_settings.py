@@ -117,3 +117,14 @@ def test_every_secret_is_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings()
     assert set(settings.secrets()) == {TOKEN, "kie-key", "hmac-key", "dash-word", "p%40ss", "p@ss"}
     assert not any(secret in repr(settings) for secret in (TOKEN, "kie-key", "hmac-key", "dash-word"))
+
+
+def test_a_service_that_telegram_cannot_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GENLOCK_TELEGRAM_TOKEN", TOKEN)
+    monkeypatch.setenv("GENLOCK_KIE_API_KEY", "kie-key")
+    monkeypatch.setenv("GENLOCK_PUBLIC_URL", "http://bot.example")
+    with pytest.raises(Refusal, match="GENLOCK_PUBLIC_URL must begin with https://"):
+        read_settings(ServiceSettings)
+    assert read_settings(Settings).public_url == "http://bot.example", "an operator's commands do not mind"
+    monkeypatch.setenv("GENLOCK_TELEGRAM_API_URL", "http://127.0.0.1:8081")
+    assert read_settings(ServiceSettings).public_url == "http://bot.example", "nor does a Bot API server of one's own"

@@ -171,7 +171,7 @@ async def a_little_of_upkeep(store: SqlStore) -> None:
     await store.pulse()
     await store.money_violations()
     role = await store.take_role("active", "me", 3.0)
-    for what in ("updates", "callbacks"):
+    for what in ("updates", "callbacks", "strangers"):
         await store.forget(what, 0.0, 10, role)
     after = await store.last_callback()
     await store.store_callback("kie", None, "", b"marked")
@@ -204,6 +204,7 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     await claimed(store, shown)
 
     waiting = await running(store, "task")
+    assert await store.strangers(60.0, 10) == 0
     assert await store.is_secret(waiting.id, "kie", hash_secret(SECRET))
     callback = await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
     await end(store, waiting, State.FAILED, callback_id=callback.id)

@@ -19,6 +19,8 @@ from genlock.ports import Arrival, Ended, Ending, Wait
 _DIGITS_MAX = 18
 #: no secret of ours is shorter: anything else in an address is a stranger's, and their bytes are kept as they came
 _SECRET_LEAST = 16
+#: kept of those who know no secret, as long as an orphan waits
+STRANGERS_MAX = 1000
 _VERDICT_EVENTS = {
     Verdict.WON: Event.JOB_ENDED,
     Verdict.LATE: Event.RESULT_LATE,
@@ -34,6 +36,19 @@ async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Ca
     callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), _without(secret, body))
     _say_received(kit, callback, kit.loop.time() - started)
     return callback
+
+
+class TooManyStrangers(Exception):
+    """Too many callbacks are waiting that no job vouches for."""
+
+
+async def check_stranger(kit: Kit, provider: str, token: str | None) -> None:
+    """Only so many callbacks are kept of those whom nothing vouches for. Raises TooManyStrangers."""
+    job_id, secret = read_token(token)
+    if job_id is not None and await kit.store.is_secret(job_id, provider, hash_secret(secret)):
+        return
+    if await kit.store.strangers(kit.rules.orphan_expire_seconds, STRANGERS_MAX) >= STRANGERS_MAX:
+        raise TooManyStrangers
 
 
 async def receive_end(kit: Kit, provider: str, token: str | None, body: bytes) -> Ended | None:

@@ -108,13 +108,14 @@ class Contents:
         self._downloads = downloads
         #: the Bot API server reaches the private hosts that we may reach
         self._near = near
-        self._room = asyncio.Semaphore(FILES_AT_ONCE)
+        #: for whoever is about to upload: a few that finish are better than many that hold each other up
+        self.room = asyncio.Semaphore(FILES_AT_ONCE)
         #: an unpacked picture is large: one at a time
         self._easel = asyncio.Lock()
 
     @asynccontextmanager
     async def file(self, job: Job, index: int, part: Part) -> AsyncIterator[Media]:
-        """The file of a part, at its level, for as long as the block lasts."""
+        """The file of a part, at its level, for as long as the block lasts. An upload has taken `room` before."""
         name = _name(job, index, part)
         if part.file is not None:
             yield by_id(part.file)
@@ -123,7 +124,7 @@ class Contents:
         elif part.level is Level.ADDRESS:
             yield await self._by_address(job, part)
         else:
-            async with self._room, self._fetched(job, part) as fetched:
+            async with self._fetched(job, part) as fetched:
                 kind, content, suffix = await self._prepare(part, fetched)
                 content.seek(0)
                 file = InputFile(content, filename=f"{name}{suffix}", attach=True, read_file_handle=False)

@@ -11,6 +11,7 @@ put: file id ─▶ address ─▶ bytes ─▶ document ─▶ text with the li
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -83,7 +84,7 @@ class TelegramChannel(Channel):
             message = await self._say(address, words.said, marked=words.marked)
             return Placed(message=str(message.message_id))
         said = self._words.caption(job, address, index, part)
-        async with self._contents.file(job, index, part) as media:
+        async with self._room(part), self._contents.file(job, index, part) as media:
             message = await self._with_words(said, CAPTION_MAX, lambda said: self._send_media(address, media, said))
         return Placed(message=str(message.message_id), file=remember(message))
 
@@ -106,16 +107,25 @@ class TelegramChannel(Channel):
         if words is not None:
             await self._edit_text(address, int(part.message), words)
             return Placed(message=part.message)
+        async with self._room(part):
+            return await self._put_file(job, index, part)
+
+    async def _put_file(self, job: Job, index: int, part: Part) -> Placed:
+        address, place = Address.parse(job.address), int(part.message or 0)
         said = self._words.caption(job, address, index, part)
         if _uploads(part) and not job.fresh:
-            shown, file = await self._is_there(address, int(part.message), said)
+            shown, file = await self._is_there(address, place, said)
             if shown:
-                return Placed(message=part.message, file=file)
+                return Placed(message=str(place), file=file)
         async with self._contents.file(job, index, part) as media:
             message = await self._with_words(
-                said, CAPTION_MAX, lambda said: self._edit_media(address, int(part.message or 0), media, said)
+                said, CAPTION_MAX, lambda said: self._edit_media(address, place, media, said)
             )
-        return Placed(message=part.message, file=remember(message) or part.file)
+        return Placed(message=str(place), file=remember(message) or part.file)
+
+    def _room(self, part: Part) -> AbstractAsyncContextManager[None]:
+        """Who asks whether a file is there uploads it next: if all asked first, the first upload would wait for all."""
+        return self._contents.room if _uploads(part) else nullcontext()
 
     async def progress(self, job: Job, fraction: float, until: float) -> None:
         if job.placeholder is None:

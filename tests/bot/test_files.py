@@ -263,6 +263,21 @@ async def test_files_of_an_old_order_are_handed_on_anew(here: Town) -> None:
     assert again.startswith(here.kie.files_url)
 
 
+async def test_files_of_old_orders_count_among_those_of_the_hour(tmp_path: Path) -> None:
+    async with town(sqlite_url(tmp_path), rules=ShopRules(uploads_per_hour=1)) as there:
+        ann = await opened(there, "Recraft Remove Background")
+        await ann.send("photo", picture())
+        await ordered(there, ann)
+        await there.age_uploads(days=3)
+        result = ann.from_bot[-1]
+        await ann.press(result, "repeat:1")
+        await ann.sees("Price")
+        await ann.press(result, "repeat:1")
+        await ann.sees("You can send more in ")
+
+        assert len(there.telegram.calls("getFile")) == 2
+
+
 async def test_an_earlier_order_of_ones_own_can_be_gone_on_from(here: Town) -> None:
     ann, bob = await here.person("Ann"), await here.person("Bob")
     await ann.say("/gen z-image a fox")

@@ -244,17 +244,19 @@ class Files:
 
     # files of past orders
 
-    async def renew(self, person: int, address: str) -> str | None:
-        """An address that still works, for a file that was sent some days ago; None if the file cannot be had."""
+    async def renew(self, visit: Visit, address: str) -> str | Problem:
+        """An address that still works, for a file that was sent some days ago, or why there is none."""
         upload = await self._store.upload(address)
         if upload is None or upload.age_seconds < RENEW_SECONDS:
             return address
+        if (wait := await self._guard.upload(visit)) is not None:
+            return wait
         kind = FieldType(upload.kind)
         try:
             fresh, seconds = await self.hand_on(upload.file, kind, _ENDINGS[kind])
         except (NotSuch, ProviderError):
-            return None
-        await self._store.keep_upload(replace(upload, address=fresh, person_id=person, seconds=seconds))
+            return Problem(name="file_gone")
+        await self._store.keep_upload(replace(upload, address=fresh, person_id=visit.person, seconds=seconds))
         return fresh
 
 

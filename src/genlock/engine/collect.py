@@ -232,6 +232,13 @@ def _ending(job_id: int, report: Report, **by: Any) -> Ending:
     )
 
 
+def _compare_cost(kit: Kit, job: Job | None) -> None:
+    """Say if the bill is above what the price was made from: somebody got more than they paid for."""
+    paid_for = kit.paid_for(job) if kit.paid_for and job else None
+    if job and paid_for is not None and job.cost is not None and job.cost > paid_for:
+        kit.event(Event.COST_ABOVE, job, model=job.model, cost=job.cost, paid_for=paid_for)
+
+
 def _say_verdict(kit: Kit, ending: Ending, ended: Ended, correlation: str) -> None:
     job_id, verdict = ending.job_id, ended.verdict
     event = _VERDICT_EVENTS.get(verdict, Event.RESULT_DUPLICATE)
@@ -245,5 +252,6 @@ def _say_verdict(kit: Kit, ending: Ending, ended: Ended, correlation: str) -> No
         kit.observer.count("callbacks", 1, outcome=verdict)
     if verdict is Verdict.WON:
         kit.pace.found(by_callback=by_callback)
+        _compare_cost(kit, ended.job)
     if ended.job is None:
         kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=verdict)

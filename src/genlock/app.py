@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from time import time
 from typing import TYPE_CHECKING
 
+from genlock.domain import tariff
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import Refusal, StoreInUse
 from genlock.domain.job import Job
@@ -81,7 +82,7 @@ async def examine_store(url: str, *, observer: Observer) -> ExaminedStore:
     return PostgresExamination(await PostgresStore.open(url, observer=observer, migrate=False), observer)
 
 
-def make_engine(
+def make_engine(  # noqa: PLR0913 - the parts of an instance
     store: Store,
     observer: Observer,
     *,
@@ -91,6 +92,7 @@ def make_engine(
     public_url: str | None = None,
     instance: str | None = None,
     expected: Callable[[Job], float | None] | None = None,
+    paid_for: Callable[[Job], int | None] | None = None,
 ) -> Engine:
     """One instance over a store, under an id that no other start has had."""
     rules = rules or Rules()
@@ -105,6 +107,7 @@ def make_engine(
             rules=rules,
             public_url=public_url,
             expected=expected,
+            paid_for=paid_for,
         )
     )
 
@@ -159,7 +162,20 @@ def make_shop_rules(settings: "Settings") -> "ShopRules":
         per_minute=settings.per_minute,
         per_hour=settings.per_hour,
         uploads_per_hour=settings.uploads_per_hour,
+        late_cancels_per_day=settings.late_cancels_per_day,
     )
+
+
+def costs_paid_for(catalog: Catalog, *, markup: float, credit_usd: float) -> Callable[[Job], int | None]:
+    """What the prices of jobs were made from; None for a free run and for a price of the operator's own."""
+
+    def paid_for(job: Job) -> int | None:
+        model = catalog.models.get(job.model)
+        if model is None or model.own_price is not None or not job.price:
+            return None
+        return tariff.paid_for(job.price, markup, credit_usd)
+
+    return paid_for
 
 
 def expected_seconds(catalog: Catalog) -> Callable[[Job], float | None]:

@@ -153,3 +153,4 @@ def set_up_logging(mask: Mask, *, as_json: bool, stream: TextIO, level: int = lo
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("genlock").setLevel(level)
+    logging.getLogger("asyncpg").setLevel(logging.ERROR)  # what it warns of, at length, is tried again and told by us

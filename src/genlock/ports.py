@@ -300,6 +300,9 @@ class Store(LimitStore, Protocol):
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         """Keep a callback before anybody has understood it; finds its job by the secret."""
 
+    async def strangers(self, seconds: float, limit: int) -> int:
+        """How many callbacks of the last so many seconds no job vouches for; counted up to a limit."""
+
     async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
         """Whether this is the secret of a job's callback address."""
 
@@ -413,6 +416,9 @@ class ChatStore(Protocol):
 
     async def activity(self, person_id: int) -> Activity: ...
 
+    async def late_cancels(self, person_id: int) -> int:
+        """How many orders were cancelled within a day after the provider was asked for them."""
+
     # payments
     async def keep_payment(self, charge: str, person_id: int, stars: int, amount: int) -> bool:
         """Write down a payment that is in the ledger. False if it was known."""
@@ -428,7 +434,7 @@ class ChatStore(Protocol):
 
     # gifts
     async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:
-        """Take a free run for an order, once per key. A run whose job brought nothing does not count."""
+        """Take a free run for an order, once per key. One whose job failed, or was cancelled early, counts not."""
 
     async def free_runs(self, person_id: int, per_day: int, but: str = "") -> FreeRuns:
         """What is left, as if the order with the key `but` had not been made."""
@@ -442,7 +448,7 @@ class ChatStore(Protocol):
     async def use_promo(self, code: str, person_id: int, request_key: str) -> PromoUse: ...
 
     async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
-        """People who have paid for a first result, with those who invited them."""
+        """People who have paid real money and bought a first result, with those who invited them."""
 
     async def set_rewarded(self, person_id: int) -> bool: ...
 
@@ -527,7 +533,7 @@ class UpkeepStore(Protocol):
         """Look for money that does not add up."""
 
     async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
-        """Remove some old `updates` or `callbacks`; says how many."""
+        """Remove some old `updates`, `callbacks` or callbacks of `strangers`; says how many."""
 
     async def last_callback(self) -> int:
         """The newest callback there is."""

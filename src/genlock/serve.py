@@ -8,6 +8,7 @@ import signal
 import sys
 from pathlib import Path
 from time import CLOCK_BOOTTIME, clock_gettime, monotonic
+from typing import NoReturn
 
 import uvloop
 
@@ -51,22 +52,27 @@ async def _serve(settings: ServiceSettings, mask: Mask) -> int:
         Event.READY, instance=service.engine.kit.instance, address=address, mode=mode, seconds=round(process_age(), 2)
     )
     await asked.wait()
-    try:
-        async with asyncio.timeout(STOP_SECONDS_MAX):
-            await service.stop()
-    except TimeoutError:
-        _log.error("[-] [STAGE_ERROR] step=stop error=it-took-too-long")
-        return 1
+    stopping = loop.create_task(service.stop())
+    await asyncio.wait([stopping], timeout=STOP_SECONDS_MAX)
+    if not stopping.done():  # the database is away: nothing can be handed over, others take over as after a crash
+        service.observer.event(Event.STAGE_ERROR, step="stop", error=f"not done after {STOP_SECONDS_MAX:g} s")
+        _leave(1)
+    await stopping
     return 0
 
 
 def _ask_to_end(asked: asyncio.Event) -> None:
     """The first time in order, the second time at once: others take over as after a crash."""
     if asked.is_set():
-        for handler in logging.getLogger().handlers:
-            handler.flush()
-        os._exit(1)
+        _leave(1)
     asked.set()
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process now, with all it has said."""
+    for handler in logging.getLogger().handlers:
+        handler.flush()
+    os._exit(status)
 
 
 def _rest() -> None:

@@ -14,6 +14,7 @@ import telegram
 from prometheus_client import CollectorRegistry
 
 from genlock.app import (
+    costs_paid_for,
     expected_seconds,
     make_channel,
     make_chat,
@@ -98,6 +99,7 @@ class Service:
             public_url=settings.public_url,
             instance=self._instance,
             expected=expected_seconds(catalog),
+            paid_for=costs_paid_for(catalog, markup=settings.markup, credit_usd=settings.credit_usd),
         )
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
         self._closing.push_async_callback(chat.close)

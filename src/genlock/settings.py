@@ -1,12 +1,13 @@
 """Settings, from the environment and a `.env` file. The one place that knows their names."""
 
 import re
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from genlock.domain.errors import Refusal
@@ -15,6 +16,7 @@ from genlock.domain.retry import POLL_SECONDS
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
+_PASSWORD_OPTIONS = ("password", "sslpassword")
 _TOKEN_NAMES = AliasChoices("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN")
 _KEY_NAMES = AliasChoices("GENLOCK_KIE_API_KEY", "KIE_API_KEY")
 
@@ -92,6 +94,12 @@ class Settings(BaseSettings):
     per_minute: int = Field(default=10, gt=0, description="how many orders a person may make in a minute")
     per_hour: int = Field(default=100, gt=0, description="how many orders a person may make in an hour")
     uploads_per_hour: int = Field(default=60, gt=0, description="how many files a person may send in an hour")
+    late_cancels_per_day: int = Field(
+        default=5,
+        ge=0,
+        description="how many orders a person may cancel in a day after the provider was asked for them; "
+        "what the provider bills for those is lost",
+    )
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="`host:port`, with commas between them, that may be fetched though private, such as simulators",
@@ -175,8 +183,8 @@ class Settings(BaseSettings):
         """Every secret there is here, so that no line shows one."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         found = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
-        if password := _password(self.database_url):
-            found += [password, unquote(password)]
+        for password in _passwords(self.database_url):
+            found += [password, unquote(password), unquote_plus(password)]
         return found
 
 
@@ -189,6 +197,14 @@ class ServiceSettings(Settings):
     kie_api_key: SecretStr = Field(
         validation_alias=_KEY_NAMES, description=Settings.model_fields["kie_api_key"].description
     )
+
+    @field_validator("public_url")
+    @classmethod
+    def _brings_updates(cls, url: str | None, given: ValidationInfo) -> str | None:
+        telegrams_own = given.data.get("telegram_api_url") == Settings.model_fields["telegram_api_url"].default
+        if url is not None and url.startswith("http://") and telegrams_own:
+            raise ValueError("must begin with https://, because Telegram brings updates nowhere else; or leave it out")
+        return url
 
     @property
     def bot_id(self) -> str:
@@ -224,8 +240,10 @@ def _explain(kind: type[Settings], problem: Any) -> str:
     return f"{place if place.isupper() else f'GENLOCK_{name.upper()}'} {said}{meaning}"
 
 
-def _password(url: str) -> str | None:
-    try:
-        return urlsplit(url).password
-    except ValueError:
-        return None
+def _passwords(url: str) -> list[str]:
+    """As they stand in a database's address: before the host, or among the options."""
+    pairs = (option.partition("=") for option in url.partition("?")[2].split("&"))
+    found: list[str | None] = [value for name, _, value in pairs if unquote_plus(name) in _PASSWORD_OPTIONS]
+    with suppress(ValueError):
+        found.append(urlsplit(url).password)
+    return [password for password in found if password]

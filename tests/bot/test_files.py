@@ -3,15 +3,19 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from genlock.bot.files import looks_like
 from genlock.bot.rules import ShopRules
+from genlock.bot.shop import Shop
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
+from genlock.sandbox import telegram_media
 from genlock.sandbox.kie_media import make_film, make_sound
 from tests.bot.test_kindness import picture
+from tests.bot.test_length import SECONDS, film
 from tests.bot.world import Customer, Town, sqlite_url, town
 
 
@@ -98,7 +102,7 @@ async def test_a_voice_message_and_its_length_make_the_price(here: Town) -> None
     await ann.sees("Send an audio file or a voice message")
     await ann.say("https://example.com/long.mp3")
     by_link = (await ann.sees("Price")).text
-    assert "for the longest file allowed" in by_link
+    assert "priced as the longest file allowed" in by_link
     await ann.tap("Back")
     await ann.send("audio", make_sound(1))
     by_file = (await ann.sees("Price")).text
@@ -109,6 +113,58 @@ async def test_a_voice_message_and_its_length_make_the_price(here: Town) -> None
 
     assert job.price < 1000
     assert [message.kind for message in ann.from_bot] == ["text", "text"]
+
+
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody's programs tell Telegram that their films and sounds are a second long."""
+    told = telegram_media._told
+
+    def a_second(*args: Any) -> dict[str, Any]:
+        return {name: 1 if name == "duration" else value for name, value in told(*args).items()}
+
+    monkeypatch.setattr(telegram_media, "_told", a_second)
+
+
+@pytest.mark.usefixtures("declared")
+async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here: Town) -> None:
+    ann = await opened(here, "Wan 2.2 Animate: move like the video")
+    await ann.send("photo", picture())
+    await ann.send("video", film("mp4", "libx264"))
+    shown = await ann.sees("Price")
+    job = await ordered(here, ann)
+
+    assert "longest" not in shown.text
+    model = here.catalog.get("wan/2-2-animate-move")
+    seconds = {"video_url": float(SECONDS)}
+    assert job.price == Shop(here.catalog, markup=2.0, credit_usd=0.01).price(model, json.loads(job.input), seconds)
+
+
+@pytest.mark.usefixtures("declared")
+async def test_what_cannot_be_measured_is_priced_as_the_longest_and_told(here: Town) -> None:
+    ann = await opened(here, "Wan 2.2 Animate: move like the video")
+    await ann.send("photo", picture())
+    await ann.send("video", film("mp4", "libx264", fragments=True))
+    await ann.sees("priced as the longest file allowed, 30 seconds")
+    job = await ordered(here, ann)
+
+    model = here.catalog.get("wan/2-2-animate-move")
+    seconds = {"video_url": 30.0}
+    assert job.price == Shop(here.catalog, markup=2.0, credit_usd=0.01).price(model, json.loads(job.input), seconds)
+
+
+@pytest.mark.usefixtures("declared")
+async def test_a_film_that_is_longer_than_declared_is_refused_where_it_does_not_fit(here: Town) -> None:
+    ann = await here.person()
+    await ann.send("video", film("mp4", "libx264"), caption="make it snow")
+    await ann.sees("What shall I do with it?")
+    await ann.say("/models Wan 2.7 Video Edit")
+    await ann.tap("Wan 2.7 Video Edit ·")
+    await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
+    await ann.send("video", film("mp4", "libx264"))
+    await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
+
+    assert await here.jobs(ann) == []
 
 
 async def test_a_video_and_a_picture_each_find_their_place(here: Town) -> None:
@@ -205,6 +261,21 @@ async def test_files_of_an_old_order_are_handed_on_anew(here: Town) -> None:
 
     assert again != old
     assert again.startswith(here.kie.files_url)
+
+
+async def test_files_of_old_orders_count_among_those_of_the_hour(tmp_path: Path) -> None:
+    async with town(sqlite_url(tmp_path), rules=ShopRules(uploads_per_hour=1)) as there:
+        ann = await opened(there, "Recraft Remove Background")
+        await ann.send("photo", picture())
+        await ordered(there, ann)
+        await there.age_uploads(days=3)
+        result = ann.from_bot[-1]
+        await ann.press(result, "repeat:1")
+        await ann.sees("Price")
+        await ann.press(result, "repeat:1")
+        await ann.sees("You can send more in ")
+
+        assert len(there.telegram.calls("getFile")) == 2
 
 
 async def test_an_earlier_order_of_ones_own_can_be_gone_on_from(here: Town) -> None:

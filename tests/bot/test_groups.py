@@ -64,6 +64,42 @@ async def test_somebody_elses_result_cannot_be_repeated(here: Town) -> None:
     assert press.text == "This order belongs to somebody else. Write /start to make your own."
 
 
+async def test_a_press_brought_to_somebody_elses_result_does_not_write_over_it(here: Town) -> None:
+    ann, bob, group = await friends(here)
+    await ann.say(f"{NAME} a fox", chat=group.id)
+    result = await ann.sees("Shall I", chat=group.id)
+    await ann.press(result, result.buttons[0]["callback_data"])
+    await ann.sees("Generation complete", chat=group.id)
+    await here.quiet()
+    before = here.telegram.world.view(result)
+    await bob.say(f"{NAME} a bear", chat=group.id)
+    offer = await bob.sees(holds("Shall I", "a bear"), chat=group.id)
+    press = await bob.press(result, offer.buttons[0]["callback_data"])
+
+    assert press.text == "This button is out of date. Here is where you are now."
+    assert here.telegram.world.view(result) == before
+    assert await here.jobs(bob) == []
+    offer = await bob.sees(holds("Price", "a bear"), chat=group.id)
+    await bob.press(offer, offer.buttons[0]["callback_data"])
+    await bob.sees(holds("#2", "complete"), chat=group.id)
+    assert here.telegram.world.view(result) == before
+
+
+async def test_a_group_offers_to_cancel_only_what_was_ordered_there(here: Town) -> None:
+    here.kie.shop.speed = 0.01
+    ann, _, group = await friends(here)
+    await ann.say("/gen z-image a secret")
+    await ann.say(f"/cancel{NAME}", chat=group.id)
+    assert "nothing to cancel" in seen(here, group)[-1].text
+    await ann.say(f"/gen{NAME} z-image a fox", chat=group.id)
+    await ann.say(f"/cancel{NAME}", chat=group.id)
+    shown = await ann.sees("Which order shall I cancel?", chat=group.id)
+
+    assert [one["callback_data"] for one in shown.buttons if "#" in one["text"]] == ["cancel:2"]
+    await ann.say("/cancel")
+    assert len([one for one in ann.screen.buttons if "#" in one["text"]]) == 2
+
+
 async def test_questions_are_answered_by_a_reply(here: Town) -> None:
     ann, _, group = await friends(here)
     await ann.say(f"/models{NAME} z-image", chat=group.id)

@@ -2,14 +2,16 @@
 
 import asyncio
 import io
+from pathlib import Path
 
 import pytest
 from PIL import Image
 from telegram import Update
 
+from genlock.bot.rules import ShopRules
 from genlock.domain.job import State
 from genlock.sandbox.telegram_faults import Fault
-from tests.bot.world import Customer, Town
+from tests.bot.world import Customer, Town, sqlite_url, town
 
 
 def picture(size: int = 64) -> bytes:
@@ -126,6 +128,28 @@ async def test_a_running_order_can_be_cancelled(here: Town) -> None:
     assert len([message for message in ann.from_bot if "cancelled" in message.text]) == 1
     again = await ann.press(told, f"cancel:{job.id}")
     assert again.text == "It has already ended."
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "too late to cancel"), ("ru", "Отменить уже нельзя")])
+async def test_orders_the_provider_has_are_cancelled_only_so_often(tmp_path: Path, language: str, told: str) -> None:
+    async with town(sqlite_url(tmp_path), rules=ShopRules(late_cancels_per_day=1)) as here:
+        here.kie.shop.speed = 0.01
+        ann = await here.person(language=language)
+        for _ in range(2):
+            await ann.say("/gen z-image a fox")
+            await reached(here, ann, State.RUNNING)
+            [job, *_] = await here.jobs(ann)
+            press = await ann.press(ann.from_bot[-1], f"cancel:{job.id}")
+            assert (told in press.text) is (job.id > 1)
+
+        assert [job.state for job in await here.jobs(ann)] == [State.RUNNING, State.CANCELLED]
+
+
+async def reached(here: Town, ann: Customer, state: State) -> None:
+    """Wait until the newest order is in this state."""
+    async with asyncio.timeout(20):
+        while (await here.jobs(ann))[0].state is not state:  # noqa: ASYNC110 - the engine sets no event of ours
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("by_command", [True, False])

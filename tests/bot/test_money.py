@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from genlock.bot.rules import ShopRules
 from genlock.domain.catalog import Catalog
 from genlock.domain.chat import Payment, PaymentState, Promo
 from genlock.domain.errors import ChannelUnknown, LevelRefused, NoSuchPerson, NotPossible
+from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job
 from genlock.domain.money import Kind
+from genlock.domain.tariff import PriceRow
 from genlock.sandbox.kie_faults import Fault
 from genlock.sandbox.telegram_faults import Fault as Trouble
 from tests.bot.world import CATALOG, PACKAGES, Customer, Town, die_once, sqlite_url, town
@@ -322,7 +325,7 @@ async def test_a_free_run_that_failed_is_not_lost(tmp_path: Path) -> None:
         await ann.sees("Generation complete")
 
 
-async def test_an_invitation_is_rewarded_after_the_first_paid_result(database_url: str) -> None:
+async def test_an_invitation_is_rewarded_after_the_first_result_and_money_of_the_guests_own(database_url: str) -> None:
     rules = replace(OPEN, reward_inviter=7000, reward_invited=3000)
     async with town(database_url, rules=rules) as here:
         ann = await here.person("Ann", having=0)
@@ -335,10 +338,12 @@ async def test_an_invitation_is_rewarded_after_the_first_paid_result(database_ur
         assert await here.bot.reward() == 0
         await bob.say("/gen z-image a fox")
         await bob.sees("Generation complete")
+        assert await here.bot.reward() == 0  # what gifts have paid for brings no gifts
+        await bought(bob)
         await asyncio.gather(*(here.bot.reward() for _ in range(5)))
 
         assert await ann.available() == 7000
-        assert await bob.available() == 10_000 - 800 + 3000
+        assert await bob.available() == 10_000 - 800 + 120_000 + 3000
         await ann.sees("7 credits for you!")
         await bob.sees("3 credits for you,")
         assert len([message for message in ann.from_bot if "for you!" in message.text]) == 1
@@ -353,6 +358,39 @@ async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> N
         await person.say(f"/start r{other.number}")
 
     assert [(await here.store.profile(one.number)).referred_by for one in (ann, bob)] == [None, None]
+
+
+async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/gen z-image a fox")
+    await ann.sees("Generation complete")
+    assert here.recorder.of(Event.COST_ABOVE) == []
+    dear = replace(here.catalog.get("z-image"), prices=(PriceRow(credits=Decimal(5)),))
+    here.kie.shop.catalog = Catalog(models={**here.catalog.models, "z-image": dear})
+    await ann.say("/gen z-image a fox")
+    await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
+
+    assert len(here.recorder.of(Event.COST_ABOVE, cost=5000, paid_for=800)) == 1
+
+
+async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
+    async with town(database_url, rules=OPEN) as here:
+        await here.store.make_promo(
+            Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_person=1, until=None),
+            lasting=None,
+            author="op",
+        )
+        ann, bob = await here.person("Ann", having=0), await here.person("Bob", language="ru", having=0)
+        for number in range(10):
+            await ann.say(f"/promo guess{number}")
+            assert "There is no such promo code" in ann.screen.text
+        for guess in ("/promo secret", "/start p_SECRET"):
+            await ann.say(guess)
+            assert "You can try another in " in ann.screen.text
+        assert await ann.available() == 0
+        await bob.say("/promo secret")
+
+        assert await bob.available() == 5000
 
 
 async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> None:
@@ -377,7 +415,7 @@ async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> N
     await ann.sees("A gift: 3 free runs!")
     bob = await here.person("Bob", having=0)
     await bob.say("/start p_CAT")
-    await bob.sees("This promo code is over")
+    await bob.sees("There is no such promo code, or it is over")
 
     assert await ann.available() == 5000
 

@@ -207,15 +207,15 @@ async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
     await boss.sees("https://t.me/sandbox_bot?start=p_SPRING")
     await boss.say("/admin promo SPRING 5")
     await boss.sees("There is such a code already")
-    for wrong in ("x", "spring2", "spring2 5 runs=3", "spring2 -5", "spring2 5 5", "spring2 5 each=0"):
+    for wrong in ("x", "five5 5", "spring2", "spring2 5 runs=3", "spring2 -5", "spring2 5 5", "spring2 5 each=0"):
         await boss.say(f"/admin promo {wrong}")
         assert "I did not understand that" in boss.from_bot[-1].text, wrong
-    await boss.say("/admin promo RUNS runs=3")
+    await boss.say("/admin promo FREERUNS runs=3")
     await ann.say("/start p_SPRING")
     assert await ann.available() == 15_000
     await boss.say("/admin promos")
     listed = await boss.sees("SPRING · 5 credits · used 1 of 10")
-    assert "RUNS · 3 free runs" in listed.text
+    assert "FREERUNS · 3 free runs" in listed.text
     await boss.say("/admin close spring")
     await boss.sees("The code is closed")
     assert len(await here.store.audit(9)) == 3

@@ -9,7 +9,7 @@ from typing import Any
 
 from telegram import Update
 
-from genlock.app import expected_seconds, make_engine, open_store
+from genlock.app import costs_paid_for, expected_seconds, make_engine, open_store
 from genlock.bot.bot import ChatBot
 from genlock.bot.rules import Package, ShopRules
 from genlock.bot.words import ChatWords
@@ -252,6 +252,7 @@ async def town(
             channels={"telegram": channel},
             rules=QUICK,
             expected=expected_seconds(catalog),
+            paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
         )
 
         def make() -> ChatBot:

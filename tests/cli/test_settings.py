@@ -117,3 +117,29 @@ def test_every_secret_is_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings()
     assert set(settings.secrets()) == {TOKEN, "kie-key", "hmac-key", "dash-word", "p%40ss", "p@ss"}
     assert not any(secret in repr(settings) for secret in (TOKEN, "kie-key", "hmac-key", "dash-word"))
+
+
+def test_a_service_that_telegram_cannot_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GENLOCK_TELEGRAM_TOKEN", TOKEN)
+    monkeypatch.setenv("GENLOCK_KIE_API_KEY", "kie-key")
+    monkeypatch.setenv("GENLOCK_PUBLIC_URL", "http://bot.example")
+    with pytest.raises(Refusal, match="GENLOCK_PUBLIC_URL must begin with https://"):
+        read_settings(ServiceSettings)
+    assert read_settings(Settings).public_url == "http://bot.example", "an operator's commands do not mind"
+    monkeypatch.setenv("GENLOCK_TELEGRAM_API_URL", "http://127.0.0.1:8081")
+    assert read_settings(ServiceSettings).public_url == "http://bot.example", "nor does a Bot API server of one's own"
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [
+        ("postgresql://db/x?user=me&password=p%40ss", {"p%40ss", "p@ss"}),
+        ("postgresql://db/x?password=a+word", {"a+word", "a word"}),
+        ("postgresql://me:one@db/x?passwor%64=two&sslpassword=three", {"one", "two", "three"}),
+        ("postgresql://db/x?password=", set()),
+        ("postgresql://[db/x?password=word", {"word"}),
+        ("sqlite:///x.db", set()),
+    ],
+)
+def test_a_databases_password_is_a_secret_wherever_it_stands(url: str, secrets: set[str]) -> None:
+    assert set(Settings(database_url=url).secrets()) == secrets

@@ -34,7 +34,7 @@ COMMANDS = set(commands())
 
 @pytest.mark.parametrize("file", [*PAGES, *FILES], ids=str)
 def test_every_setting_that_is_named_exists(file: Path) -> None:
-    assert set(re.findall(r"GENLOCK_[A-Z_]+[A-Z]", file.read_text(encoding="utf-8"))) <= SETTINGS
+    assert set(re.findall(r"GENLOCK_[A-Z0-9_]*[A-Z0-9]", file.read_text(encoding="utf-8"))) <= SETTINGS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
@@ -116,8 +116,8 @@ server.serve_forever()
 
 def test_the_example_of_settings_names_all_of_them() -> None:
     text = Path(".env.example").read_text(encoding="utf-8")
-    assert set(re.findall(r"^#?(GENLOCK_[A-Z_]+)=", text, re.MULTILINE)) == SETTINGS
-    assert set(re.findall(r"^(GENLOCK_[A-Z_]+)=", text, re.MULTILINE)) == {
+    assert set(re.findall(r"^#?(GENLOCK_[A-Z0-9_]+)=", text, re.MULTILINE)) == SETTINGS
+    assert set(re.findall(r"^(GENLOCK_[A-Z0-9_]+)=", text, re.MULTILINE)) == {
         "GENLOCK_TELEGRAM_TOKEN",
         "GENLOCK_KIE_API_KEY",
     }

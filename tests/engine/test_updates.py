@@ -317,7 +317,7 @@ async def test_a_handler_that_takes_long_keeps_its_lane(live_store: SqlStore, re
             {"callback_query": {"from": {"id": 5}, "data": "x", "message": {"message_id": 3, "chat": {"id": 5}}}},
             "5",
             "callback_query",
-            "5/3/x",
+            "5/3/2d711642b726b04401627ca9fbac32f5",
         ),
         ({"pre_checkout_query": {"from": {"id": 5}}}, "5/pre_checkout_query", "pre_checkout_query", None),
         ({"message": {"from": {"id": "x"}}}, "nobody", "message", None),

@@ -292,6 +292,28 @@ async def test_the_control_is_there_for_other_programs(simulator: KieSimulator, 
         assert (await change(clear=True))[1]["faults"] == {"on": [], "chances": {}, "coming": []}
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({}, 200),
+    ],
+)
+async def test_the_control_is_not_for_other_sites_pages(
+    simulator: KieSimulator, headers: dict[str, str], status: int
+) -> None:
+    said = {"Content-Type": "application/json"} | headers
+    async with aiohttp.ClientSession() as session:
+        async with session.post(f"{simulator.url}/_control", data='{"credits": 0}', headers=said) as response:
+            assert response.status == status
+        async with session.get(f"{simulator.url}/_control", headers=headers) as response:
+            assert response.status == (403 if status == 403 else 200)
+    assert (simulator.shop.credits == 0) is (status == 200)
+
+
 async def test_the_same_seed_brings_the_same_bad_day() -> None:
     days = []
     for _ in range(2):

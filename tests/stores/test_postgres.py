@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from genlock.domain.delivery import again
-from genlock.domain.errors import StoreUnavailable
+from genlock.domain.errors import StoreError, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State, Verdict, hash_secret
 from genlock.domain.money import Kind, Purse, Wallet
@@ -294,6 +294,29 @@ async def test_a_mistake_of_ours_is_not_repeated(postgres: PostgresStore, notebo
 
     assert notebook.total("store_retries") == 0
     assert postgres.unsure == 0
+
+
+@pytest.mark.parametrize("name", ["\ud800", 5, "x\0y", ["x"]])
+async def test_a_value_that_cannot_be_sent_is_not_a_lost_connection(
+    postgres: PostgresStore, notebook: Notebook, name: Any
+) -> None:
+    with pytest.raises((ValueError, asyncpg.DataError)):
+        await postgres.person("chat", "bot", name)
+
+    assert notebook.total("store_retries") == 0
+    assert postgres.unsure == 0
+
+
+async def test_a_database_that_refuses_everything_is_the_stores_trouble(
+    postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(_text: str, _values: list[Any]) -> list[Row]:
+        raise asyncpg.InvalidPasswordError("password authentication failed")
+
+    monkeypatch.setattr(postgres, "_try", refuse)
+
+    with pytest.raises(StoreError, match="password authentication failed"):
+        await postgres.person("chat", "bot", "7")
 
 
 # answers that were lost

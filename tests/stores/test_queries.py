@@ -171,7 +171,7 @@ async def a_little_of_upkeep(store: SqlStore) -> None:
     await store.pulse()
     await store.money_violations()
     role = await store.take_role("active", "me", 3.0)
-    for what in ("updates", "callbacks"):
+    for what in ("updates", "callbacks", "strangers"):
         await store.forget(what, 0.0, 10, role)
     after = await store.last_callback()
     await store.store_callback("kie", None, "", b"marked")
@@ -205,7 +205,22 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     assert await finish(store, lost := await ended(store), Delivery.UNDELIVERABLE)
     assert await store.resend_paid(lost.id, again(RESULT), lost.lease_token)
 
+    await a_little_of_the_inbox(store, clock)
+    await store.heartbeat("me", 3.0)
+    await store.rescue("me", [1])
+    assert await store.reserve("create", 1, 1.0, 1, 1.0)
+    assert await store.jobs()
+    await store.attention(10)
+    await store.counts()
+    await delivered(store)
+    await a_little_of_the_chat(store)
+    assert await store.violations(settled=True)
+
+
+async def a_little_of_the_inbox(store: SqlStore, clock: HandClock) -> None:
+    """Callbacks, orphans, and the role that deals with them."""
     waiting = await running(store, "task")
+    assert await store.strangers(60.0, 10) == 0
     assert await store.is_secret(waiting.id, "kie", hash_secret(SECRET))
     callback = await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
     await end(store, waiting, State.FAILED, callback_id=callback.id)
@@ -223,16 +238,6 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
     await store.forget_limits(60.0, role)
     await store.leave_role("active", "me")
     await store.callbacks(InboxState.DONE, 10)
-
-    await store.heartbeat("me", 3.0)
-    await store.rescue("me", [1])
-    assert await store.reserve("create", 1, 1.0, 1, 1.0)
-    assert await store.jobs()
-    await store.attention(10)
-    await store.counts()
-    await delivered(store)
-    await a_little_of_the_chat(store)
-    assert await store.violations(settled=True)
 
 
 async def a_little_of_the_chat(store: ChatStore) -> None:
@@ -253,6 +258,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.upload("a")
     await store.uploads_wait(1)
     await store.activity(1)
+    await store.late_cancels(1)
     await store.keep_payment("charge", 1, 1, 1)
     await store.payment("charge")
     await store.payments(1, 1)

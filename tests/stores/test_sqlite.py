@@ -112,6 +112,19 @@ async def test_what_was_answered_survives_the_death_of_the_process_and_its_file_
     await store.close()
 
 
+async def test_nobody_else_on_the_machine_reads_its_files(tmp_path: Path, clock: HandClock, notebook: Notebook) -> None:
+    before = os.umask(0o022)
+    try:
+        store = await SqliteStore.open(str(tmp_path / "own.db"), clock=clock, observer=notebook)
+    finally:
+        os.umask(before)
+    await store.person("chat", "bot", "7")
+    names = ("own.db", "own.db-wal", "own.db-shm", "own.db.lock")
+    modes = [oct((tmp_path / name).stat().st_mode & 0o777) for name in names]
+    await store.close()
+    assert modes == ["0o600"] * 4
+
+
 async def test_a_closed_store_lets_its_file_go(path: str, clock: HandClock, notebook: Notebook) -> None:
     for _ in range(2):
         store = await SqliteStore.open(path, clock=clock, observer=notebook)

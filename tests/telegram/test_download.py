@@ -63,6 +63,11 @@ async def fetch(downloads: Downloads, url: str, limit: int = LIMIT) -> bytes:
         "64:ff9b::a9fe:a9fe",
         "2002:7f00:1::",
         "2001:db8::1",
+        "192.0.0.192",
+        "fec0::1",
+        "3fff::1",
+        "168.63.129.16",
+        "::ffff:168.63.129.16",
     ],
 )
 def test_what_is_not_out_on_the_internet_is_not_public(address: str) -> None:
@@ -97,6 +102,10 @@ def test_what_is_out_there_is(address: str) -> None:
         "http://[fe80::1%25eth0]/",
         "http://169.254.169.254/latest/meta-data",
         "http://user@127.0.0.1/",
+        "http://①②⑦.⓪.⓪.①/",
+        "http://127。0。0。1/",
+        "http://１２７.0.0.1/",  # noqa: RUF001 - that is the point
+        "http://168.63.129.16/",
     ],
 )
 async def test_nobody_goes_where_results_cannot_be(downloads: Downloads, url: str) -> None:
@@ -112,6 +121,30 @@ async def test_an_allowed_host_is_allowed_on_its_port_only(downloads: Downloads,
             await fetch(downloads, other.put("a", b"secret"))
         assert other.asked == []
     assert await fetch(downloads, shelf.put("a", b"content")) == b"content"
+
+
+@pytest.mark.parametrize("host", ["①②⑦.⓪.⓪.①", "127。0。0。1", "１２７.0.0.1"])  # noqa: RUF001 - that is the point
+async def test_digits_of_other_scripts_reach_nothing(downloads: Downloads, shelf: Shelf, host: str) -> None:
+    async with running_shelf() as inside:
+        secret = inside.put("secret", b"secret").replace("127.0.0.1", host)
+
+        async def elsewhere(_: web.Request) -> web.Response:
+            return web.Response(status=302, headers={"Location": secret})
+
+        for url in (secret, shelf.serve("a", elsewhere)):
+            with pytest.raises(AddressRefused):
+                await fetch(downloads, url)
+        assert inside.asked == []
+
+
+async def test_whoever_answers_from_inside_is_not_read(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the address passed for a public one."""
+    monkeypatch.setattr(Downloads, "_check", lambda *_: None)
+    made = Downloads()
+    with pytest.raises(AddressRefused):
+        await fetch(made, shelf.put("a", b"secret"))
+    assert shelf.asked == []
+    await made.close()
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from telegram.error import Conflict
@@ -11,7 +12,7 @@ from telegram.error import Conflict
 from genlock.app import SystemClock
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
-from genlock.domain.update import NewUpdate
+from genlock.domain.update import NewUpdate, UpdateState
 from genlock.sandbox.telegram import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram_faults import Fault
 from genlock.stores.sqlite import SqliteStore
@@ -179,6 +180,51 @@ async def test_an_update_that_is_none_does_not_keep_out_the_others(
     async with house.polling():
         await house.until(lambda: "one" in house.texts())
     assert house.recorder.of(Event.UPDATE_REFUSED)
+
+
+@pytest.mark.parametrize("data", ["x\0y", "\ud800"])
+async def test_a_press_with_any_data_is_kept(house: House, monkeypatch: pytest.MonkeyPatch, data: str) -> None:
+    press = {"from": {"id": 5}, "data": data, "message": {"message_id": 1, "chat": {"id": 5}}}
+    asked: list[int | None] = []
+
+    async def ask(_: object, offset: int | None) -> list[Any]:
+        await asyncio.sleep(0.01)
+        asked.append(offset)
+        said: list[Any] = [{"update_id": 5, "callback_query": press}, {"update_id": 6, "message": {"text": data}}]
+        return [one for one in said if offset is None or one["update_id"] >= offset]
+
+    monkeypatch.setattr(intake, "_ask", ask)
+    monkeypatch.setattr(house, "take_in", house.store.store_update)
+    async with house.polling():
+        await house.until(lambda: 7 in asked)
+    kept = await house.store.updates(UpdateState.NEW, 10)
+    assert sorted(update.update_id for update in kept) == [5, 6]
+    assert not house.recorder.of(Event.UPDATE_REFUSED)
+
+
+@pytest.mark.parametrize("bad", [4, 6])
+async def test_an_update_that_nobody_can_keep_does_not_keep_out_the_others(
+    house: House, monkeypatch: pytest.MonkeyPatch, bad: int
+) -> None:
+    asked: list[int | None] = []
+
+    async def ask(_: object, offset: int | None) -> list[Any]:
+        await asyncio.sleep(0.01)
+        asked.append(offset)
+        said: list[Any] = [{"update_id": 5, "message": {"text": "one"}}, {"update_id": bad, "message": {"text": "two"}}]
+        return [one for one in said if offset is None or one["update_id"] >= offset]
+
+    async def take_in(update: NewUpdate) -> None:
+        if update.update_id == bad:
+            raise RuntimeError("unforeseen")
+        house.kept.append(update.body)
+
+    monkeypatch.setattr(intake, "_ask", ask)
+    monkeypatch.setattr(house, "take_in", take_in)
+    async with house.polling():
+        await house.until(lambda: max(5, bad) + 1 in asked)
+    assert house.texts() == ["one"]
+    assert house.recorder.of(Event.UPDATE_REFUSED, update=bad)
 
 
 # webhooks

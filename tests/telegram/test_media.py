@@ -2,12 +2,16 @@
 
 import io
 import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
 
 import av
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import ExifTags, Image
 
 from genlock.sandbox.kie_media import make_sound
 from genlock.telegram.film import Film, measure
@@ -90,6 +94,8 @@ def test_where_the_bytes_say_nothing_the_server_is_believed(said: str, kind: Kin
         (b'  {"data": "' + b"x" * 60_000, ""),
         (b"null", "application/json"),
         (b"{}", "application/problem+json"),
+        (b"[" * 60_000, ""),
+        (b'{"a":' * 12_000, ""),
     ],
 )
 def test_pages_answers_and_nothing_are_no_media(head: bytes, said: str) -> None:
@@ -147,6 +153,57 @@ def test_what_is_transparent_becomes_white() -> None:
 def test_a_picture_that_unpacks_into_too_much_memory_is_left_alone() -> None:
     with pytest.raises(DoesNotFit):
         made(picture((9000, 9000)))
+
+
+def test_a_picture_is_the_right_way_up_and_whole_after_it_was_made_smaller() -> None:
+    halves = Image.new("RGB", (1000, 9001), "red")
+    halves.paste("blue", (0, 4500, 1000, 9001))
+    exif = halves.getexif()
+    exif[ExifTags.Base.Orientation] = 6  # the left is the top
+    file = io.BytesIO()
+    halves.save(file, "PNG", exif=exif)
+    photo = made(file.getvalue())
+    assert photo is not None
+    assert photo.size == (3001, 334)
+    pixels = [photo.crop((x, 160, x + 1, 161)).tobytes() for x in (0, 1400, 1600, 3000)]
+    assert [pixel[0] > pixel[2] for pixel in pixels] == [False, False, True, True]
+
+
+def flat_png(path: Path, side: int) -> None:
+    """A half transparent square of one colour, packed row by row."""
+    pack = zlib.compressobj(9)
+    row = b"\0" + bytes((10, 20, 30, 128)) * side
+    data = b"".join(pack.compress(row) for _ in range(side)) + pack.flush()
+    chunks = {b"IHDR": struct.pack(">IIBBBBB", side, side, 8, 6, 0, 0, 0), b"IDAT": data, b"IEND": b""}
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + b"".join(
+            struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+            for name, body in chunks.items()
+        )
+    )
+
+
+MEASURE = """
+import re, sys
+from pathlib import Path
+from genlock.telegram import media
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
+before = peak()
+with open(sys.argv[1], "rb") as file:
+    made = media.make_photo(file, 1, media.PNG)
+assert made is not None
+print(peak() - before)
+"""
+
+
+def test_the_largest_picture_that_is_opened_takes_little_more_than_itself(tmp_path: Path) -> None:
+    flat_png(tmp_path / "large.png", 7000)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(tmp_path / "large.png")], capture_output=True, text=True, check=True
+    )
+    assert 190 < int(done.stdout) < 320, "megabytes"
 
 
 def test_a_picture_too_narrow_or_broken_does_not_fit() -> None:

@@ -15,8 +15,9 @@ from genlock.domain.result import PartKind, Piece
 from genlock.engine import operate
 from genlock.sandbox.kie_media import make_sound
 from genlock.sandbox.telegram_faults import Fault
-from genlock.telegram.content import FETCH_TRIES
+from genlock.telegram.content import FETCH_TRIES, FILES_AT_ONCE
 from genlock.telegram.words import Button, Said
+from tests.engine.world import idle
 from tests.telegram.house import House, film, noise, picture
 
 PNG, MP4, MP3 = ("image/png", "video/mp4", "audio/mpeg")
@@ -352,3 +353,22 @@ async def test_an_upload_that_never_arrived_is_made_again(far_house: House) -> N
     assert job.delivery is Delivery.DELIVERED
     assert house.methods()[-4:] == ["editMessageMedia", "editMessageCaption", "editMessageMedia", "sendMessage"]
     assert [message.kind for message in house.shown(job)] == ["video"]
+
+
+async def test_a_backlog_of_uploads_is_worked_off_a_few_at_a_time(far_house: House) -> None:
+    """If all were asked after first, whoever is killed again and again would never come to the first upload."""
+    house = far_house
+    url = house.shelf.put("b.png", picture(), PNG)
+    lost = house.telegram.faults.switch(Fault.DROP_BEFORE, method="editMessageMedia")
+    jobs = [await house.deliver(url) for _ in range(3 * FILES_AT_ONCE)]
+    house.telegram.faults.off(lost)
+    before = len(house.methods())
+    for job in jobs:
+        await house.store.retry(job.id)
+    for taken in await house.store.claim(len(jobs), house.engine.kit.lease):
+        house.engine.worker.take(taken)
+    await idle(house.engine)
+    methods = house.methods()[before:]
+    assert (methods.count("editMessageCaption"), methods.count("editMessageMedia")) == (len(jobs), len(jobs))
+    assert methods[: methods.index("editMessageMedia")].count("editMessageCaption") <= FILES_AT_ONCE
+    assert {(await house.see(job)).delivery for job in jobs} == {Delivery.DELIVERED}

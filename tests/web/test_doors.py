@@ -14,6 +14,7 @@ import yarl
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
+from genlock.engine import collect
 from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
 from genlock.web.doors import BODY_BYTES_MAX, STRANGER_BYTES_MAX
 from genlock.web.server import serving
@@ -89,6 +90,21 @@ async def test_a_stranger_is_heard_for_less(house: House, path: str, declared: b
     assert (await request(house.web, path, b"a" * (STRANGER_BYTES_MAX + 1), headers))[0] == 413
     assert len(house.inbox()) == 1
     assert len(house.recorder.of(Event.CALLBACK_REFUSED, status=413)) == 1
+
+
+async def test_strangers_cannot_fill_the_store(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "STRANGERS_MAX", 3)
+    tokens = ["", "/", "/x.y", "/1.guessed", ""]
+    bodies = [json.dumps({"data": {"taskId": f"t{number}"}}).encode() for number in range(4)]
+    said = [
+        (await request(house.web, f"/callbacks/kie{token}", body))[0]
+        for token, body in zip(tokens, [*bodies, b"x"], strict=True)
+    ]
+    assert said == [200, 200, 200, 429, 429]
+    assert len(house.inbox()) == 3
+    assert len(house.recorder.of(Event.CALLBACK_REFUSED, status=429)) == 2
+    assert (await request(house.web, house.path, b"x"))[0] == 200, "one who knows the secret is no stranger"
+    assert (await request(house.signed, "/callbacks/kie", DONE, signature()))[0] == 200, "nor is one who signs"
 
 
 async def test_whoever_signs_is_no_stranger(house: House) -> None:

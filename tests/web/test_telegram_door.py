@@ -91,12 +91,30 @@ async def test_what_is_too_large_is_refused(house: House, declared: bool) -> Non
     assert (await request(house.web, PATH, said, headers))[0] == 413
 
 
-@pytest.mark.parametrize("error", [StoreUnavailable(), RuntimeError("unforeseen")])
-async def test_what_cannot_be_kept_is_not_acknowledged(
-    house: House, error: Exception, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("data", ["\0", "x\0y", "\ud800", "ok"])
+async def test_a_press_with_any_data_is_kept(house: House, data: str) -> None:
+    press = {"from": {"id": 5}, "data": data, "message": {"message_id": 1, "chat": {"id": 5}}}
+    assert (await request(house.web, PATH, json.dumps({"update_id": 7, "callback_query": press}).encode(), RIGHT))[
+        0
+    ] == 200
+    [(number, kept)] = await house.kept()
+    assert (number, json.loads(kept)["callback_query"]["data"]) == (7, data)
+
+
+async def test_an_update_that_nobody_can_keep_is_not_asked_for_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(_: object) -> None:
-        raise error
+        raise ValueError("a text with a NUL character cannot be stored")
+
+    monkeypatch.setattr(house.store, "store_update", fail)
+    assert (await request(house.web, PATH, body(), RIGHT))[0] == 200
+    assert len(house.recorder.of(Event.UPDATE_REFUSED, status=200)) == 1
+
+
+async def test_what_cannot_be_kept_now_is_not_acknowledged(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_: object) -> None:
+        raise StoreUnavailable
 
     monkeypatch.setattr(house.store, "store_update", fail)
     assert (await request(house.web, PATH, body(), RIGHT))[0] == 503

@@ -22,7 +22,7 @@ from genlock.telegram.words import Said
 
 LISTED = 10
 MAINTENANCE = "chat:maintenance"
-_CODE = re.compile(r"[A-Z0-9_-]{3,40}")
+_CODE = re.compile(r"[A-Z0-9_-]{6,40}")
 _OPTION = re.compile(r"(uses|each|days|runs)=(\d{1,9})")
 
 Command = Callable[[Visit, Sequence[str]], Awaitable[Said]]

@@ -79,7 +79,7 @@ class ChatBot:
         guard = Guard(store, rules)
         files = Files(desk=desk, guard=guard, upload=upload)
         orders = Orders(desk=desk, engine=engine, guard=guard, files=files)
-        payments, gifts, broadcasts = Payments(desk), Gifts(desk), Broadcasts(desk)
+        payments, gifts, broadcasts = Payments(desk), Gifts(desk, guard), Broadcasts(desk)
         admin = Admin(desk=desk, engine=engine, payments=payments, broadcasts=broadcasts)
         pages = Pages(desk=desk, orders=orders, payments=payments, gifts=gifts)
         return cls(

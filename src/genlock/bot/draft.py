@@ -27,7 +27,7 @@ class Sent:
 
     kind: FieldType
     address: str
-    #: how long it is, if anybody told
+    #: how long it plays, where that could be measured
     seconds: float | None = None
 
 
@@ -59,7 +59,7 @@ class Draft:
     #: what needs no asking any more: answered or left out
     settled: tuple[str, ...] = ()
     values: Mapping[str, Any] = made(default_factory=dict)
-    #: lengths of files by address
+    #: measured lengths of files by address
     seconds: Mapping[str, float] = made(default_factory=dict)
     #: a text and files that wait for a model to be chosen
     text: str = ""

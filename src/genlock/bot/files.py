@@ -1,9 +1,11 @@
 """Files that people send: looked at, handed on to the provider, put in their place in the order."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import aiohttp
 from telegram import Message
@@ -12,6 +14,7 @@ from genlock.bot import wizard
 from genlock.bot.desk import Desk
 from genlock.bot.draft import At, Draft, Problem, Sent
 from genlock.bot.guard import Guard
+from genlock.bot.length import measure_file
 from genlock.bot.refusals import explain_file
 from genlock.bot.visit import Visit
 from genlock.domain.catalog import Model
@@ -46,6 +49,7 @@ class Attachment:
     kind: FieldType | None
     file: str
     size: int | None
+    #: as the sender's program says: good for refusing early, never for a price
     seconds: float | None
     ending: str
 
@@ -170,7 +174,7 @@ class Files:
         if (wait := await self._guard.upload(visit)) is not None:
             return wait
         try:
-            address = await self.hand_on(sent.file, sent.kind, sent.ending)
+            address, seconds = await self.hand_on(sent.file, sent.kind, sent.ending)
         except NotSuch:
             return Problem(name=f"not_a_file_{sent.kind.value}")
         except ProviderError:
@@ -181,21 +185,28 @@ class Files:
                 person_id=visit.person,
                 file=sent.file,
                 kind=sent.kind.value,
-                seconds=sent.seconds,
+                seconds=seconds,
                 age_seconds=0.0,
             )
         )
-        return Sent(kind=sent.kind, address=address, seconds=sent.seconds)
+        return Sent(kind=sent.kind, address=address, seconds=seconds)
 
-    async def hand_on(self, file: str, kind: FieldType, ending: str) -> str:
-        """The provider's address of a file of Telegram's. Raises NotSuch, ProviderError, ChannelBusy."""
+    async def hand_on(self, file: str, kind: FieldType, ending: str) -> tuple[str, float | None]:
+        """The provider's address of a file of Telegram's, and how long it plays by its own bytes.
+
+        Raises NotSuch, ProviderError, ChannelBusy.
+        """
         stream = self._bytes(file)
         first = await anext(stream, b"")
         if not looks_like(first, kind):
             await stream.aclose()
             raise NotSuch
         name = f"{secrets.token_hex(12)}.{ending}"
-        return await self._upload(_chained(first, stream), name, FOLDER)
+        if kind is FieldType.IMAGE:
+            return await self._upload(_chained(first, stream), name, FOLDER), None
+        with TemporaryFile() as copy:
+            address = await self._upload(_copied(_chained(first, stream), copy), name, FOLDER)
+            return address, await asyncio.to_thread(measure_file, copy)
 
     async def _bytes(self, file: str) -> AsyncGenerator[bytes, None]:
         """A file of Telegram's. Its address holds the bot's token, so nothing that names it leaves this place."""
@@ -233,17 +244,19 @@ class Files:
 
     # files of past orders
 
-    async def renew(self, person: int, address: str) -> str | None:
-        """An address that still works, for a file that was sent some days ago; None if the file cannot be had."""
+    async def renew(self, visit: Visit, address: str) -> str | Problem:
+        """An address that still works, for a file that was sent some days ago, or why there is none."""
         upload = await self._store.upload(address)
         if upload is None or upload.age_seconds < RENEW_SECONDS:
             return address
+        if (wait := await self._guard.upload(visit)) is not None:
+            return wait
         kind = FieldType(upload.kind)
         try:
-            fresh = await self.hand_on(upload.file, kind, _ENDINGS[kind])
+            fresh, seconds = await self.hand_on(upload.file, kind, _ENDINGS[kind])
         except (NotSuch, ProviderError):
-            return None
-        await self._store.keep_upload(replace(upload, address=fresh, person_id=person))
+            return Problem(name="file_gone")
+        await self._store.keep_upload(replace(upload, address=fresh, person_id=visit.person, seconds=seconds))
         return fresh
 
 
@@ -254,6 +267,13 @@ class NotSuch(GenlockError):
 async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
     async for chunk in rest:
+        yield chunk
+
+
+async def _copied(stream: AsyncIterator[bytes], copy: IO[bytes]) -> AsyncIterator[bytes]:
+    """The same bytes, kept as they pass: what sets the price is measured, not believed."""
+    async for chunk in stream:
+        await asyncio.to_thread(copy.write, chunk)
         yield chunk
 
 

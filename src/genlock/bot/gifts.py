@@ -2,6 +2,7 @@
 
 from genlock.bot.buttons import from_base36
 from genlock.bot.desk import Desk
+from genlock.bot.guard import Guard
 from genlock.bot.tongue import Html, tongue
 from genlock.bot.visit import Visit
 from genlock.domain.chat import PromoVerdict
@@ -19,8 +20,9 @@ def inviter(payload: str) -> int | None:
 
 
 class Gifts:
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, guard: Guard) -> None:
         self._desk = desk
+        self._guard = guard
         self._store = desk.store
 
     async def welcome(self, person: int) -> None:
@@ -35,15 +37,15 @@ class Gifts:
             return False
 
     async def promo(self, visit: Visit, code: str) -> Html | None:
-        """Use a promo code; None if there is no such code. A repeated update finds the same use."""
+        """Use a promo code; None if there is none to use by this name. A repeated update finds the same use."""
         t = visit.tongue
+        if (wait := await self._guard.code(visit)) is not None:
+            return wait
         code = code.strip().upper()[:CODE_LENGTH_MAX]
         use = await self._store.use_promo(code, visit.person, f"update:{visit.update}")
         match use.verdict:
-            case PromoVerdict.UNKNOWN:
-                return None
-            case PromoVerdict.OVER:
-                return t.say("promo.over")
+            case PromoVerdict.UNKNOWN | PromoVerdict.OVER:
+                return None  # in the same words: whoever guesses does not learn which codes there were
             case PromoVerdict.USED:
                 return t.say("promo.used")
         if use.amount:
@@ -53,7 +55,7 @@ class Gifts:
         return t.say("promo.done_runs", runs=t.tag("unit.runs", n=use.runs))
 
     async def reward(self) -> int:
-        """Reward invitations whose guest has paid for a first result. Safe to run anywhere, any time."""
+        """Reward invitations whose guest has topped up and bought a first result. Safe to run anywhere, any time."""
         rules = self._desk.rules
         if not rules.reward_inviter and not rules.reward_invited:
             return 0

@@ -6,6 +6,9 @@ from genlock.bot.tongue import Html
 from genlock.bot.visit import Visit
 from genlock.ports import WholeStore
 
+HOUR = 3600.0
+CODES_PER_HOUR = 10
+
 
 class Guard:
     def __init__(self, store: WholeStore, rules: ShopRules) -> None:
@@ -29,6 +32,18 @@ class Guard:
     async def _made(self, visit: Visit, key: str) -> bool:
         jobs = await self._store.jobs(person_id=visit.person, limit=self._rules.running_max + 1)
         return any(job.request_key == key for job in jobs)
+
+    async def cancel(self, visit: Visit) -> str | None:
+        """Why the person may not cancel an order that the provider has already."""
+        done = await self._store.late_cancels(visit.person)
+        return None if done < self._rules.late_cancels_per_day else visit.tongue.tag("order.too_late_cancel", n=done)
+
+    async def code(self, visit: Visit) -> Html | None:
+        """Why the person may not try another promo code now; every try counts, so codes cannot be guessed."""
+        pause = HOUR / CODES_PER_HOUR
+        # Turns may be taken ahead of time, so many of them: the row then says when all of them will be there again.
+        [wait] = await self._store.take_turns([f"code:{visit.person}"], pause, 1, -(CODES_PER_HOUR - 1) * pause)
+        return visit.tongue.say("limit.codes", time=visit.tongue.lasting(wait)) if wait > 0 else None
 
     async def upload(self, visit: Visit) -> Problem | None:
         """Why the person may not send another file now."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 from genlock.bot.draft import Draft
 from genlock.bot.shop import Shop
 from genlock.bot.tongue import Tongue
-from genlock.bot.wizard import file_seconds
+from genlock.bot.wizard import file_seconds, measured
 from genlock.domain.catalog import NOTHING, Category, Model
 from genlock.domain.chat import FreeRuns
 from genlock.domain.field import FILES, Field, FieldType
@@ -53,19 +53,20 @@ class Quote:
 
     price: int
     free: bool
-    #: the length of a file is not known, so the longest is assumed
-    assumed: bool
+    #: the length of a file is not known, so the longest is assumed: so many seconds
+    assumed: float | None
 
 
 def quote(draft: Draft, model: Model, look: Look) -> Quote:
     """The price of exactly this. Raises InputRefused."""
     values = model.validate(draft.values)
-    known = file_seconds(draft, model)
-    price = look.shop.price(model, values, known)
+    lengths = file_seconds(draft, model)
+    price = look.shop.price(model, values, lengths)
     by_length = {row.seconds for row in (*model.prices, *model.extras) if row.seconds and row.matches(values)}
-    given = {name for name in by_length if draft.values.get(name) not in NOTHING}
+    guessed = [lengths[one.name] for one in model.fields if one.name in by_length and not measured(draft, one)]
     free = look.free_now(model) and price > 0
-    return Quote(price=0 if free else price, free=free, assumed=bool(given - known.keys()) and model.own_price is None)
+    assumed = max(guessed, default=None) if model.own_price is None else None
+    return Quote(price=0 if free else price, free=free, assumed=assumed)
 
 
 def called(one: Field, tongue: Tongue) -> str:

@@ -56,9 +56,10 @@ class Orders:
             await desk.show_draft(visit, note=refusal)
             return
         await desk.toast(visit)
-        if visit.first and visit.pressed is not None:
-            await desk.edit(visit.chat, visit.pressed, _accepted(visit, model))
-        job = await self._order(visit, model, cost, key, placeholder=visit.pressed)
+        placeholder = draft.message if visit.pressed == draft.message else None
+        if visit.first and placeholder is not None:
+            await desk.edit(visit.chat, placeholder, _accepted(visit, model))
+        job = await self._order(visit, model, cost, key, placeholder=placeholder)
         if job is None:
             await desk.show_draft(visit)
             return
@@ -160,28 +161,31 @@ class Orders:
             await desk.toast(visit, visit.tongue.tag("order.model_gone"), alert=True)
             return
         if not visit.repeated:
-            values, gone = await self._renewed(visit, model, _given(model, json.loads(job.input)))
+            values, problem = await self._renewed(visit, model, _given(model, json.loads(job.input)))
             draft = of_job(visit.draft, model, values, await self._seconds(model, values))
-            if gone:
-                draft = replace(draft, problem=Problem(name="file_gone"))
-            await desk.keep(visit, options(draft) if change and not gone else draft)
+            if problem:
+                draft = replace(draft, problem=problem)
+            await desk.keep(visit, options(draft) if change and not problem else draft)
         await desk.toast(visit)
         await desk.show_draft(visit)
 
-    async def _renewed(self, visit: Visit, model: Model, values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-        """The values with files that can still be fetched, and whether some cannot."""
-        kept, gone = dict(values), False
+    async def _renewed(
+        self, visit: Visit, model: Model, values: dict[str, Any]
+    ) -> tuple[dict[str, Any], Problem | None]:
+        """The values with files that can still be fetched, and why some cannot."""
+        kept, problem = dict(values), None
         for one in model.fields:
             if one.type not in FILES or one.name not in values:
                 continue
             given = values[one.name] if isinstance(values[one.name], list) else [values[one.name]]
-            found = [await self._files.renew(visit.person, str(address)) for address in given]
-            if None in found:
-                gone = True
+            found = [await self._files.renew(visit, str(address)) for address in given]
+            refused = [address for address in found if isinstance(address, Problem)]
+            if refused:
+                problem = refused[0]
                 del kept[one.name]
             else:
                 kept[one.name] = found if one.many else found[0]
-        return kept, gone
+        return kept, problem
 
     async def _seconds(self, model: Model, values: dict[str, Any]) -> dict[str, float]:
         """How long the files of an order are, as far as they were sent to us."""
@@ -201,6 +205,9 @@ class Orders:
     async def cancel(self, visit: Visit, job: Job) -> None:
         """Stop a running order; the money is back at once."""
         t = visit.tongue
+        if job.submitted_at is not None and not job.ended and (refusal := await self._guard.cancel(visit)):
+            await self._desk.toast(visit, refusal, alert=True)
+            return
         try:
             await self._engine.cancel(job.id, f"person {visit.person}")
         except NotPossible:

@@ -8,18 +8,25 @@ from genlock.bot.desk import Desk
 from genlock.bot.draft import At
 from genlock.bot.gifts import Gifts
 from genlock.bot.look import quote
-from genlock.bot.orders import Orders
+from genlock.bot.orders import CHANNEL, Orders
 from genlock.bot.payments import Payments
 from genlock.bot.screens import front, purse
 from genlock.bot.tongue import LANGUAGES, Html, tongue
 from genlock.bot.visit import Visit
 from genlock.domain.catalog import Model
 from genlock.domain.errors import InputRefused
+from genlock.domain.job import Job
+from genlock.telegram.address import Address
 from genlock.telegram.words import Button, Said
 
 Handler = Callable[[Visit, Pressed], Awaitable[None]]
 MOVEMENTS_READ = 60
 RUNNING_LOOKED_AT = 20
+
+
+def elsewhere(job: Job, chat: int) -> bool:
+    """Whether the order was made in another chat."""
+    return job.channel == CHANNEL and Address.parse(job.address).chat != chat
 
 
 class Pages:
@@ -99,9 +106,9 @@ class Pages:
         await self._page(visit, purse.history(await self._desk.look(visit), shown, newest=newest, more=more))
 
     async def running(self, visit: Visit) -> bool:
-        """Offer to cancel what is in the works; False if nothing is."""
+        """Offer to cancel what is in the works; False if nothing is. In a group, only what was ordered there."""
         jobs = await self._store.jobs(person_id=visit.person, limit=RUNNING_LOOKED_AT)
-        running = [job for job in jobs if not job.ended]
+        running = [job for job in jobs if not job.ended and not (visit.group and elsewhere(job, visit.chat))]
         if running:
             await self._page(visit, purse.cancellable(await self._desk.look(visit), running))
         return bool(running)

@@ -80,8 +80,8 @@ class Presses:
 
     async def _draft_press(self, visit: Visit, press: Pressed) -> None:
         desk, draft = self._desk, visit.draft
-        if press.version != draft.version:
-            await self._stale(visit)
+        if press.version != draft.version or visit.pressed != draft.message:
+            await self._stale(visit)  # also data that somebody brought to another message, as of a result
             return
         if press.verb == "cancel":
             await desk.keep(visit, draft.emptied())

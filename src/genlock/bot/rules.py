@@ -28,3 +28,5 @@ class ShopRules:
     per_minute: int = 10
     per_hour: int = 100
     uploads_per_hour: int = 60
+    #: cancels a day after the provider was asked: what it bills for them is the operator's loss
+    late_cancels_per_day: int = 5

@@ -6,13 +6,15 @@ from typing import Any
 
 from genlock.bot.draft import At, Draft, Problem, Sent
 from genlock.bot.shop import BEGINS_WITH
-from genlock.domain.catalog import NOTHING, Category, Model, Rule
+from genlock.domain.catalog import ASSUMED_SECONDS, NOTHING, Category, Model, Rule
 from genlock.domain.errors import InputRefused
 from genlock.domain.field import FILES, Field, FieldType
 
 #: numbers with at most so many possible values are offered as buttons
 NUMBERS_OFFERED = 15
 NUMBER_DIGITS = 10
+#: a film of ten seconds may have a frame more
+ROUNDING_SECONDS = 0.5
 PROMPT = "prompt"
 
 
@@ -23,11 +25,12 @@ def open_model(draft: Draft, model: Model, category: str) -> Draft:
         place = place_for(fresh, model, one.kind)
         if place is not None:
             fresh = add_file(fresh, place, one)
+    refused = fresh.problem
     if draft.text and (main := main_text(model)) is not None:
         fresh = _with_value(fresh, main, draft.text)
         if fresh.problem:
             return replace(fresh, at=At.ASK, field=main.name)
-    return advance(fresh, model)
+    return _ask(fresh, refused.field, refused) if refused else advance(fresh, model)
 
 
 def of_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> Draft:
@@ -183,6 +186,9 @@ def place_for(draft: Draft, model: Model, kind: FieldType) -> Field | None:
 
 def add_file(draft: Draft, one: Field, sent: Sent) -> Draft:
     """Put a file in its place. A single file replaces the one before."""
+    if sent.seconds is not None and one.max_seconds is not None and sent.seconds > one.max_seconds + ROUNDING_SECONDS:
+        allowed = {"given": sent.seconds, "most": one.max_seconds}
+        return replace(draft, problem=Problem(name="too_long", field=one.name, allowed=allowed))
     before = list(draft.values.get(one.name, [])) if one.many else []
     if one.many and one.max_count is not None and len(before) >= one.max_count:
         return replace(draft, problem=Problem(name="full", field=one.name, allowed={"n": one.max_count}))
@@ -222,15 +228,24 @@ def _room(draft: Draft, one: Field) -> bool:
 
 
 def file_seconds(draft: Draft, model: Model) -> dict[str, float]:
-    """How long the files of each field are together, where all of them are known."""
-    found: dict[str, float] = {}
-    for one in model.fields:
-        value = draft.values.get(one.name)
-        if one.type in FILES and value not in NOTHING:
-            addresses: list[str] = value if isinstance(value, list) else [str(value)]
-            if all(address in draft.seconds for address in addresses):
-                found[one.name] = sum(draft.seconds[address] for address in addresses)
-    return found
+    """How long the files of each field are together; one that was not measured is taken as the longest allowed."""
+    return {
+        one.name: sum(draft.seconds.get(address, one.max_seconds or ASSUMED_SECONDS) for address in _files(draft, one))
+        for one in model.fields
+        if _files(draft, one)
+    }
+
+
+def measured(draft: Draft, one: Field) -> bool:
+    """Whether all files of a field have been measured."""
+    return all(address in draft.seconds for address in _files(draft, one))
+
+
+def _files(draft: Draft, one: Field) -> list[str]:
+    value = draft.values.get(one.name)
+    if one.type not in FILES or value in NOTHING:
+        return []
+    return value if isinstance(value, list) else [str(value)]
 
 
 # the way on

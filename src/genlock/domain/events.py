@@ -22,6 +22,7 @@ class Event(StrEnum):
     JOB_ENDED = "JOB_ENDED"  #: the first terminal result, committed
     RESULT_LATE = "RESULT_LATE"  #: a result after we stopped waiting
     RESULT_DUPLICATE = "RESULT_DUPLICATE"  #: known already; nothing changed
+    COST_ABOVE = "COST_ABOVE"  #: alarm: the provider billed more than the price was made from
     RESULT_CONTRADICTION = "RESULT_CONTRADICTION"  #: alarm: the provider says the opposite of before
     LOSS_RECORDED = "LOSS_RECORDED"  #: the provider billed a job that nobody pays for
     DELIVER_LOCK_WIN = "DELIVER_LOCK_WIN"  #: this instance delivers

@@ -217,10 +217,21 @@ class Field:
             raise self._not_objects()
         try:
             plain = json.loads(json.dumps(dict(value), allow_nan=False))
+            self._check_words(plain)
         except (TypeError, ValueError, RecursionError):
             raise self._not_objects() from None
         assert isinstance(plain, dict)
         return plain
+
+    def _check_words(self, value: object) -> None:
+        """Every text in it, names too, is one that every database and every wire can carry."""
+        if isinstance(value, str):
+            self._words(value)
+        elif isinstance(value, dict):
+            self._check_words([*value, *value.values()])
+        elif isinstance(value, list):
+            for one in value:
+                self._check_words(one)
 
     def _not_objects(self) -> InputRefused:
         members = ", ".join(self.members)

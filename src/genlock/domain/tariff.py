@@ -78,3 +78,8 @@ def our_price(provider_thousandths: int, markup: float | Decimal, credit_usd: fl
     """What a person pays, in thousandths of our credit, for what costs us so many thousandths of the provider's."""
     dollars = provider_thousandths * PROVIDER_CREDIT_USD * Decimal(str(markup))
     return int((dollars / Decimal(str(credit_usd))).to_integral_value(ROUND_CEILING))
+
+
+def paid_for(price: int, markup: float | Decimal, credit_usd: float | Decimal) -> int:
+    """The most that may have cost us, in thousandths of the provider's credit, what a person pays so much for."""
+    return int(price * Decimal(str(credit_usd)) / (PROVIDER_CREDIT_USD * Decimal(str(markup))))

@@ -1,5 +1,6 @@
 """Updates as the chat sent them: kept first, worked off later, in one lane per person."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,7 +39,7 @@ class NewUpdate:
     kind: str
     #: its lane goes before all others
     urgent: bool
-    #: what was pressed, if it is a press
+    #: tells what was pressed from all else, if it is a press
     press: str | None
     #: as it was sent, JSON
     body: str
@@ -112,4 +113,6 @@ def _press(content: Mapping[str, Any]) -> str | None:
     data, message = content.get("data"), content.get("message")
     if not isinstance(data, str) or not isinstance(message, Mapping) or not isinstance(message.get("message_id"), int):
         return None
-    return f"{_number(message.get('chat'))}/{message['message_id']}/{data[:64]}"
+    # A client may send any text as its data, also one that no database keeps.
+    digest = hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"{_number(message.get('chat'))}/{message['message_id']}/{digest}"

@@ -19,6 +19,8 @@ from genlock.ports import Arrival, Ended, Ending, Wait
 _DIGITS_MAX = 18
 #: no secret of ours is shorter: anything else in an address is a stranger's, and their bytes are kept as they came
 _SECRET_LEAST = 16
+#: kept of those who know no secret, as long as an orphan waits
+STRANGERS_MAX = 1000
 _VERDICT_EVENTS = {
     Verdict.WON: Event.JOB_ENDED,
     Verdict.LATE: Event.RESULT_LATE,
@@ -34,6 +36,19 @@ async def receive(kit: Kit, provider: str, token: str | None, body: bytes) -> Ca
     callback = await kit.store.store_callback(provider, job_id, hash_secret(secret), _without(secret, body))
     _say_received(kit, callback, kit.loop.time() - started)
     return callback
+
+
+class TooManyStrangers(Exception):
+    """Too many callbacks are waiting that no job vouches for."""
+
+
+async def check_stranger(kit: Kit, provider: str, token: str | None) -> None:
+    """Only so many callbacks are kept of those whom nothing vouches for. Raises TooManyStrangers."""
+    job_id, secret = read_token(token)
+    if job_id is not None and await kit.store.is_secret(job_id, provider, hash_secret(secret)):
+        return
+    if await kit.store.strangers(kit.rules.orphan_expire_seconds, STRANGERS_MAX) >= STRANGERS_MAX:
+        raise TooManyStrangers
 
 
 async def receive_end(kit: Kit, provider: str, token: str | None, body: bytes) -> Ended | None:
@@ -217,6 +232,13 @@ def _ending(job_id: int, report: Report, **by: Any) -> Ending:
     )
 
 
+def _compare_cost(kit: Kit, job: Job | None) -> None:
+    """Say if the bill is above what the price was made from: somebody got more than they paid for."""
+    paid_for = kit.paid_for(job) if kit.paid_for and job else None
+    if job and paid_for is not None and job.cost is not None and job.cost > paid_for:
+        kit.event(Event.COST_ABOVE, job, model=job.model, cost=job.cost, paid_for=paid_for)
+
+
 def _say_verdict(kit: Kit, ending: Ending, ended: Ended, correlation: str) -> None:
     job_id, verdict = ending.job_id, ended.verdict
     event = _VERDICT_EVENTS.get(verdict, Event.RESULT_DUPLICATE)
@@ -230,5 +252,6 @@ def _say_verdict(kit: Kit, ending: Ending, ended: Ended, correlation: str) -> No
         kit.observer.count("callbacks", 1, outcome=verdict)
     if verdict is Verdict.WON:
         kit.pace.found(by_callback=by_callback)
+        _compare_cost(kit, ended.job)
     if ended.job is None:
         kit.observer.event(Event.DELIVER_LOCK_SKIP, correlation, job=job_id, verdict=verdict)

@@ -6,7 +6,7 @@ from genlock.domain.inbox import Callback
 from genlock.domain.job import Job, NewJob
 from genlock.engine import operate
 from genlock.engine.accept import accept
-from genlock.engine.collect import receive, receive_end
+from genlock.engine.collect import check_stranger, receive, receive_end
 from genlock.engine.kit import Kit
 from genlock.engine.leader import Leader
 from genlock.engine.sweep import Sweep
@@ -37,13 +37,15 @@ class Engine:
             self.worker.take(acceptance.job)
         return acceptance.job
 
-    async def callback(self, provider: str, token: str | None, body: bytes) -> Callback:
-        """Keep a callback; when this returns it may be acknowledged."""
+    async def callback(self, provider: str, token: str | None, body: bytes, *, vouched: bool = True) -> Callback:
+        """Keep a callback; when this returns it may be acknowledged. Raises TooManyStrangers."""
         if self.worker.room and (ended := await receive_end(self.kit, provider, token, body)):
             if ended.job:
                 self.worker.take(ended.job)
             assert ended.callback
             return ended.callback
+        if not vouched:
+            await check_stranger(self.kit, provider, token)
         callback = await receive(self.kit, provider, token, body)
         self.worker.take_callback(callback)
         return callback

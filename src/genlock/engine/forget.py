@@ -9,8 +9,9 @@ from genlock.engine.leader import Leader
 from genlock.ports import UpkeepStore
 
 DAY = 86_400.0
-#: Telegram brings an update again for a day, a provider a callback for an hour; an operator comes back from a holiday
-KEEP_SECONDS = {"updates": 7 * DAY, "callbacks": 14 * DAY}
+#: Telegram brings an update again for a day, a provider a callback for an hour; an operator comes back from a holiday,
+#: but whoever knows the address may send us callbacks that are nobody's
+KEEP_SECONDS = {"updates": 7 * DAY, "strangers": DAY, "callbacks": 14 * DAY}
 PAGE = 500
 PAUSE_SECONDS = 0.1
 ROUND_SECONDS = 60.0

@@ -83,6 +83,8 @@ class Kit:
     public_url: str | None = None
     #: how many seconds a job is expected to run, if anybody knows; without it no progress is shown
     expected: Callable[[Job], float | None] | None = None
+    #: what a job's price was made from, in thousandths of the provider's credit; None where it was not
+    paid_for: Callable[[Job], int | None] | None = None
 
     @cached_property
     def loop(self) -> asyncio.AbstractEventLoop:

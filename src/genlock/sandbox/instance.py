@@ -12,6 +12,8 @@ from signal import SIGKILL, Signals
 from time import monotonic
 from typing import Any
 
+from genlock.sandbox.processes import guarded_folder
+
 READY_SECONDS = 30.0
 #: the variables that may reach it from outside; all others are its own
 _PASSED = ("HOME", "LANG", "LC_ALL", "PATH", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV")
@@ -95,7 +97,9 @@ class Instance:
         await self._reader
 
 
-async def start_instance(settings: Mapping[str, str], folder: Path, *, ready: bool = True) -> Instance:
+async def start_instance(
+    settings: Mapping[str, str], folder: Path, *, ready: bool = True, guarded: Path | None = None
+) -> Instance:
     """Start one with these settings and no others; with `ready`, wait until it is."""
     passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
     started = monotonic()
@@ -105,6 +109,8 @@ async def start_instance(settings: Mapping[str, str], folder: Path, *, ready: bo
         cwd=folder, stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=STDOUT, limit=2**20,
         start_new_session=True,  # Ctrl-C is for this process, which ends the others in order
     )  # fmt: skip
+    if guarded:
+        (guarded / "pid").write_text(f"{process.pid}\n")
     instance = Instance(process, started)
     if ready:
         try:
@@ -119,9 +125,11 @@ async def start_instance(settings: Mapping[str, str], folder: Path, *, ready: bo
 
 @asynccontextmanager
 async def running_instance(settings: Mapping[str, str], folder: Path) -> AsyncIterator[Instance]:
-    """One that is ready, until the block ends."""
-    instance = await start_instance(settings, folder)
-    try:
-        yield instance
-    finally:
-        await instance.kill()
+    """One that is ready, until the block ends, even if this process is killed before."""
+    with guarded_folder() as guarded:
+        instance = await start_instance(settings, folder, guarded=guarded)
+        try:
+            yield instance
+        finally:
+            await instance.kill()
+            (guarded / "pid").unlink()

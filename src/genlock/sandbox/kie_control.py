@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from yarl import URL
 
+from genlock.sandbox.foreign import foreign_host, foreign_page
 from genlock.sandbox.kie_faults import Fault, read_faults
 
 if TYPE_CHECKING:
@@ -11,10 +13,14 @@ if TYPE_CHECKING:
 
 
 def add_control(app: web.Application, kie: "KieSimulator") -> None:
-    async def look(_: web.Request) -> web.Response:
-        return web.json_response(told(kie))
+    async def look(request: web.Request) -> web.Response:
+        return _refusal(kie, request) or web.json_response(told(kie))
 
     async def change(request: web.Request) -> web.Response:
+        if refusal := _refusal(kie, request):
+            return refusal
+        if request.content_type != "application/json":  # which another site's page cannot send unasked
+            return web.json_response({"error": "send application/json"}, status=415)
         try:
             apply(kie, await request.json())
         except (ValueError, TypeError, AttributeError, KeyError) as error:
@@ -23,6 +29,11 @@ def add_control(app: web.Application, kie: "KieSimulator") -> None:
 
     app.router.add_get("/_control", look)
     app.router.add_post("/_control", change)
+
+
+def _refusal(kie: "KieSimulator", request: web.Request) -> web.Response | None:
+    why = foreign_host(request, URL(kie.url).host or "") or foreign_page(request)
+    return web.json_response({"error": why}, status=403) if why else None
 
 
 def told(kie: "KieSimulator") -> dict[str, Any]:

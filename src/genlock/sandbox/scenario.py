@@ -27,7 +27,9 @@ T = TypeVar("T")
 
 def _rare(call: str) -> int:
     """How many times more often than others a call is a fate: few seeds come to it at all."""
-    return {"adopt_task": 12, "spoil": 8, "progress": 4, "move": 2}.get(call.rpartition(".")[2], 0)
+    return {"expire_callback": 24, "spoil": 6, "progress": 3, "adopt_task": 2, "move": 2}.get(
+        call.rpartition(".")[2], 0
+    )
 
 
 TROUBLE_SECONDS = 45.0
@@ -39,7 +41,7 @@ FATES = 4
 JANITORS = ("claim", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
 FATEFUL = [
     *POINTS,
-    *(f"{side}{call}" for turn in range(12) for call in CALLS for side in ("before ", "after ") if turn < _rare(call)),
+    *(f"{side}{call}" for turn in range(24) for call in CALLS for side in ("before ", "after ") if turn < _rare(call)),
 ]
 INSTANCES_MAX = 12
 HEARTBEAT_SECONDS = 1.0

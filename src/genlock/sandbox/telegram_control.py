@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from genlock.sandbox.foreign import foreign_host, foreign_page
 from genlock.sandbox.telegram_faults import Fault
 from genlock.sandbox.telegram_groups import Group
 from genlock.sandbox.telegram_people import Person, Unseen
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from genlock.sandbox.telegram import TelegramSimulator
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 GUARDED = ("/sim/", "/bot", "/file/")  #: all but the page itself, which anybody may link to
 QUIET_SECONDS = 15
 CALLS_TOLD = 500
@@ -111,16 +111,9 @@ class Control:
             return web.json_response({"error": str(error)}, status=400)
 
     def _foreign(self, request: web.Request) -> str | None:
-        """Only for programs and pages of our own: another site's page, or a name that points here, gets nothing."""
-        if self._telegram.host in LOOPBACK and request.url.host not in LOOPBACK:
-            return "this host is not served"
-        if not request.path.startswith(GUARDED):
-            return None
-        origin = request.headers.get("Origin")
-        foreign = request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}
-        if foreign or (origin is not None and origin != f"{request.scheme}://{request.host}"):
-            return "only from the page of the same origin"
-        return None
+        if why := foreign_host(request, self._telegram.host):
+            return why
+        return foreign_page(request) if request.path.startswith(GUARDED) else None
 
     # looking
 

@@ -141,6 +141,9 @@ class ChatRows(ABC):
         row = (await self.one("activity", person_id=person_id))[0]
         return Activity(**{name: row[name] for name in ("running", "minute", "minute_wait", "hour", "hour_wait")})
 
+    async def late_cancels(self, person_id: int) -> int:
+        return int((await self.one("late_cancels", person_id=person_id))[0]["cancels"])
+
     # payments
 
     async def keep_payment(self, charge: str, person_id: int, stars: int, amount: int) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from genlock.domain.errors import StoreUnavailable
+from genlock.domain.errors import StoreError, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
@@ -156,6 +156,10 @@ class PostgresStore(SqlStore):
                     raise StoreUnavailable(f"the database did not answer: {error}") from error
                 if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
                     await self._pool.expire_connections()  # the address may lead to the new one by now
+            except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
+                raise  # the fault of what was asked
+            except asyncpg.PostgresError as error:
+                raise StoreError(f"PostgreSQL could not do it: {error}") from error
             await asyncio.sleep(backoff(attempt, self._chance.random(), base=0.05, most=1.0))
             attempt += 1
 

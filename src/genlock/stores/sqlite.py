@@ -26,6 +26,8 @@ Work = Callable[[sqlite3.Connection], Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 GROUP_COMMIT_MAX = 64
+#: people's texts and money: nobody else on the machine reads them
+_OURS = 0o600
 #: Not in ASCII: half a character would be written as one that nobody can read again; so it is refused when bound.
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -195,6 +197,8 @@ def _tell(futures: list[asyncio.Future[Any]], answers: list[Any]) -> None:
 
 
 def _connect(path: str) -> sqlite3.Connection:
+    if path != ":memory:" and not Path(path).exists():
+        Path(path).touch(_OURS)  # what SQLite puts beside it may be read by as many
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     for pragma in (
         "journal_mode = WAL",
@@ -230,7 +234,7 @@ def file_holder(path: str) -> str | None:
 def _take_file(path: str) -> IO[str]:
     """Refuse a second process. The lock goes with the process, however it ends."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    lock = Path(f"{path}.lock").open("a+", encoding="utf-8")  # noqa: SIM115 - held as long as the store
+    lock = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, _OURS), "r+", encoding="utf-8")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

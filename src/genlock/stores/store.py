@@ -318,6 +318,9 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             correlation=row["correlation"] or "",
         )
 
+    async def strangers(self, seconds: float, limit: int) -> int:
+        return int((await self.one("strangers", older_than=seconds, limit=limit))[0]["number"])
+
     async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
         return bool(await self.one("is_secret", job_id=job_id, provider=provider, secret_hash=secret_hash))
 

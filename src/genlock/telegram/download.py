@@ -5,13 +5,15 @@ import socket
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from tempfile import TemporaryFile
 from typing import IO, Any
-from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
+from yarl import URL
 
 #: some hosts of results refuse libraries that name themselves
 AGENT = "Mozilla/5.0 (compatible; genlock)"
@@ -22,7 +24,9 @@ LOOK_SECONDS = 15.0
 FETCH_SECONDS = 180.0
 SILENT_SECONDS = 30.0
 _NAT64 = 0x64FF9B << 96
-_PORTS = {"http": 80, "https": 443}
+#: whatever the standard library calls them: clouds' own services, sites of old, examples
+_NOT_PUBLIC = tuple(map(ip_network, ("168.63.129.16/32", "192.0.0.0/24", "fec0::/10", "3fff::/20")))
+_SCHEMES = frozenset({"http", "https"})
 
 
 class AddressRefused(Exception):
@@ -82,9 +86,8 @@ def is_public(address: str) -> bool:
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    return address.is_global and not (
-        address.is_multicast or address.is_reserved or address.is_unspecified or address.is_loopback
-    )
+    special = address.is_multicast or address.is_reserved or address.is_unspecified or address.is_loopback
+    return address.is_global and not special and not any(address in network for network in _NOT_PUBLIC)
 
 
 class _PublicResolver(AbstractResolver):
@@ -118,6 +121,30 @@ class _PublicResolver(AbstractResolver):
         """Nothing is kept open."""
 
 
+class _PublicConnector(aiohttp.TCPConnector):
+    """The second line: before anything is asked, whoever is at the other end is one we may go to."""
+
+    def __init__(self, private: Collection[str]) -> None:
+        super().__init__(resolver=_PublicResolver(private), use_dns_cache=False, limit=32)
+        self._private = private
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        try:
+            if _pair(req.url) not in self._private:
+                assert connection.transport is not None
+                _check_public(connection.transport.get_extra_info("peername")[0], req.url.raw_host or "")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
 def _check_public(address: str, host: str) -> None:
     if not is_public(address):
         raise AddressRefused(f"{host} is not a public address")
@@ -139,8 +166,7 @@ class Downloads:
         """The first bytes of a file, and what its server says of it."""
         async with _within(LOOK_SECONDS), self._get(url) as (response, final):
             head = await _read_head(response)
-            private = _pair(final) in self._private
-            public = final.startswith("https://") and not private
+            public = final.scheme == "https" and _pair(final) not in self._private
             return Look(head=head, content_type=response.content_type, size=_size(response), public=public)
 
     @asynccontextmanager
@@ -159,18 +185,19 @@ class Downloads:
             yield Fetched(file=file, head=head, content_type=content_type, size=size)
 
     @asynccontextmanager
-    async def _get(self, url: str) -> AsyncIterator[tuple[aiohttp.ClientResponse, str]]:
+    async def _get(self, url: str) -> AsyncIterator[tuple[aiohttp.ClientResponse, URL]]:
         """The answer of the last of the redirects, each of which is checked like the first."""
         try:
+            target = _read(url)
             for _ in range(REDIRECTS_MAX + 1):
-                self._check(url)
-                async with self._session.get(url, allow_redirects=False) as response:
+                self._check(target)
+                async with self._session.get(target, allow_redirects=False) as response:
                     if response.status in (301, 302, 303, 307, 308) and (place := response.headers.get("Location")):
-                        url = urljoin(url, place)
+                        target = target.join(_read(place))
                         continue
                     if response.status != 200:  # noqa: PLR2004 - no part of it, nothing else will do
                         raise FetchFailed(f"the server answered {response.status}", response.status)
-                    yield response, url
+                    yield response, target
                     return
             raise FetchFailed(f"more than {REDIRECTS_MAX} redirects", 400)
         except aiohttp.InvalidURL as error:
@@ -178,27 +205,20 @@ class Downloads:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise FetchFailed(f"{type(error).__name__}: {error}"[:200]) from error
 
-    def _check(self, url: str) -> None:
+    def _check(self, target: URL) -> None:
         """Raises AddressRefused for what is not the web; hosts that are numbers are not asked of the resolver."""
-        try:
-            parts = urlsplit(url)
-            pair = _pair(url)
-        except ValueError as error:
-            raise AddressRefused(f"not an address: {error}") from error
-        if parts.scheme not in _PORTS or not parts.hostname:
+        host = target.raw_host  # as the connection is made to it: digits of other scripts are plain ones here
+        if target.scheme not in _SCHEMES or not host:
             raise AddressRefused("only http and https addresses are fetched")
-        if pair in self._private:
-            return
-        try:
-            ip_address(parts.hostname.partition("%")[0])
-        except ValueError:
-            return
-        _check_public(parts.hostname, parts.hostname)
+        if not host.isascii():
+            raise AddressRefused("the host's name is not one")
+        if _pair(target) not in self._private and _is_number(host):
+            _check_public(host, host)
 
     @property
     def _session(self) -> aiohttp.ClientSession:
         if self._opened is None:
-            connector = aiohttp.TCPConnector(resolver=_PublicResolver(self._private), use_dns_cache=False, limit=32)
+            connector = _PublicConnector(self._private)
             self._opened = aiohttp.ClientSession(
                 connector=connector,
                 headers={"User-Agent": AGENT, "Accept": "*/*", "Accept-Encoding": "identity"},
@@ -219,9 +239,24 @@ async def _within(seconds: float) -> AsyncIterator[None]:
         raise FetchFailed(f"it took more than {seconds:.0f} seconds") from error
 
 
-def _pair(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{(parts.hostname or '').lower()}:{parts.port or _PORTS.get(parts.scheme, 0)}"
+def _read(url: str) -> URL:
+    """Read once: what is checked is what is connected to. Raises AddressRefused."""
+    try:
+        return URL(url)
+    except ValueError as error:
+        raise AddressRefused(f"not an address: {error}") from error
+
+
+def _pair(target: URL) -> str:
+    return f"{target.raw_host}:{target.port}"
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _size(response: aiohttp.ClientResponse) -> int | None:

@@ -98,17 +98,20 @@ class Poller:
             said = await _ask(self._caller.bot, self._offset)
         except TimedOut:
             return  # an answer that was lost: what it brought comes again
-        updates = [update for one in said if (update := self._read(one))]
-        await asyncio.gather(*(self._take_in(update) for update in updates))
-        if updates:
-            self._offset = max(update.update_id for update in updates) + 1
+        passed = await asyncio.gather(*(self._keep(one) for one in said))
+        self._offset = max((number + 1 for number in passed if number is not None), default=self._offset)
 
-    def _read(self, said: Any) -> NewUpdate | None:
+    async def _keep(self, said: Any) -> int | None:
+        """Its number, when it need not come again: it is kept, or nobody can keep it. None if it has no number."""
+        number: int | None = None
         try:
-            return read_update(self._bot_id, said, json.dumps(said, ensure_ascii=False))
-        except ValueError as error:
-            self._observer.event(Event.UPDATE_REFUSED, reason=str(error))
-            return None
+            number = read_update(self._bot_id, said, "").update_id
+            await self._take_in(read_update(self._bot_id, said, json.dumps(said)))
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - its own fault: it must not keep out all others for ever
+            self._observer.event(Event.UPDATE_REFUSED, update=number, reason=f"{type(error).__name__}: {error}"[:200])
+        return number
 
     async def _fail(self, error: Exception) -> None:
         meaning = error if isinstance(error, StoreError) else sort(error)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import IO
 
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageOps
 
 MEGABYTE = 1024 * 1024
 #: what Telegram takes by upload, and what it fetches by itself
@@ -19,8 +19,12 @@ SIDES_MAX = 10_000
 RATIO_MAX = 20
 #: the longest side of a photo that had to be made smaller; Telegram shows no more than this
 LONG_SIDE = 4096
-#: a picture that would take more memory than this (three bytes each) is not decoded here
-PIXELS_MAX = 50_000_000
+#: a picture that takes more memory than this is not unpacked here; while it is, some decoders keep copies of their own
+UNPACKED_BYTES_MAX = 200_000_000
+_DECODER_COPIES = {"WEBP": 3, "AVIF": 3, "TIFF": 2}
+_ONE_BYTE = frozenset({"1", "L", "P"})
+STRIP_ROWS = 64
+_ORIENTATION = ExifTags.Base.Orientation
 _PAGE = re.compile(rb"(<!doctype html|<html|<head|<body|<script|<title|<\?xml|<error)", re.IGNORECASE)
 _JSON = re.compile(rb'[{\[]\s*(["{}\[\]\d-]|true|false|null)')
 
@@ -143,6 +147,8 @@ def _is_json(head: bytes) -> bool:
         json.JSONDecoder().raw_decode(head.decode("utf-8", "ignore").lstrip("\ufeff \t\r\n"))
     except json.JSONDecodeError as error:
         return error.pos > len(head) // 2 or error.msg.startswith("Unterminated string")
+    except RecursionError:  # as deep as nothing but JSON is
+        return True
     return True
 
 
@@ -176,27 +182,41 @@ def make_photo(file: IO[bytes], size: int, form: Format) -> IO[bytes] | None:
                 picture.verify()
                 return None
             picture.draft("RGB", (LONG_SIDE, LONG_SIDE))  # a JPEG need not be unpacked whole to be made smaller
-            width, height = picture.size
-            if width * height > PIXELS_MAX:
+            if _unpacked(picture) > UNPACKED_BYTES_MAX:
                 raise DoesNotFit("the picture is too large to be opened")
             return _encode(picture)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DoesNotFit(f"the picture cannot be opened: {error}") from error
 
 
+def _unpacked(picture: Image.Image) -> int:
+    """Bytes of memory it takes to unpack. Pillow keeps every colour in four."""
+    width, height = picture.size
+    return width * height * (1 if picture.mode in _ONE_BYTE else 4) * _DECODER_COPIES.get(picture.format or "", 1)
+
+
+def _shrink(picture: Image.Image) -> Image.Image:
+    """Small enough, on white. Strip by strip: the whole is in memory only once."""
+    width, height = picture.size
+    factor = -(-max(width, height) // LONG_SIDE)
+    small = Image.new("RGB", (-(-width // factor), -(-height // factor)))
+    for top in range(0, height, STRIP_ROWS * factor):
+        strip = picture.crop((0, top, width, min(top + STRIP_ROWS * factor, height)))
+        if strip.has_transparency_data:
+            strip = Image.alpha_composite(Image.new("RGBA", strip.size, "white"), strip.convert("RGBA"))
+        small.paste(strip.convert("RGB").reduce(factor), (0, top // factor))
+    return small
+
+
 def _encode(picture: Image.Image) -> IO[bytes]:
     if getattr(picture, "n_frames", 1) > 1:
         raise DoesNotFit("the picture moves")
-    whole = ImageOps.exif_transpose(picture)
-    if whole.has_transparency_data:
-        ground = Image.new("RGBA", whole.size, "white")
-        ground.alpha_composite(whole.convert("RGBA"))
-        whole = ground
-    whole = whole.convert("RGB")
-    whole.thumbnail((LONG_SIDE, LONG_SIDE))
+    small = _shrink(picture)
+    small.getexif()[_ORIENTATION] = picture.getexif().get(_ORIENTATION, 1)
+    ImageOps.exif_transpose(small, in_place=True)
     for quality in (92, 80, 60):
         made = io.BytesIO()
-        whole.save(made, "JPEG", quality=quality)
+        small.save(made, "JPEG", quality=quality)
         if made.tell() <= PHOTO_BYTES_MAX:
             made.seek(0)
             return made

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from genlock.domain.events import Event
 from genlock.domain.job import hash_secret
-from genlock.engine.collect import read_token
+from genlock.engine.collect import TooManyStrangers, read_token
 from genlock.engine.engine import Engine
 
 BODY_BYTES_MAX = 1_000_000
@@ -54,7 +54,7 @@ class CallbackDoor:
         try:
             token, body = await self._read(request)
             # Only what is kept is acknowledged: anything else makes the provider call again.
-            await self.engine.callback(self.provider, token, body)
+            await self._keep(token, body)
         except Refused as refused:
             # The operator should know: a wrong key refuses every callback there is.
             status, reason = refused.status, refused.reason
@@ -77,15 +77,16 @@ class CallbackDoor:
             raise _too_large()
         return token, body
 
+    async def _keep(self, token: str | None, body: bytes) -> None:
+        try:
+            await self.engine.callback(self.provider, token, body, vouched=self.check is not None)
+        except TooManyStrangers:
+            raise Refused(429, "too many callbacks of nobody's; try again later") from None
+
     async def _is_known(self, token: str | None) -> bool:
         """Whether a job has this secret. Asked only for bodies that are too large for a stranger."""
         job_id, secret = read_token(token)
         return job_id is not None and await self.engine.kit.store.is_secret(job_id, self.provider, hash_secret(secret))
-
-    def _refuse(self, status: int, reason: str) -> Response:
-        """The operator should know: a wrong key refuses every callback there is."""
-        self.engine.kit.observer.event(Event.CALLBACK_REFUSED, provider=self.provider, status=status, reason=reason)
-        return answer(status, reason)
 
 
 async def read_body(request: Request, most: int) -> bytes:

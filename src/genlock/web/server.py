@@ -10,6 +10,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 class Door(Protocol):
@@ -25,8 +26,43 @@ def make_web(doors: Iterable[Door]) -> Starlette:
 
 
 CONNECTIONS_MAX = 2000
+HEAD_SECONDS = 15.0
+#: more than any door waits for a body
+BODY_SECONDS = 30.0
 #: how long a stop waits for those who are still talking
 STOP_SECONDS = 5
+
+
+class _Protocol(HttpToolsProtocol):
+    """Whoever does not bring a whole request in time is closed: idle connections must not keep out the others."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._expect(HEAD_SECONDS)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._timer is None:  # a further request: waiting for it has a limit of its own
+            self._expect(HEAD_SECONDS)
+
+    def on_headers_complete(self) -> None:
+        self._expect(BODY_SECONDS)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._expect(None)
+        super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect(None)
+        super().connection_lost(exc)
+
+    def _expect(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.close)
 
 
 class _Server(uvicorn.Server):
@@ -43,6 +79,7 @@ async def serving(web: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
     server = _Server(
         uvicorn.Config(
             web,
+            http=_Protocol,
             lifespan="off",
             ws="none",
             log_config=None,

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate, read_update
 from genlock.engine.updates import Updates
@@ -35,9 +36,11 @@ class TelegramDoor:
         except Refused as refused:
             self.observer.event(Event.UPDATE_REFUSED, status=refused.status, reason=refused.reason)
             return answer(refused.status, refused.reason)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the update is not kept: Telegram must send it again
+        except StoreError as error:  # the update is not kept: Telegram must send it again
             self.observer.event(Event.STAGE_ERROR, step="telegram door", error=repr(error))
             return answer(503, "try again later")
+        except Exception as error:  # noqa: BLE001 - its own fault: it would come again for ever, before all others
+            self.observer.event(Event.UPDATE_REFUSED, status=200, reason=repr(error)[:200])
         return Response(status_code=200)
 
     async def _read(self, request: Request) -> NewUpdate:

@@ -9,7 +9,7 @@ from genlock.domain.chat import BroadcastState, PaymentState, Promo, PromoVerdic
 from genlock.domain.errors import NoSuchPerson
 from genlock.domain.job import State
 from genlock.stores.store import SqlStore
-from tests.stores.lives import HandClock, delivered, end, order, person_with, queued, running
+from tests.stores.lives import HandClock, delivered, end, order, person_with, queued, running, submitting
 
 CHAT = 77
 
@@ -223,6 +223,31 @@ async def test_a_free_run_that_brought_nothing_does_not_count(store: SqlStore) -
     assert await store.take_free_run(person, "b", 1)
 
 
+async def test_a_free_run_cancelled_when_the_provider_had_it_counts(store: SqlStore, clock: HandClock) -> None:
+    person = await person_with(store, 0)
+    await store.see_profile(person, language="en", name="A", username="", referred_by=None)
+    await store.make_promo(promo(code="RUNS", amount=0, runs=1), lasting=None, author="op")
+    await store.use_promo("RUNS", person, "u")
+    assert await store.take_free_run(person, "early", 1)
+    early = await queued(store, person_id=person, request_key="early", price=0)
+    await end(store, early, State.CANCELLED)
+    assert (await store.free_runs(person, 1)).left == 2
+    assert await store.late_cancels(person) == 0
+    for number in (0, 1):
+        assert await store.take_free_run(person, f"k{number}", 1)
+        job = await submitting(store, person_id=person, request_key=f"k{number}", price=0)
+        if number:
+            assert await store.submitted(job.id, job.lease_token, "task", 5.0)
+        await end(store, job, State.CANCELLED)
+        assert (await store.free_runs(person, 1)).left == 1 - number
+        assert await store.late_cancels(person) == 1 + number
+
+    assert not await store.take_free_run(person, "c", 1)
+    clock.advance(timedelta(days=1).total_seconds() + 1)
+    assert await store.late_cancels(person) == 0
+    assert (await store.free_runs(person, 1)).left == 1
+
+
 async def test_many_who_want_the_last_free_run_at_once_get_one(store: SqlStore) -> None:
     person = await profiled(store, "1")
     taken = await asyncio.gather(*(store.take_free_run(person, f"k{n}", 3) for n in range(20)))
@@ -292,7 +317,7 @@ async def test_one_person_cannot_use_a_code_twice_at_once(store: SqlStore) -> No
 # invitations
 
 
-async def test_an_invitation_is_due_after_the_first_paid_result(store: SqlStore) -> None:
+async def test_an_invitation_is_due_after_the_first_result_bought_with_money(store: SqlStore) -> None:
     host = await profiled(store, "1")
     job = await delivered(store)
     guest = job.person_id
@@ -300,7 +325,13 @@ async def test_an_invitation_is_due_after_the_first_paid_result(store: SqlStore)
     waiting = await running(store, "task")
     await store.see_profile(waiting.person_id, language="en", name="W", username="w", referred_by=host)
 
+    assert await store.rewards_due(10) == []  # all of it may have been gifts
+    for charge, person in (("c1", guest), ("c2", waiting.person_id)):
+        assert await store.keep_payment(charge, person, 1, 1000)
     assert await store.rewards_due(10) == [(guest, host)]
+    await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING)
+    assert await store.rewards_due(10) == []
+    await store.move_payment("c1", PaymentState.REFUNDING, PaymentState.PAID)
     assert await store.set_rewarded(guest)
     assert not await store.set_rewarded(guest)
     assert await store.rewards_due(10) == []

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from genlock.domain.inbox import InboxState
-from genlock.domain.job import State
+from genlock.domain.job import State, hash_secret
 from genlock.domain.update import Received, UpdateState
 from genlock.ports import Role
 from genlock.stores.store import SqlStore
 from tests.stores.conftest import Raw
-from tests.stores.lives import ME, HandClock, end, ended, finish, person_with, queued, running, update
+from tests.stores.lives import ME, SECRET, HandClock, end, ended, finish, person_with, queued, running, update
 
 DAY = 86_400.0
 
@@ -131,7 +131,37 @@ async def test_orphans_wait_until_they_expire(store: SqlStore, clock: HandClock)
     assert await store.forget("callbacks", DAY - 1, 10, role) == 1
 
 
-@pytest.mark.parametrize("what", ["updates", "callbacks"])
+async def test_strangers_are_counted_and_forgotten_before_others(store: SqlStore, clock: HandClock, raw: Raw) -> None:
+    job = await running(store, "task")
+    known = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
+    await store.settle_callback(known.id, InboxState.DONE)
+    for state in (InboxState.UNREADABLE, InboxState.ORPHAN):
+        callback = await store.store_callback("kie", None, "", b"{}")
+        await store.settle_callback(callback.id, state)
+    assert [await store.strangers(60.0, limit) for limit in (1, 10)] == [1, 2]
+    clock.advance(DAY)
+    assert await store.strangers(60.0, 10) == 0
+    role = await store.take_role("active", "me", 3.0)
+    assert await store.forget("strangers", DAY + 1, 10, role) == 0, "not old enough"
+    assert await store.forget("strangers", DAY - 1, 10, role) == 1
+    assert sorted(await raw("SELECT state FROM inbox")) == [("done",), ("orphan",)]
+
+
+async def test_of_a_stranger_the_beginning_is_kept(store: SqlStore) -> None:
+    job = await running(store, "task")
+    long = b"x" * 60_000
+    for job_id, task in ((None, "task"), (None, "other"), (None, ""), (job.id, "")):
+        callback = await store.store_callback("kie", job_id, hash_secret(SECRET), long)
+        if task:
+            await store.hint(callback.id, "kie", task)
+        else:
+            await store.settle_callback(callback.id, InboxState.UNREADABLE)
+    states = (InboxState.MATCHED, InboxState.ORPHAN, InboxState.UNREADABLE)
+    kept = [len(one.body) for state in states for one in await store.callbacks(state, 10)]
+    assert kept == [2000, 2000, 60_000, 2000]
+
+
+@pytest.mark.parametrize("what", ["updates", "callbacks", "strangers"])
 async def test_only_the_active_instance_forgets(store: SqlStore, clock: HandClock, what: str) -> None:
     role = await old_things(store, clock)
     clock.advance(10)

@@ -269,8 +269,8 @@ def _money(cost: Quote, look: Look) -> list[Html]:
     if cost.free:
         return [t.say("confirm.price_free", runs=look.free.left)]
     lines = [t.say("confirm.price", price=t.credits(cost.price))]
-    if cost.assumed:
-        lines.append(t.say("confirm.price_about"))
+    if cost.assumed is not None:
+        lines.append(t.say("confirm.price_about", time=t.lasting(cost.assumed)))
     if look.group:
         return [*lines, t.say("confirm.short_group")] if have < cost.price else lines
     if have < cost.price:

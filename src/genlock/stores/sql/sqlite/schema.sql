@@ -104,6 +104,7 @@ CREATE TABLE inbox (
 
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
+CREATE INDEX inbox_strangers ON inbox (received_at) WHERE job_id IS NULL;
 
 CREATE TABLE instances (
     id          TEXT PRIMARY KEY,

@@ -363,6 +363,12 @@ WITH item AS MATERIALIZED (
 )
 SELECT ord, id, job_id, correlation, :now AS received_at FROM item;
 
+-- name: strangers
+-- How many callbacks of the last while no job vouches for; counted up to a limit.
+SELECT count(*) AS number FROM (
+    SELECT 1 AS one FROM inbox WHERE job_id IS NULL AND received_at > :now - make_interval(secs => :older_than::float8) LIMIT :limit::bigint
+) AS lately;
+
 -- name: is_secret
 -- Whether this is the secret of a job's callback address.
 SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
@@ -378,8 +384,9 @@ FROM due WHERE b.id = due.id
 RETURNING b.*, (SELECT correlation FROM jobs j WHERE j.id = b.job_id) AS correlation;
 
 -- name: settle_callback
--- A callback is dealt with without an effect on a job.
-UPDATE inbox b SET state = i.state, due_at = NULL, task_id = coalesce(i.task_id, b.task_id), note = i.note
+-- A callback is dealt with without an effect on a job. Of a stranger's the beginning is kept.
+UPDATE inbox b SET state = i.state, due_at = NULL, task_id = coalesce(i.task_id, b.task_id), note = i.note,
+    body = CASE WHEN b.job_id IS NULL THEN substring(b.body FROM 1 FOR 2000) ELSE b.body END
 FROM unnest(:callback_id::bigint[], :state::text[], :task_id::text[], :note::text[]) AS i (id, state, task_id, note)
 WHERE b.id = i.id
 RETURNING b.id;
@@ -391,7 +398,7 @@ WHERE id = :callback_id AND state = 'new' AND received_at < :now - make_interval
 RETURNING id;
 
 -- name: hint
--- A callback we may not believe: ask the provider about its job soon, or keep it as an orphan.
+-- A callback we may not believe: ask the provider about its job soon, or keep its beginning as an orphan.
 WITH job AS MATERIALIZED (
     SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id FOR NO KEY UPDATE
 ), nudged AS (
@@ -399,7 +406,7 @@ WITH job AS MATERIALIZED (
     FROM job WHERE j.id = job.id AND j.state = 'running' AND j.lease_owner IS NULL
 )
 UPDATE inbox SET state = CASE WHEN EXISTS (SELECT FROM job) THEN 'matched' ELSE 'orphan' END,
-    job_id = (SELECT id FROM job), task_id = :task_id, due_at = NULL
+    job_id = (SELECT id FROM job), task_id = :task_id, due_at = NULL, body = substring(body FROM 1 FOR 2000)
 WHERE id = :callback_id
 RETURNING job_id;
 

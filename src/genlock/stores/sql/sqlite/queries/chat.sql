@@ -93,6 +93,11 @@ SELECT count(*) FILTER (WHERE state IN ('queued', 'submitting', 'running')) AS r
 FROM jobs WHERE person_id = :person_id
     AND (created_at > :now - 3600000000 OR state IN ('queued', 'submitting', 'running'));
 
+-- name: late_cancels
+-- How many orders of a person were cancelled within a day after the provider was asked for them.
+SELECT count(*) AS cancels FROM jobs
+WHERE person_id = :person_id AND state = 'cancelled' AND submitted_at IS NOT NULL AND ended_at > :now - 86400000000;
+
 -- name: keep_payment
 -- A payment has arrived.
 INSERT INTO payments (charge, person_id, stars, amount, state, at)
@@ -114,13 +119,15 @@ WHERE charge = :charge AND state = :before AND refunds = coalesce(:refunds, refu
 
 -- name: take_free_run
 -- Take one of today's free runs, or one that was given, for an order's key; the same key again takes none.
+-- A run that brought nothing does not count, unless it was cancelled when the provider had it already.
 INSERT INTO free_runs (person_id, request_key, source, at)
 SELECT :person_id, :request_key, CASE WHEN used.today < :per_day THEN 'day' ELSE 'gift' END, :now
 FROM (
     SELECT count(*) FILTER (WHERE f.source = 'day' AND f.at >= :now - :now % 86400000000) AS today,
         count(*) FILTER (WHERE f.source = 'gift') AS gifts
     FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-    WHERE f.person_id = :person_id AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) used, (
+    WHERE f.person_id = :person_id AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+        OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) used, (
     SELECT coalesce(sum(p.runs), 0) AS runs FROM promo_uses u JOIN promos p ON p.code = u.code
     WHERE u.person_id = :person_id) given
 WHERE used.today < :per_day OR used.gifts < given.runs
@@ -135,12 +142,14 @@ SELECT
     (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
      WHERE f.person_id = :person_id AND f.request_key <> :but
         AND f.source = 'day' AND f.at >= :now - :now % 86400000000
-        AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS used,
+        AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+            OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS used,
     (SELECT coalesce(sum(p.runs), 0) FROM promo_uses u JOIN promos p ON p.code = u.code
      WHERE u.person_id = :person_id)
     - (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
        WHERE f.person_id = :person_id AND f.request_key <> :but AND f.source = 'gift'
-          AND coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')) AS gifts;
+          AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+              OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
 
 -- name: make_promo
 -- A new promo code.
@@ -173,10 +182,12 @@ SELECT p.amount, p.runs,
 FROM promos p WHERE p.code = :code;
 
 -- name: rewards_due
--- People who came by invitation and have paid for a first result, for which nobody was rewarded yet.
+-- People who came by invitation, have paid with money of their own and have bought a first result, for which nobody
+-- was rewarded yet. What gifts have paid for does not count: gifts would bring gifts.
 SELECT p.person_id, p.referred_by FROM profiles p
 WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
     AND EXISTS (SELECT 1 FROM jobs j WHERE j.person_id = p.person_id AND j.purse = 'captured')
+    AND EXISTS (SELECT 1 FROM payments y WHERE y.person_id = p.person_id AND y.state = 'paid')
 ORDER BY p.person_id LIMIT :limit;
 
 -- name: set_rewarded

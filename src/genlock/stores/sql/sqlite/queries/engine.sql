@@ -304,6 +304,12 @@ VALUES (
     :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now)
 RETURNING id, job_id, received_at, (SELECT correlation FROM jobs WHERE jobs.id = inbox.job_id) AS correlation;
 
+-- name: strangers
+-- How many callbacks of the last while no job vouches for; counted up to a limit.
+SELECT count(*) AS number FROM (
+    SELECT 1 AS one FROM inbox WHERE job_id IS NULL AND received_at > :now - CAST(:older_than * 1000000 AS INTEGER) LIMIT :limit
+) AS lately;
+
 -- name: is_secret
 -- Whether this is the secret of a job's callback address.
 SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
@@ -315,10 +321,11 @@ WHERE id IN (SELECT id FROM inbox WHERE due_at <= :now ORDER BY due_at LIMIT :li
 RETURNING *, (SELECT correlation FROM jobs WHERE jobs.id = inbox.job_id) AS correlation;
 
 -- name: settle_callback
--- Callbacks are dealt with.
+-- Callbacks are dealt with without an effect on a job. Of a stranger's the beginning is kept.
 UPDATE inbox
 SET state = i.value ->> 'state', due_at = NULL, task_id = coalesce(i.value ->> 'task_id', task_id),
-    note = i.value ->> 'note'
+    note = i.value ->> 'note',
+    body = CASE WHEN job_id IS NULL AND length(body) > 2000 THEN substr(body, 1, 2000) ELSE body END
 FROM json_each(:items) i WHERE inbox.id = i.value ->> 'callback_id'
 RETURNING id;
 
@@ -329,14 +336,15 @@ WHERE id = :callback_id AND state = 'new' AND received_at < :now - CAST(:older_t
 RETURNING id;
 
 -- name: hint
--- A callback we may not believe: ask the provider about its job soon, or keep it as an orphan.
+-- A callback we may not believe: ask the provider about its job soon, or keep its beginning as an orphan.
 UPDATE jobs SET due_at = :now
 WHERE provider = :provider AND task_id = :task_id AND state = 'running' AND lease_owner IS NULL;
 UPDATE inbox
 SET job_id = (SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id),
     state = CASE WHEN EXISTS (SELECT 1 FROM jobs WHERE provider = :provider AND task_id = :task_id)
             THEN 'matched' ELSE 'orphan' END,
-    task_id = :task_id, due_at = NULL
+    task_id = :task_id, due_at = NULL,
+    body = CASE WHEN length(body) > 2000 THEN substr(body, 1, 2000) ELSE body END
 WHERE id = :callback_id
 RETURNING job_id;
 

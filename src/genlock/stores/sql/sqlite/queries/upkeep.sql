@@ -93,6 +93,16 @@ WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
+-- name: forget_strangers
+-- Callbacks that no job ever vouched for, a few at a time; as for updates.
+DELETE FROM inbox
+WHERE id IN (
+        SELECT id FROM inbox
+        WHERE job_id IS NULL AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER) AND state NOT IN ('new', 'orphan')
+        ORDER BY received_at LIMIT :limit)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
 -- name: last_callback
 -- The newest callback there is.
 SELECT coalesce(max(id), 0) AS id FROM inbox;

@@ -29,7 +29,8 @@ def _calls(port: type, prefix: str) -> list[str]:
 #: Every call that an instance can make.
 CALLS = [*_calls(Store, "store"), "store.reserve", *_calls(Provider, "provider"), *_calls(Channel, "channel")]
 CALLS.remove("store.close")
-CALLS.remove("store.is_secret")  # asked by the door, before the engine hears of anything
+for name in ("is_secret", "strangers", "job_ordered", "resend_paid"):  # of the doors and the chat, not of an engine
+    CALLS.remove(f"store.{name}")
 #: Every place where an instance can die.
 POINTS = [f"{side} {call}" for call in CALLS for side in ("before", "after")]
 

@@ -96,12 +96,18 @@ async def _play(options: Options, folder: Path, database: str, console: Console)
         with console.status("Starting…"):
             kie = await stack.enter_async_context(
                 running_kie(
-                    catalog=load(overlay), webhook_key=WEBHOOK_KEY, speed=1.0, port=kie_port, files_port=files_port
+                    catalog=load(overlay),
+                    webhook_key=WEBHOOK_KEY,
+                    speed=1.0,
+                    seed=None,
+                    port=kie_port,
+                    files_port=files_port,
                 )
             )
             telegram = await stack.enter_async_context(
                 running_telegram(
                     limiter=True,
+                    seed=None,
                     port=page_port,
                     state=folder / "telegram" if options.state else None,
                     kie_url=kie.url,

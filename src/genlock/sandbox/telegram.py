@@ -276,7 +276,7 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
     speed: float = 1.0,
     limiter: bool = False,
     limits: Limits | None = None,
-    seed: int = 1,
+    seed: int | None = 1,
     clock: Callable[[], float] = time,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -285,7 +285,8 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
 ) -> AsyncIterator[TelegramSimulator]:
     """Run it until the block ends. Its own time-outs and retries pass `speed` times as fast; limits do not.
 
-    With `state`, a folder, people, chats and files are there again the next time.
+    With `state`, a folder, people, chats and files are there again the next time; ids that come from the seed too,
+    unless it is None.
     """
     chance = Random(seed)
     with _folder(state) as folder:

@@ -33,6 +33,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class SqliteStore(SqlStore):
     """The Store port on SQLite. Everything that waits is committed together, durably, off the event loop."""
 
+    not_unique = sqlite3.IntegrityError
+
     def __init__(
         self, connection: sqlite3.Connection, *, clock: Clock, observer: Observer, lock: IO[str] | None
     ) -> None:

@@ -46,7 +46,7 @@ def main() -> None:
         sys.exit(1)
 
 
-def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]]) -> T:
+def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]], *, existing: bool = True) -> T:
     """Open the configured store, do something with it, close it."""
     from genlock.app import open_store
     from genlock.log import LogObserver, Mask, set_up_logging
@@ -58,7 +58,7 @@ def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]]) -> T:
     observer = LogObserver(logging.getLogger("genlock"), as_json=as_json)
 
     async def run() -> T:
-        store = await open_store(settings.database_url, observer=observer, beside=True)
+        store = await open_store(settings.database_url, observer=observer, beside=True, existing=existing)
         try:
             return await work(store, observer)
         finally:
@@ -164,7 +164,7 @@ def migrate() -> None:
     async def work(store: Store, _: Observer) -> list[str]:
         return store.applied  # opening a store brings it up to date
 
-    applied = with_store(work)
+    applied = with_store(work, existing=False)
     typer.echo(f"Applied {', '.join(applied)}." if applied else "The schema is up to date.")
 
 

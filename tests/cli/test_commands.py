@@ -82,10 +82,36 @@ def test_migrate_says_what_it_applied_and_then_that_there_is_nothing_left(shell:
 
 
 def test_empty_lists_say_that_they_are_empty(shell: Shell) -> None:
+    shell.run("migrate")
     assert shell.run("jobs", "ls").stdout == "No jobs.\n"
     assert shell.run("jobs", "attention").stdout == "Nothing needs attention.\n"
     assert shell.run("orphans", "ls").stdout == "No callbacks are orphan.\n"
     assert shell.run("jobs", "check").stdout == "Every invariant holds.\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("jobs", "ls"),
+        ("jobs", "attention"),
+        ("jobs", "check"),
+        ("jobs", "show", "1"),
+        ("jobs", "cancel", "1"),
+        ("orphans", "ls"),
+        ("updates", "ls"),
+        ("updates", "retry", "1"),
+        ("wallet", "show", "1"),
+        ("wallet", "credit", "1", "2", "--reason", "sorry"),
+        ("doctor",),
+    ],
+    ids=" ".join,
+)
+def test_no_command_makes_a_database_that_is_not_there(command: tuple[str, ...], tmp_path: Path) -> None:
+    done = Shell("sqlite:///deep/genlock.db", tmp_path).run(*command)
+    assert done.returncode == 1
+    assert f"{tmp_path}/deep/genlock.db does not exist: set GENLOCK_DATABASE_URL" in done.stdout + done.stderr
+    assert "genlock migrate" in done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_cancelled_job_gives_the_money_back(shell: Shell) -> None:

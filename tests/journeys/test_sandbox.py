@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 import psutil
 import pytest
 
+from genlock.sandbox.play import in_words
 from genlock.sandbox.processes import find_free_port
 
 PATIENCE_SECONDS = 40
@@ -184,6 +185,14 @@ def test_what_is_ordered_in_a_kept_world_never_meets_what_was_ordered_before(
         assert "STAGE_ERROR" not in world.said
         assert world.end() == 0
     assert tasks[0] != tasks[1]
+
+
+def test_the_terminal_names_each_alarm_and_error() -> None:
+    alarm = {"process": "a", "event": "ALARM", "name": "undelivered", "found": "3 results, the oldest for 90 s"}
+    error = {"process": "a", "event": "STAGE_ERROR", "step": "claim", "error": "KeyError('x')"}
+    assert in_words(alarm) == "[ALARM] undelivered: 3 results, the oldest for 90 s"
+    assert in_words(error) == "[STAGE_ERROR] claim: KeyError('x')"
+    assert in_words({"process": "a", "event": "", "text": "no JSON"}) == "no JSON"
 
 
 def check_two_instances(world: Sandbox) -> None:

@@ -16,7 +16,7 @@ from genlock.engine.kit import Kit, Rules
 from genlock.engine.limits import Limit, Limits
 from genlock.ports import Channel, Clock, ExaminedStore, Observer, Provider, Store, WholeStore
 from genlock.stores.postgres import PostgresStore
-from genlock.stores.sqlite import SqliteStore
+from genlock.stores.sqlite import SqliteStore, must_exist
 from genlock.stores.store import SqlStore
 
 if TYPE_CHECKING:
@@ -53,13 +53,18 @@ class SystemClock:
         return datetime.now(UTC)
 
 
-async def open_store(url: str, *, observer: Observer, clock: Clock | None = None, beside: bool = False) -> SqlStore:
+async def open_store(
+    url: str, *, observer: Observer, clock: Clock | None = None, beside: bool = False, existing: bool = False
+) -> SqlStore:
     """The store an address names, with its schema up to date. `clock` is for simulations.
 
-    With `beside`, an SQLite file that a service has is opened all the same, for an operator's short visit.
+    With `beside`, an SQLite file that a service has is opened all the same, for an operator's short visit. With
+    `existing`, one that is not there is not made. Raises StoreUnavailable.
     """
     if url.startswith("sqlite:///"):
         path, clock = url.removeprefix("sqlite:///"), clock or SystemClock()
+        if existing:
+            must_exist(path)
         try:
             return await SqliteStore.open(path, clock=clock, observer=observer)
         except StoreInUse:

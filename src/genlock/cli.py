@@ -6,15 +6,19 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
+from genlock import __version__
 from genlock.domain.errors import GenlockError
 from genlock.ports import Observer, Store, WholeStore
 
 T = TypeVar("T")
+#: columns of a table that no terminal shows
+WIDE = 10_000
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Generations, delivered once and charged once.")
 jobs = typer.Typer(no_args_is_help=True, help="Look at jobs, and help those that are stuck.")
@@ -37,6 +41,21 @@ DatabaseUrl = Annotated[
 ]
 
 
+def _tell_version(wanted: bool) -> None:  # noqa: FBT001 - a flag of the command
+    if wanted:
+        typer.echo(f"genlock {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def genlock(
+    _: Annotated[
+        bool, typer.Option("--version", help="Say which version this is.", callback=_tell_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Generations, delivered once and charged once."""
+
+
 def main() -> None:
     """Run a command; what went wrong is said in a sentence."""
     try:
@@ -46,7 +65,7 @@ def main() -> None:
         sys.exit(1)
 
 
-def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]]) -> T:
+def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]], *, existing: bool = True) -> T:
     """Open the configured store, do something with it, close it."""
     from genlock.app import open_store
     from genlock.log import LogObserver, Mask, set_up_logging
@@ -58,7 +77,7 @@ def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]]) -> T:
     observer = LogObserver(logging.getLogger("genlock"), as_json=as_json)
 
     async def run() -> T:
-        store = await open_store(settings.database_url, observer=observer, beside=True)
+        store = await open_store(settings.database_url, observer=observer, beside=True, existing=existing)
         try:
             return await work(store, observer)
         finally:
@@ -70,18 +89,43 @@ def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]]) -> T:
 def show(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
     """Print rows as JSON or as a table."""
     if as_json:
-        typer.echo(json.dumps(rows, default=str, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(rows, default=_plain, ensure_ascii=False, indent=2))
         return
     if not rows:
         typer.echo(empty)
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(*rows[0].keys(), box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    Console().print(table)
+        table.add_row(*(Text(_told(value)) for value in row.values()))
+    # Where nobody looks, somebody searches: no column is cut or folded there.
+    Console(width=None if sys.stdout.isatty() else WIDE).print(table)
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _told(value: object) -> str:
+    """A value as one reads it in a table."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return f"{value.astimezone(UTC):%d %b %H:%M}"
+        case dict():
+            return ", ".join(f"{key} {said}" for key, one in value.items() if (said := _told(one)) not in {"", "no"})
+        case list() | tuple():
+            return "\n".join(_told(one) for one in value)
+        case _:
+            return str(value)
 
 
 @app.command()
@@ -164,7 +208,7 @@ def migrate() -> None:
     async def work(store: Store, _: Observer) -> list[str]:
         return store.applied  # opening a store brings it up to date
 
-    applied = with_store(work)
+    applied = with_store(work, existing=False)
     typer.echo(f"Applied {', '.join(applied)}." if applied else "The schema is up to date.")
 
 
@@ -260,11 +304,15 @@ def jobs_show(job_id: int, as_json: Json = False) -> None:
     if job is None:
         raise NoSuchJob(f"there is no job {job_id}")
     whole = asdict(job)
-    show(
-        [whole] if as_json else [{"field": key, "value": value} for key, value in whole.items()],
-        as_json=as_json,
-        empty="",
-    )
+    if as_json:
+        show([whole], as_json=True, empty="")
+        return
+    for field in ("price", "cost"):
+        whole[field] = None if whole[field] is None else f"{_credits(whole[field])} credits"
+    for field, value in whole.items():
+        if isinstance(value, datetime):
+            whole[field] = f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    show([{"field": field, "value": value} for field, value in whole.items()], as_json=False, empty="")
 
 
 @jobs.command("retry")
@@ -308,7 +356,7 @@ def _brief(job: Any) -> dict[str, Any]:
         "delivery": job.delivery.value,
         "price": _credits(job.price),
         "purse": job.purse.value,
-        "created": job.created_at.isoformat(timespec="seconds"),
+        "created": job.created_at.replace(microsecond=0),
         "attention": job.attention,
     }
 
@@ -342,7 +390,7 @@ def orphans_ls(
             "provider": callback.provider,
             "task": callback.task_id,
             "job": callback.job_id,
-            "received": callback.received_at.isoformat(timespec="seconds"),
+            "received": callback.received_at.replace(microsecond=0),
             "note": callback.note,
             "body": callback.body[:80].decode(errors="replace"),
         }
@@ -371,7 +419,7 @@ def updates_ls(
             "bot": update.bot,
             "update": update.update_id,
             "kind": update.kind,
-            "received": update.received_at.isoformat(timespec="seconds"),
+            "received": update.received_at.replace(microsecond=0),
             "note": update.note,
             "body": update.body if as_json else update.body[:60],
         }
@@ -411,7 +459,7 @@ def wallet_show(person: int, limit: Limit = 20, as_json: Json = False) -> None:
     typer.echo(f"available {_credits(purse.available)}, held {_credits(purse.held)} credits")
     rows = [
         {
-            "at": line.at.isoformat(timespec="seconds"),
+            "at": line.at.replace(microsecond=0),
             "what": line.kind.value,
             "credits": _credits(line.amount),
             "from": line.debit.value,
@@ -544,8 +592,6 @@ def models_sync(
 
 
 def _apply_lists(lists: Any, path: Path) -> None:
-    from datetime import UTC, datetime
-
     from genlock.catalog import load, overlay, sync
 
     changes = sync.overlay(load(), lists, datetime.now(UTC).date().isoformat())

@@ -19,6 +19,7 @@ _LOUD = {
     Event.ATTENTION: logging.WARNING,
     Event.PEER_DEAD: logging.WARNING,
     Event.STORE_RETRY: logging.WARNING,
+    Event.CHANNEL_AWAY: logging.WARNING,
     Event.UNKNOWN_STATE: logging.WARNING,
     Event.CALLBACK_UNREADABLE: logging.WARNING,
     Event.CALLBACK_REFUSED: logging.WARNING,

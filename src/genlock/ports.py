@@ -266,7 +266,7 @@ class Store(LimitStore, Protocol):
         """Commit the intent: from here on the create call may be on the wire. False if a rescue has begun."""
 
     async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
-        """The task is known. Orphans of this task make the job due at once."""
+        """The task is known. Orphans of this task make the job due at once. Raises TaskTaken."""
 
     async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
         """Keep the task of a submit that lost its lease while it was on the wire; None: its callback told us."""

@@ -141,7 +141,7 @@ class Service:
                 "(it changes when it is revoked there)"
             ) from None
         except (ChannelError, TimeoutError) as error:
-            self.observer.event(Event.STAGE_ERROR, step="ask Telegram who we are", error=type(error).__name__)
+            self.observer.event(Event.CHANNEL_AWAY, step="ask Telegram who we are", error=type(error).__name__)
 
     async def _make_intake(
         self, caller: Caller, store: WholeStore, updates: Updates
@@ -181,6 +181,7 @@ class Service:
     def _janitors(self, caller: Caller, store: WholeStore, pulse: Pulse) -> list[Coroutine[Any, Any, None]]:
         kit, leader = self.engine.kit, self.engine.leader
         watch = Alarms(kit, leader, store, pulse, partial(tell_operators, caller, self._settings.admin_ids))
+        self._closing.push_async_callback(watch.rest)  # before the role is given up: its next holder writes here too
         return [
             every(alarms.ROUND_SECONDS, watch.round, kit),
             every(alarms.ROUND_SECONDS, watch.ledger_round, kit),
@@ -211,6 +212,9 @@ class Service:
         while True:
             try:
                 await chat.start()
+            except ChannelError as error:
+                self.observer.event(Event.CHANNEL_AWAY, step="introduce", error=f"{type(error).__name__}: {error}")
+                await asyncio.sleep(CHORE_SECONDS)
             except Exception as error:  # noqa: BLE001 - without commands in the menu the bot still works
                 self.observer.event(Event.STAGE_ERROR, step="introduce", error=f"{type(error).__name__}: {error}")
                 await asyncio.sleep(CHORE_SECONDS)

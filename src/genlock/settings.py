@@ -76,7 +76,8 @@ class Settings(BaseSettings):
         default=(), description="the operators' Telegram ids, with commas between them; they also get the alarms"
     )
     dashboard_token: SecretStr | None = Field(
-        default=None, description="the dashboard's password; without it the dashboard is off"
+        default=None,
+        description="the password of the dashboard, which this version does not have yet: unused",
     )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="how many credits a new person is given")
     free_per_day: int = Field(default=0, ge=0, description="how many free runs a person has each day, on chosen models")

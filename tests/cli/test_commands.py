@@ -3,13 +3,16 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from genlock import __version__
 from genlock.app import make_engine, open_store
 from genlock.domain.job import NewJob
 from genlock.domain.money import Kind
@@ -45,7 +48,7 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
     return Shell(request.getfixturevalue("postgres_url"), tmp_path)
 
 
-def order_a_job(url: str) -> int:
+def order_a_job(url: str, model: str = "z-image") -> int:
     """A person with money and one job that nobody works on."""
 
     async def order() -> int:
@@ -63,7 +66,7 @@ def order_a_job(url: str) -> int:
                 provider="instant",
                 channel="instant",
                 address="1",
-                model="z-image",
+                model=model,
                 input="{}",
                 price=800,
                 deadline_seconds=600,
@@ -82,10 +85,69 @@ def test_migrate_says_what_it_applied_and_then_that_there_is_nothing_left(shell:
 
 
 def test_empty_lists_say_that_they_are_empty(shell: Shell) -> None:
+    shell.run("migrate")
     assert shell.run("jobs", "ls").stdout == "No jobs.\n"
     assert shell.run("jobs", "attention").stdout == "Nothing needs attention.\n"
     assert shell.run("orphans", "ls").stdout == "No callbacks are orphan.\n"
     assert shell.run("jobs", "check").stdout == "Every invariant holds.\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("jobs", "ls"),
+        ("jobs", "attention"),
+        ("jobs", "check"),
+        ("jobs", "show", "1"),
+        ("jobs", "cancel", "1"),
+        ("orphans", "ls"),
+        ("updates", "ls"),
+        ("updates", "retry", "1"),
+        ("wallet", "show", "1"),
+        ("wallet", "credit", "1", "2", "--reason", "sorry"),
+        ("doctor",),
+    ],
+    ids=" ".join,
+)
+def test_no_command_makes_a_database_that_is_not_there(command: tuple[str, ...], tmp_path: Path) -> None:
+    done = Shell("sqlite:///deep/genlock.db", tmp_path).run(*command)
+    assert done.returncode == 1
+    assert f"{tmp_path}/deep/genlock.db does not exist: set GENLOCK_DATABASE_URL" in done.stdout + done.stderr
+    assert "genlock migrate" in done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    done = Shell("sqlite:///genlock.db", tmp_path).run("--version")
+    assert (done.returncode, done.stdout) == (0, f"genlock {__version__}\n")
+
+
+def test_lists_are_not_cut_where_nobody_looks_and_say_when_shortly(shell: Shell) -> None:
+    job = order_a_job(shell.url, model="a-family/with-a-model-whose-name-is-long/text-to-image")
+    head, row = shell.run("jobs", "ls", COLUMNS="40").stdout.splitlines()
+    assert head.split() == ["id", "person", "model", "state", "delivery", "price", "purse", "created", "attention"]
+    assert re.fullmatch(
+        rf"{job} +1 +a-family/with-a-model-whose-name-is-long/text-to-image +queued +none +0.8 +held"
+        r" +\d\d [A-Z][a-z][a-z] \d\d:\d\d *",
+        row,
+    )
+    assert datetime.fromisoformat(shell.json("jobs", "ls")[0]["created"]).tzinfo is not None
+
+
+def test_a_job_is_shown_in_words_and_not_in_python(shell: Shell) -> None:
+    job = order_a_job(shell.url)
+    shell.run("jobs", "cancel", str(job))
+    said = shell.run("jobs", "show", str(job)).stdout
+    fields = {line.split()[0]: " ".join(line.split()[1:]) for line in said.splitlines()}
+    assert (fields["state"], fields["price"], fields["late"], fields["task_id"]) == (
+        "cancelled",
+        "0.8 credits",
+        "no",
+        "",
+    )
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", fields["created_at"])
+    assert fields["parts"].startswith("kind ")
+    assert not re.search(r"datetime|<|None|False|\(|\{'", said)
 
 
 def test_a_cancelled_job_gives_the_money_back(shell: Shell) -> None:

@@ -302,7 +302,7 @@ async def test_a_database_that_is_away_is_named(clinic: Clinic) -> None:
 
 async def test_a_file_that_does_not_exist_is_not_made(clinic: Clinic, tmp_path: Path) -> None:
     clinic.url = f"sqlite:///{tmp_path}/nothing.db"
-    assert "does not exist yet: run `genlock migrate`" in (await clinic.ill())["store"]
+    assert "does not exist: set GENLOCK_DATABASE_URL" in (await clinic.ill())["store"]
     assert not (tmp_path / "nothing.db").exists()
 
 

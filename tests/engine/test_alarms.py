@@ -144,6 +144,27 @@ async def test_a_new_active_instance_tells_how_long_there_was_none(watch: Watch)
     assert [text.splitlines()[0] for text in heir.told] == ["🟠 There was no active instance: 2 min."]
 
 
+async def test_nobody_is_missed_after_an_orderly_end(watch: Watch) -> None:
+    await watch.round()
+    await watch.alarms.rest()
+    await watch.engine.leader.stop()
+    watch.clock.turn(3600)
+    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
+    await heir.round(2)
+    assert heir.told == []
+    assert watch.recorder.of(Event.ALARM) == []
+
+
+async def test_one_that_was_not_active_leaves_the_active_ones_trace(watch: Watch) -> None:
+    await watch.round()
+    other = Watch(watch.store, watch.clock, watch.recorder, "other")
+    await other.round()
+    await other.alarms.rest()
+    watch.clock.turn(120)
+    await other.round(2)
+    assert [text.splitlines()[0] for text in other.told] == ["🟠 There was no active instance: 2 min."]
+
+
 async def test_a_role_that_passes_on_at_once_is_not_worth_a_word(watch: Watch) -> None:
     await watch.round()
     await watch.engine.leader.stop()

@@ -116,6 +116,21 @@ async def test_a_submit_without_a_clear_answer_waits_and_is_not_repeated(
     assert world.recorder.total("submits_unknown") == 1
 
 
+async def test_a_provider_that_repeats_a_task_id_leaves_the_outcome_unknown(world: World, engine: Engine) -> None:
+    await world.running(engine)
+    world.mill.created.clear()  # it has forgotten, and counts from the beginning
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    waiting = await world.see(job)
+    assert (waiting.state, waiting.task_id, waiting.lease_owner) == (State.SUBMITTING, None, None)
+    assert [seen.facts["reason"] for seen in world.recorder.of(Event.SUBMIT_UNKNOWN, job=job.id)] == ["TaskTaken"]
+    assert world.recorder.of(Event.STAGE_ERROR) == []
+    world.clock.turn(GRACE + 1)
+    await work(engine)
+    assert (await world.see(job)).purse is Purse.RELEASED
+
+
 async def test_an_unknown_submit_is_released_after_the_grace_time_and_the_person_told(
     world: World, engine: Engine
 ) -> None:

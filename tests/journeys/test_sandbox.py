@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 import psutil
 import pytest
 
+from genlock.sandbox.play import in_words
 from genlock.sandbox.processes import find_free_port
 
 PATIENCE_SECONDS = 40
@@ -157,6 +158,41 @@ def test_the_world_is_there_again_the_next_time(sandbox: Callable[..., Sandbox],
     said = again.get(f"/sim/chats/{bob['id']}?person={bob['id']}")["messages"]
     assert said[0]["message"]["text"] == "/help"
     assert again.end() == 0
+
+
+def generate(world: Sandbox, person: int, prompt: str) -> str:
+    """Order a picture in words; returns its task's id at the simulated Kie.ai."""
+    world.post(f"/sim/people/{person}/say", {"text": f"/gen z-image {prompt}"})
+
+    def shown() -> bool:
+        messages = world.get(f"/sim/chats/{person}?person={person}")["messages"]
+        return any("photo" in one["message"] and prompt in str(one["message"]) for one in messages)
+
+    until(shown, f"the picture of {prompt}")
+    [task] = world.get("/_control", place=2)["tasks"]
+    return str(task["id"])
+
+
+def test_what_is_ordered_in_a_kept_world_never_meets_what_was_ordered_before(
+    sandbox: Callable[..., Sandbox], tmp_path: Path
+) -> None:
+    port, tasks = four_ports(), []
+    for prompt in ("a cat", "a dog"):
+        world = sandbox("--state", str(tmp_path / "kept"), "--speed", "60", port=port).ready()
+        [ann] = world.get("/sim/state")["people"]
+        world.post(f"/sim/people/{ann['id']}/say", {"text": "/start"})
+        tasks.append(generate(world, ann["id"], prompt))
+        assert "STAGE_ERROR" not in world.said
+        assert world.end() == 0
+    assert tasks[0] != tasks[1]
+
+
+def test_the_terminal_names_each_alarm_and_error() -> None:
+    alarm = {"process": "a", "event": "ALARM", "name": "undelivered", "found": "3 results, the oldest for 90 s"}
+    error = {"process": "a", "event": "STAGE_ERROR", "step": "claim", "error": "KeyError('x')"}
+    assert in_words(alarm) == "[ALARM] undelivered: 3 results, the oldest for 90 s"
+    assert in_words(error) == "[STAGE_ERROR] claim: KeyError('x')"
+    assert in_words({"process": "a", "event": "", "text": "no JSON"}) == "no JSON"
 
 
 def check_two_instances(world: Sandbox) -> None:

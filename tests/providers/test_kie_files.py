@@ -11,6 +11,7 @@ from genlock.domain.errors import ProviderError
 from genlock.providers.kie import Kie
 from genlock.sandbox.kie import KieSimulator
 from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.telegram_media import AGENT
 from tests.providers.models import job
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64)"}
@@ -93,6 +94,12 @@ async def test_whoever_is_no_browser_gets_no_file(kie: Kie, simulator: KieSimula
         session.get(url) as response,
     ):
         assert response.status == 403
+
+
+async def test_telegram_may_fetch_what_it_is_given_an_address_of(kie: Kie, simulator: KieSimulator) -> None:
+    [url] = await made(kie, simulator, "z-image")
+    async with aiohttp.ClientSession(headers={"User-Agent": AGENT}) as session, session.get(url) as response:
+        assert (response.status, response.content_type) == (200, "image/png")
 
 
 async def test_files_do_not_last(kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession) -> None:

@@ -42,6 +42,21 @@ async def test_a_fault_hides_whether_it_was_done(
     assert (second.executed, second.answered, second.faults) == (True, True, [])
 
 
+@pytest.mark.parametrize("fault", [fault for fault, done in EFFECTS.items() if done])
+async def test_a_fault_after_the_deed_waits_for_a_call_that_is_carried_out(
+    client: Client, telegram: TelegramSimulator, ann: Person, fault: Fault
+) -> None:
+    telegram.faults.once(fault, method="sendMessage")
+    with pytest.raises(Told) as refused:
+        await client.call("sendMessage", chat_id=ann.id, text="")
+    with pytest.raises(Told) as lost:
+        await client.call("sendMessage", chat_id=ann.id, text="one")
+
+    assert (refused.value.kind, lost.value.kind) == ("bad request", "network")
+    assert [call.faults for call in telegram.calls("sendMessage")] == [[], [fault]]
+    assert telegram.faults.told() == []
+
+
 async def test_a_connection_that_drops_before_is_told_apart_from_nothing(
     telegram: TelegramSimulator, ann: Person
 ) -> None:

@@ -73,7 +73,7 @@ async def test_every_kind_is_fetched_once_from_its_address(
 
 
 async def test_a_failure_is_remembered_for_days(client: Client, ann: Person, house: House) -> None:
-    url = house.put("a.png", b"", "image/png", status=404)
+    url = house.put("a.png", b"error code: 1010", "text/plain", status=403)
     with pytest.raises(Told) as told:
         await client.call("sendPhoto", chat_id=ann.id, photo=url)
     house.put("a.png", picture(), "image/png")

@@ -13,6 +13,7 @@ GenlockError
 ├── StoreError
 │   ├── StoreUnavailable   the database did not answer in time; what was asked may or may not have happened
 │   ├── StoreInUse         another process has the SQLite file
+│   ├── TaskTaken          a task id is another job's already
 │   └── SchemaMismatch     the migrations applied are not the migrations shipped
 ├── ProviderError
 │   ├── SubmitRefused      for good: nothing runs, nothing is billed
@@ -99,6 +100,10 @@ class StoreUnavailable(StoreError):
 
 class StoreInUse(StoreError):
     """Another process is using this SQLite file."""
+
+
+class TaskTaken(StoreError):
+    """The provider gave a task id that is another job's already."""
 
 
 class SchemaMismatch(StoreError):

@@ -37,6 +37,7 @@ class Event(StrEnum):
     NOTICE_SENT = "NOTICE_SENT"  #: the final notice went out
     NOTICE_FAIL = "NOTICE_FAIL"  #: the final notice may not have gone out
     CHANNEL_STRANGE = "CHANNEL_STRANGE"  #: the channel refused a call in words that are not in the table, or our token
+    CHANNEL_AWAY = "CHANNEL_AWAY"  #: the channel cannot be reached, or asks to wait; tried again by itself
     ORPHAN_STORED = "ORPHAN_STORED"  #: a callback whose job is not known yet
     ORPHAN_MATCHED = "ORPHAN_MATCHED"  #: its job is known now
     ORPHAN_EXPIRED = "ORPHAN_EXPIRED"  #: nobody claimed it in time; kept for the operator

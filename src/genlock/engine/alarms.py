@@ -58,6 +58,11 @@ class Alarms:
             self._kit.observer.event(Event.ALARM, name=NO_ACTIVE.name, seconds=round(seen.age))
             await self._try_to_tell(_words("🟠", NO_ACTIVE, _duration(seen.age)))
 
+    async def rest(self) -> None:
+        """An orderly end: until somebody starts again, nobody is meant to be active."""
+        if self._leader.role is not None:
+            await self._store.drop_fact(_SEEN)
+
     async def _look(self, alarm: Alarm, found: str | None, incident: Any) -> None:
         key = f"alarm:{alarm.name}"
         if found is not None:

@@ -3,7 +3,7 @@
 import asyncio
 
 from genlock.domain.delivery import WORDS
-from genlock.domain.errors import ChannelError, ChatMoved, ProviderBusy, StoreUnavailable, SubmitRefused
+from genlock.domain.errors import ChannelError, ChatMoved, ProviderBusy, StoreUnavailable, SubmitRefused, TaskTaken
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State, hash_secret
 from genlock.engine.deliver import move
@@ -66,15 +66,19 @@ async def _call(kit: Kit, job: Job, secret: str) -> Job | None:
         kit.fenced(await kit.store.wait(back), job)
         return None
     except Exception as error:  # noqa: BLE001 - whatever it was, the provider may have accepted: never call again
-        kit.event(Event.SUBMIT_UNKNOWN, job, reason=type(error).__name__)
-        kit.observer.count("submits_unknown", 1, provider=job.provider)
-        kit.observer.count("provider_errors", 1, provider=job.provider, call="create", reason=type(error).__name__)
-        grace = Wait(job_id=job.id, token=job.lease_token, after=kit.rules.grace_seconds, grace=True)
-        kit.fenced(await kit.store.wait(grace), job)
+        await _unknown(kit, job, type(error).__name__)
         return None
     kit.event(Event.SUBMIT_OK, job, task_id=task_id, seconds=round(kit.loop.time() - started, 3))
     await _keep(kit, job, secret, task_id)
     return None
+
+
+async def _unknown(kit: Kit, job: Job, reason: str, **told: str) -> None:
+    kit.event(Event.SUBMIT_UNKNOWN, job, reason=reason, **told)
+    kit.observer.count("submits_unknown", 1, provider=job.provider)
+    kit.observer.count("provider_errors", 1, provider=job.provider, call="create", reason=reason)
+    grace = Wait(job_id=job.id, token=job.lease_token, after=kit.rules.grace_seconds, grace=True)
+    kit.fenced(await kit.store.wait(grace), job)
 
 
 async def _keep(kit: Kit, job: Job, secret: str, task_id: str) -> None:
@@ -85,6 +89,10 @@ async def _keep(kit: Kit, job: Job, secret: str, task_id: str) -> None:
                 # The callback was faster, the person cancelled, or we slept: the row has moved on without us.
                 adopted = await kit.store.adopt_task(job.id, hash_secret(secret), task_id)
                 kit.event(Event.LEASE_LOST, job, task_id=task_id, adopted=adopted)
+        except TaskTaken as taken:
+            # The provider repeats itself: what it says about this task may be meant for the other job.
+            await _unknown(kit, job, type(taken).__name__, task_id=task_id)
+            return
         except StoreUnavailable as error:
             kit.event(Event.STAGE_ERROR, job, error=str(error), task_id=task_id)
             await asyncio.sleep(kit.rules.claim_seconds)

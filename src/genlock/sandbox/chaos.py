@@ -285,6 +285,8 @@ def _print(report: dict[str, Any]) -> None:
     for key, value in report.items():
         if key in {"violations", "concerned"}:
             value = "\n".join(value) or "none"  # noqa: PLW2901 - shown, not changed
+        if isinstance(value, dict):
+            value = ", ".join(f"{name} {one}" for name, one in value.items()) or "none"  # noqa: PLW2901
         table.add_row(key.replace("_", " "), str(value))
     console = Console()
     console.print()

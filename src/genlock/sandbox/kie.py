@@ -208,7 +208,7 @@ async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all wit
     webhook_key: str | None = None,
     credits_: float = 100_000.0,
     speed: float = 60.0,
-    seed: int = 1,
+    seed: int | None = 1,
     create_limit: tuple[int, float] = (20, 10.0),
     status_limit: tuple[int, float] = (10, 1.0),
     null_seconds: float = 0.0,
@@ -219,7 +219,10 @@ async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all wit
     port: int = 0,
     files_port: int = 0,
 ) -> AsyncIterator[KieSimulator]:
-    """Run both hosts until the block ends. A task takes its expected time divided by `speed`."""
+    """Run both hosts until the block ends. A task takes its expected time divided by `speed`.
+
+    Task ids come from the seed: whoever keeps them longer than this runs gives None, and none comes twice.
+    """
     chance = Random(seed)
     files = FileHost()
     shop = Shop(

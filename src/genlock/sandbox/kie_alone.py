@@ -9,7 +9,7 @@ PORT = 8081
 
 
 async def main() -> None:
-    async with running_kie(port=PORT, files_port=PORT + 1) as kie:
+    async with running_kie(seed=None, port=PORT, files_port=PORT + 1) as kie:
         sys.stdout.write(
             f"GENLOCK_KIE_API_URL={kie.url}\nGENLOCK_KIE_UPLOAD_URL={kie.url}\nGENLOCK_KIE_API_KEY={kie.key}\n"
             f"# results at {kie.files_url}; faults at {kie.url}/_control; stop with Ctrl-C\n"

@@ -9,6 +9,8 @@ from time import time
 from aiohttp import web
 
 PAGE = b"<!doctype html><title>502</title><h1>Bad gateway</h1>"
+#: browsers, and Telegram itself, which fetches what it is given an address of
+WELCOME = ("Mozilla/", "TelegramBot")
 
 
 @dataclass(kw_only=True)
@@ -22,7 +24,7 @@ class File:
 
 
 class FileHost:
-    """Keeps files and serves them. Answers 403 to whoever does not look like a browser, as the real one does."""
+    """Keeps files and serves them. Answers 403 to the names that programs have by default, as the real one does."""
 
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
@@ -46,7 +48,8 @@ class FileHost:
         return self.files.get(url.removeprefix(f"{self.url}/")) if url.startswith(f"{self.url}/") else None
 
     async def _serve(self, request: web.Request) -> web.Response:
-        if "Mozilla/" not in request.headers.get("User-Agent", ""):
+        agent = request.headers.get("User-Agent", "")
+        if not any(name in agent for name in WELCOME):
             return web.Response(status=403, text="error code: 1010")
         file = self.files.get(request.match_info["path"])
         if file is None or file.gone or file.expires < time():

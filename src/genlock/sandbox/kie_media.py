@@ -24,6 +24,8 @@ FILM_SECONDS = 2
 SAMPLES_PER_SECOND = 44100
 SAMPLES_PER_FRAME = 1152
 SOUND_SECONDS = 3
+#: on every picture, for nobody sees an astronaut in these hills
+NOTE = "simulated"
 
 
 def make_media(kind: Output, title: str, values: Mapping[str, Any], number: int) -> bytes:
@@ -100,7 +102,7 @@ def _draw(title: str, values: Mapping[str, Any], number: int, share: float) -> I
     prompt = str(values.get("prompt") or values.get("text") or "")
     picture = paint(_size(values), f"{title} {prompt} {number}", share)
     told = [_wrapped(prompt, picture.width, 3)] if prompt else []
-    told.append(f"{title}  ·  {number + 1}")
+    told.append(f"{title}  ·  {number + 1}  ·  {NOTE}")
     _sign(picture, "\n".join(told))
     return picture
 

@@ -5,12 +5,12 @@ import fcntl
 import signal
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
-from typing import IO
+from typing import IO, Any
 
 from rich.console import Console
 from rich.panel import Panel
@@ -96,12 +96,18 @@ async def _play(options: Options, folder: Path, database: str, console: Console)
         with console.status("Starting…"):
             kie = await stack.enter_async_context(
                 running_kie(
-                    catalog=load(overlay), webhook_key=WEBHOOK_KEY, speed=1.0, port=kie_port, files_port=files_port
+                    catalog=load(overlay),
+                    webhook_key=WEBHOOK_KEY,
+                    speed=1.0,
+                    seed=None,
+                    port=kie_port,
+                    files_port=files_port,
                 )
             )
             telegram = await stack.enter_async_context(
                 running_telegram(
                     limiter=True,
+                    seed=None,
                     port=page_port,
                     state=folder / "telegram" if options.state else None,
                     kie_url=kie.url,
@@ -178,8 +184,13 @@ def _pass_on(fleet: Fleet, console: Console) -> None:
     for line in fleet.log.take(fleet.instances):
         fleet.telegram.world.events.add("log", line=line)
         if line["event"] in LOUD:
-            said = line.get("text") or f"[{line['event']}] {line.get('error') or line.get('alarm') or ''}"
-            console.print(f"{line['process']}: {said}", style="red", highlight=False, markup=False)
+            console.print(f"{line['process']}: {in_words(line)}", style="red", highlight=False, markup=False)
+
+
+def in_words(line: Mapping[str, Any]) -> str:
+    """A line of the log for the terminal: an alarm with its name, an error with its step."""
+    told = [str(line[key]) for key in ("name", "step", "found", "error") if line.get(key)]
+    return str(line.get("text") or f"[{line['event']}] {': '.join(told)}")
 
 
 async def _stop(fleet: Fleet, asked: Asked, console: Console) -> None:
@@ -206,7 +217,8 @@ def _welcome(fleet: Fleet, options: Options, folder: Path, seconds: float) -> Pa
     kept = f"{folder} (--fresh for an empty one)" if options.state else "nowhere: this one is thrown away"
     table.add_row("Kept in", kept)
     table.add_row("", "")
-    table.add_row("Try", "[bold]/start[/], Z-Image, “cat astronaut”, 1:1 — or [bold]/gen z-image cat astronaut[/]")
+    table.add_row("Try", "Start, Text to image, Z-Image, “cat astronaut”, 1:1, ✅ Generate")
+    table.add_row("", "or write [bold]/gen z-image cat astronaut[/]")
     table.add_row("", f"everybody begins with {WELCOME_CREDITS} credits; nothing here costs anything")
     return Panel(table, title="genlock sandbox", subtitle="Ctrl-C ends it", border_style="green", expand=False)
 

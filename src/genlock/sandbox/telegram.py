@@ -30,7 +30,7 @@ What it is not: rich messages, stickers, polls, inline mode, channels, subscript
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ from aiohttp import web
 
 from genlock.sandbox import telegram_edits, telegram_messages, telegram_payments, telegram_profile
 from genlock.sandbox.telegram_control import add_control
-from genlock.sandbox.telegram_faults import Fault, Faults, Switch
+from genlock.sandbox.telegram_faults import AFTER, BEFORE, Fault, Faults, Switch
 from genlock.sandbox.telegram_files import Files
 from genlock.sandbox.telegram_groups import Group
 from genlock.sandbox.telegram_journal import Call
@@ -156,15 +156,12 @@ class TelegramSimulator:
         except Refused as refused:
             return refusal(refused)
         call = self._journaled(name, given)
-        drawn = self.faults.draw(name, call.chat)
-        call.faults = [str(fault) for fault in drawn]
-        if drawn:
-            self.world.events.add("fault", faults=self.faults.told())
+        drawn = self._draw(call, BEFORE)
         dropped = Fault.DROP_BEFORE in drawn
         response = None if dropped else await self._trouble_before(call, drawn)
         if response is None and not dropped:
             given.inside_seconds = drawn[Fault.DELAY_INSIDE].seconds if Fault.DELAY_INSIDE in drawn else 0.0
-            response = await self._trouble_after(call, drawn, await self._execute(call, method, given))
+            response = await self._trouble_after(call, await self._execute(call, method, given))
         if response is None:
             assert request.transport is not None
             request.transport.abort()
@@ -192,6 +189,13 @@ class TelegramSimulator:
         )
         self.journal.append(call)
         return call
+
+    def _draw(self, call: Call, kinds: Collection[Fault]) -> dict[Fault, Switch]:
+        drawn = self.faults.draw(call.method, call.chat, kinds)
+        call.faults += [str(fault) for fault in drawn]
+        if drawn:
+            self.world.events.add("fault", faults=self.faults.told())
+        return drawn
 
     async def _trouble_before(self, call: Call, drawn: dict[Fault, Switch]) -> web.Response | None:
         """An answer instead of doing it."""
@@ -225,10 +229,9 @@ class TelegramSimulator:
         call.answer = True if description else result
         return answer(call.answer, description)
 
-    async def _trouble_after(
-        self, call: Call, drawn: dict[Fault, Switch], response: web.Response
-    ) -> web.Response | None:
+    async def _trouble_after(self, call: Call, response: web.Response) -> web.Response | None:
         """The answer, unless it is lost or spoilt on its way."""
+        drawn = self._draw(call, AFTER) if call.executed else {}
         if Fault.DELAY_AFTER in drawn:
             await asyncio.sleep(drawn[Fault.DELAY_AFTER].seconds)
         if Fault.DROP_AFTER in drawn:
@@ -276,7 +279,7 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
     speed: float = 1.0,
     limiter: bool = False,
     limits: Limits | None = None,
-    seed: int = 1,
+    seed: int | None = 1,
     clock: Callable[[], float] = time,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -285,7 +288,8 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
 ) -> AsyncIterator[TelegramSimulator]:
     """Run it until the block ends. Its own time-outs and retries pass `speed` times as fast; limits do not.
 
-    With `state`, a folder, people, chats and files are there again the next time.
+    With `state`, a folder, people, chats and files are there again the next time; ids that come from the seed too,
+    unless it is None.
     """
     chance = Random(seed)
     with _folder(state) as folder:

@@ -29,6 +29,7 @@ async def main(given: argparse.Namespace) -> None:
         limiter=given.limiter,
         speed=given.speed,
         state=given.state,
+        seed=None,
         kie_url=given.kie,
     ) as telegram:
         said = {"url": telegram.url, "token": telegram.token, "page_url": telegram.page_url}

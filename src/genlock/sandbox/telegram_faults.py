@@ -1,5 +1,6 @@
 """What goes wrong at the simulated Telegram: by switch, for a method, a chat, a number of times, or by chance."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
@@ -20,6 +21,20 @@ class Fault(StrEnum):
     BAD_GATEWAY_AFTER = "bad_gateway_after"  #: 502 with a page, and it is done
     UNDECODABLE = "undecodable"  #: it is done, and the answer is half a JSON
     WRONG_SHAPE = "wrong_shape"  #: it is done, and the result is no object that a client knows
+
+
+#: happen to calls that were carried out, and to no others
+AFTER = frozenset(
+    {
+        Fault.DROP_AFTER,
+        Fault.DELAY_AFTER,
+        Fault.SERVER_ERROR_AFTER,
+        Fault.BAD_GATEWAY_AFTER,
+        Fault.UNDECODABLE,
+        Fault.WRONG_SHAPE,
+    }
+)
+BEFORE = frozenset(Fault) - AFTER
 
 
 @dataclass(kw_only=True)
@@ -83,11 +98,16 @@ class Faults:
     def clear(self) -> None:
         self.switches.clear()
 
-    def draw(self, method: str, chat: int | None) -> dict[Fault, Switch]:
-        """What goes wrong with one call: the first switch of each kind that fits and happens."""
+    def draw(self, method: str, chat: int | None, kinds: Collection[Fault]) -> dict[Fault, Switch]:
+        """What goes wrong with one call: the first switch of each of these kinds that fits and happens."""
         drawn: dict[Fault, Switch] = {}
         for switch in self.switches:
-            if switch.fault in drawn or not switch.fits(method, chat) or self._chance.random() >= switch.probability:
+            if (
+                switch.fault not in kinds
+                or switch.fault in drawn
+                or not switch.fits(method, chat)
+                or self._chance.random() >= switch.probability
+            ):
                 continue
             drawn[switch.fault] = switch
             if switch.times is not None:

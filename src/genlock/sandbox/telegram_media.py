@@ -19,6 +19,7 @@ UPLOAD_MAX = {"photo": 10_485_760}
 UPLOAD_MAX_OTHERS = 52_428_800
 VOICE_URL_MAX = 1_048_576
 FETCH_SECONDS = 15
+OK = 200
 AGENT = "TelegramBot (like TwitterBot)"
 SIDES_MAX = 10_000
 RATIO_MAX = 20
@@ -85,7 +86,9 @@ class Media:
                 ) as session,
                 session.get(url) as response,
             ):
-                content = await response.content.read(limit + 1) if response.status == 200 else b""
+                if response.status != OK:
+                    return FETCH_FAILED
+                content = b""
                 while len(content) <= limit and (more := await response.content.read(limit + 1 - len(content))):
                     content += more
                 type_ = response.content_type

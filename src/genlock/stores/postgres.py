@@ -52,6 +52,8 @@ PASSING: tuple[type[BaseException], ...] = (
 class PostgresStore(SqlStore):
     """The Store port on PostgreSQL. Relies on no session state, so a transaction pooler may stand in between."""
 
+    not_unique = asyncpg.UniqueViolationError
+
     def __init__(
         self, pool: "asyncpg.Pool[asyncpg.Record]", *, pooled: bool, clock: Clock | None, observer: Observer,
         patience_seconds: float, statement_seconds: float, chance: random.Random,

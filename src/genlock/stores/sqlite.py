@@ -35,6 +35,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class SqliteStore(SqlStore):
     """The Store port on SQLite. Everything that waits is committed together, durably, off the event loop."""
 
+    not_unique = sqlite3.IntegrityError
+
     def __init__(
         self, connection: sqlite3.Connection, *, clock: Clock, observer: Observer, lock: IO[str] | None
     ) -> None:
@@ -55,7 +57,7 @@ class SqliteStore(SqlStore):
         commit waits for its turn. Only to work on jobs, one must have the file.
         """
         if beside:
-            _must_exist(path)
+            must_exist(path)
         lock = _take_file(path) if path != ":memory:" and not beside else None
         store = cls(_connect(path), clock=clock, observer=observer, lock=lock)
         if path != ":memory:":
@@ -213,9 +215,13 @@ def _connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _must_exist(path: str) -> None:
-    if not Path(path).exists():
-        raise StoreUnavailable(f"{path} does not exist yet: run `genlock migrate`, or start the service")
+def must_exist(path: str) -> None:
+    """Refuse to look into a file that is not there: an empty one would say that all is well."""
+    if path != ":memory:" and not Path(path).exists():
+        raise StoreUnavailable(
+            f"{Path(path).absolute()} does not exist: set GENLOCK_DATABASE_URL as the service has it, "
+            "or make a new database with `genlock migrate`"
+        )
 
 
 def file_holder(path: str) -> str | None:

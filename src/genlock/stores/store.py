@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from genlock.domain.delivery import Part, dump_parts
-from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, StoreError
+from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, StoreError, TaskTaken
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
@@ -45,6 +45,8 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
 
     queries: dict[str, Query]
     time: Time
+    #: what the driver raises where a key is there already
+    not_unique: type[Exception]
     unsure: int = 0
     applied: list[str]
 
@@ -222,7 +224,10 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         )
 
     async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
-        return await self._fence("submitted", job_id=job_id, token=token, task_id=task_id, poll_after=poll_after)
+        try:
+            return await self._fence("submitted", job_id=job_id, token=token, task_id=task_id, poll_after=poll_after)
+        except self.not_unique as error:
+            raise TaskTaken from error
 
     async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
         return bool(await self.one("adopt_task", job_id=job_id, secret_hash=secret_hash, task_id=task_id))

@@ -12,7 +12,7 @@ from typing import Any
 from telegram import Bot, WebhookInfo
 from telegram.error import Conflict, TimedOut
 
-from genlock.domain.errors import StoreError
+from genlock.domain.errors import ChannelError, StoreError
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.domain.update import NewUpdate, read_update
@@ -115,7 +115,7 @@ class Poller:
 
     async def _fail(self, error: Exception) -> None:
         meaning = error if isinstance(error, StoreError) else sort(error)
-        self._observer.event(Event.STAGE_ERROR, step="poll updates", error=f"{type(meaning).__name__}: {meaning}")
+        self._observer.event(_name(meaning), step="poll updates", error=f"{type(meaning).__name__}: {meaning}")
         self._observer.count("stage_errors", 1, state="poll updates")
         most = 60.0 if isinstance(meaning, TokenRefused) else 15.0
         await asyncio.sleep(backoff(self._failures, random.random(), base=0.5, most=most))  # noqa: S311 - spreads only
@@ -164,7 +164,7 @@ class WebhookKeeper:
                     await self.ensure()
                     checked = monotonic()
                 except Exception as error:  # noqa: BLE001 - Telegram may be away for a while
-                    self._observer.event(Event.STAGE_ERROR, step="webhook", error=f"{type(error).__name__}: {error}")
+                    self._observer.event(_name(error), step="webhook", error=f"{type(error).__name__}: {error}")
                     await asyncio.sleep(FAILED_SECONDS)
             await asyncio.sleep(WATCH_SECONDS)
 
@@ -196,3 +196,7 @@ class WebhookKeeper:
         """What was set, without the secret: Telegram does not tell it, and the address alone does not show a change."""
         said = "\n".join((self._url, *ALLOWED, str(CONNECTIONS), self._secret))
         return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+
+def _name(error: Exception) -> Event:
+    return Event.CHANNEL_AWAY if isinstance(error, ChannelError) else Event.STAGE_ERROR

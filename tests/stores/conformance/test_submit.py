@@ -1,15 +1,14 @@
-import sqlite3
+import asyncio
 
-import asyncpg
 import pytest
 
+from genlock.domain.errors import TaskTaken
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.ports import Lease, Store, Wait
 from tests.stores.lives import ME, SECRET, HandClock, claimed, ended, queued, running, see, submitting, unchanged
 
 HASH = hash_secret(SECRET)
-REFUSED_BY_THE_DATABASE = (sqlite3.IntegrityError, asyncpg.IntegrityConstraintViolationError)
 
 
 async def orphan(store: Store, task_id: str, provider: str = "kie") -> int:
@@ -148,13 +147,18 @@ async def test_a_zombies_answer_matches_no_orphan(store: Store) -> None:
     assert [callback.id for callback in await store.callbacks(InboxState.ORPHAN, 10)] == [callback_id]
 
 
-async def test_a_task_belongs_to_one_job(store: Store) -> None:
+async def test_a_task_belongs_to_one_job_and_another_that_gets_it_fails_alone_and_by_name(store: Store) -> None:
     await running(store, "task")
-    job = await submitting(store)
+    job, other = await submitting(store), await submitting(store)
 
-    with pytest.raises(REFUSED_BY_THE_DATABASE):
-        await store.submitted(job.id, job.lease_token, "task", 5.0)
+    answers = await asyncio.gather(
+        store.submitted(job.id, job.lease_token, "task", 5.0),
+        store.submitted(other.id, other.lease_token, "another", 5.0),
+        return_exceptions=True,
+    )
 
+    assert [type(answers[0]), answers[1]] == [TaskTaken, True]
+    assert not await store.adopt_task(job.id, None, "task")
     assert await unchanged(store, job)
 
 

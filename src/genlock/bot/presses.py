@@ -10,7 +10,7 @@ from genlock.bot.desk import Desk
 from genlock.bot.draft import At, Draft
 from genlock.bot.orders import Orders
 from genlock.bot.pages import Pages
-from genlock.bot.screens.front import ALL
+from genlock.bot.screens.front import ALL, AS_USUAL
 from genlock.bot.screens.order import example
 from genlock.bot.visit import Visit
 from genlock.domain.catalog import Category, Model
@@ -157,7 +157,8 @@ class Presses:
             await self._desk.toast(visit, visit.tongue.tag("order.model_gone"), alert=True)
             return
         category = press.word(1) if press.word(1) in set(Category) else model.category.value
-        await self._step(visit, wizard.open_model(visit.draft.carrying(), model, category))
+        draft = wizard.open_model(visit.draft.carrying(), model, category)
+        await self._step(visit, wizard.rest(draft, model) if press.word(2) == AS_USUAL else draft)
 
     async def _again(self, visit: Visit, press: Pressed) -> None:
         if (job := await self._orders.mine(visit, press.number())) is not None:

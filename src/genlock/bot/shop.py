@@ -4,11 +4,18 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import SequenceMatcher, get_close_matches
 
 from genlock.domain.catalog import Catalog, Category, Model, Status, price, price_from
 from genlock.domain.field import FieldType
 
 _WORD = re.compile(r"[^\w]+")
+_AFTER_NAME = ":,; \t\n"
+#: a name that is not known is compared, as far as so many characters, with those that are
+NAME_LENGTH, WORD_LENGTH = 40, 3
+#: how close the first word must be, the first two words, and so on
+CLOSE = (0.65, 0.8, 0.8, 0.8)
+MEANT_SHOWN = 3
 #: what an order from this shelf begins with, where the model leaves it open
 BEGINS_WITH = {
     Category.IMAGE_TO_IMAGE: FieldType.IMAGE,
@@ -68,19 +75,39 @@ class Shop:
     def named(self, text: str) -> tuple[Model, str] | None:
         """The model that a line begins with, and the rest of the line: `/gen nano banana pro a red fox`."""
         line = text.strip()
-        first, _, rest = line.partition(" ")
-        for model in self.catalog.models.values():
-            if model.status is Status.OFFERED and first.lower() in (model.id.lower(), *map(str.lower, model.aliases)):
-                return model, rest.strip()
+        first, rest = _first_word(line)
+        for model in self._shelf:
+            if _squeezed(first) in {_squeezed(name) for name in (model.id, *model.aliases)} - {""}:
+                return model, rest
         best: tuple[int, Model] | None = None
         for model in self._shelf:
             length = _begins(line, model.title)
             if length and (best is None or length > best[0]):
                 best = length, model
-        if best:
-            return best[1], line[best[0] :].strip()
-        loose = [model for model in self._shelf if _squeezed(first) and _squeezed(first) in _squeezed(model.id)]
-        return (loose[0], rest.strip()) if loose else None
+        return (best[1], line[best[0] :].lstrip(_AFTER_NAME).strip()) if best else None
+
+    def meant(self, text: str) -> tuple[list[Model], str]:
+        """Models whose name is close to what a line begins with, closest first, and the rest of the line."""
+        names: dict[str, Model] = {}
+        for model in self._shelf:
+            for name in (model.title, model.id, model.id.rpartition("/")[2], *model.aliases):
+                names.setdefault(_squeezed(name), model)
+        best: tuple[float, list[Model], str] = 0.0, [], ""
+        rest = text.strip()
+        head = ""
+        for cutoff in CLOSE:
+            word, rest = _first_word(rest)
+            head += _squeezed(word)[:NAME_LENGTH]
+            close = get_close_matches(head, names, n=2 * MEANT_SHOWN, cutoff=cutoff)
+            score = SequenceMatcher(None, close[0], head).ratio() if close else 0.0
+            if score > best[0]:
+                best = score, list({names[name].id: names[name] for name in close}.values())[:MEANT_SHOWN], rest
+        if best[1]:
+            return best[1], best[2]
+        first, rest = _first_word(text.strip())
+        word = _squeezed(first)
+        held = [model for model in self._shelf if len(word) >= WORD_LENGTH and word in _squeezed(model.title)]
+        return held[:MEANT_SHOWN], rest
 
     def quick(self, model_id: str = "", category: Category | None = None) -> Model | None:
         """A model that needs a text only: the cheapest of the shelf, the one named, or the cheapest picture."""
@@ -112,8 +139,13 @@ def _squeezed(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
+def _first_word(line: str) -> tuple[str, str]:
+    first, *rest = line.split(maxsplit=1) or [""]
+    return first.rstrip(_AFTER_NAME), rest[0].strip() if rest else ""
+
+
 def _begins(line: str, title: str) -> int:
     """How much of the line the title takes, if the line begins with it, however it is punctuated."""
     pattern = r"[\W_]*".join(map(re.escape, re.findall(r"[^\W_]+", title)))
-    match = re.match(rf"{pattern}(?!\w)", line, re.IGNORECASE)
+    match = re.match(rf"{pattern}(?=[:,;]?(?:\s|$))", line, re.IGNORECASE)
     return match.end() if match else 0

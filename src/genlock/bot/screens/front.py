@@ -11,6 +11,8 @@ from genlock.telegram.words import Button, Said
 
 MODELS_A_PAGE = 8
 ALL = "all"
+#: a model's button that asks for nothing that has a default
+AS_USUAL = "usual"
 
 
 def menu(look: Look, *, note: Html | None = None) -> Said:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from genlock.bot.shop import Shop
+from genlock.bot.tongue import tongue
 from tests.bot.world import CATALOG, Town, sqlite_url, town
 
 SHOP = Shop(CATALOG, markup=2.0, credit_usd=0.01)
@@ -62,3 +63,31 @@ async def test_an_unknown_model_is_refused_and_the_likely_one_goes_on_with_the_s
     assert "cat with wings" in confirm.text
     assert "-foo" not in confirm.text
     assert await here.jobs(ann) == []
+
+
+# past orders
+
+
+async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
+    ann = await here.person()
+    for words in ("a red fox in the snow under the northern lights", "a bear"):
+        await ann.say(f"/gen z-image {words}")
+    await here.quiet()
+    await ann.say("/history")
+    screen = await ann.sees("Your results")
+    bear, fox = (one["text"] for one in screen.buttons[:2])
+    assert "a bear · Z-Image" in bear
+    assert "a red fox in the snow und… · Z-Image" in fox
+    await ann.tap("a red fox")
+
+    await ann.sees("a red fox in the snow under the northern lights")
+    item = ann.screen
+    assert "Z-Image · #1" in item.text
+    assert "northern lights" in item.text
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
+    t = tongue(language)
+    for key in ("again", "repeat", "change_repeat", "menu", "try_again"):
+        assert len(t.tag(f"button.{key}")) <= 20, key

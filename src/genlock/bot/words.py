@@ -1,13 +1,10 @@
 """What the channel says about an order: while it is made, under its results, at its end."""
 
-import json
 from collections.abc import Callable
-from functools import lru_cache
 
 from genlock.bot.buttons import button
-from genlock.bot.look import code, shorten
+from genlock.bot.look import code, prompt_of, shorten
 from genlock.bot.tongue import Html, Tongue, tongue
-from genlock.bot.wizard import main_text
 from genlock.domain.catalog import Model
 from genlock.domain.delivery import Part
 from genlock.domain.errors import NoSuchModel
@@ -49,7 +46,7 @@ class ChatWords:
     def caption(self, job: Job, address: Address, index: int, part: Part) -> Said:
         t = tongue(address.language)
         lines: list[str] = [self._head(job, t, index)]
-        if index == 0 and (prompt := self._prompt(job)):
+        if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.say("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
         return Said(text="\n".join(lines), buttons=_original(part, t))
 
@@ -106,18 +103,6 @@ class ChatWords:
     def _title(self, job: Job) -> str:
         model = self._model(job)
         return model.title if model else job.model
-
-    def _prompt(self, job: Job) -> str:
-        model = self._model(job)
-        main = main_text(model) if model else None
-        value = _input(job.input).get(main.name) if main else None
-        return value if isinstance(value, str) else ""
-
-
-@lru_cache(maxsize=1000)
-def _input(text: str) -> dict[str, object]:
-    values = json.loads(text)
-    return values if isinstance(values, dict) else {}
 
 
 def _original(part: Part, t: Tongue) -> tuple[tuple[Button, ...], ...]:

@@ -7,6 +7,7 @@ import pytest
 
 from genlock.bot.shop import Shop
 from genlock.bot.tongue import tongue
+from genlock.sandbox.kie_faults import Fault
 from tests.bot.world import CATALOG, Town, sqlite_url, town
 
 SHOP = Shop(CATALOG, markup=2.0, credit_usd=0.01)
@@ -91,3 +92,64 @@ def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
     t = tongue(language)
     for key in ("again", "repeat", "change_repeat", "menu", "try_again"):
         assert len(t.tag(f"button.{key}")) <= 20, key
+
+
+# results
+
+
+async def test_a_song_is_called_after_its_words(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/gen suno/generate a song about a cat who flew to the Moon")
+    await ann.sees("Generation complete")
+    songs = [message.content["audio"] for message in ann.from_bot if message.kind == "audio"]
+
+    assert songs
+    for song in songs:
+        assert song["title"] == "a song about a cat who flew to the Moon"
+        assert song["performer"] == here.catalog.get("suno/generate").title
+
+
+@pytest.mark.parametrize(
+    ("language", "line"), [("en", "Order #1 failed, see above"), ("ru", "Заказ #1 не удался, подробности выше")]
+)
+async def test_a_failure_is_told_once_and_pointed_to_once(here: Town, language: str, line: str) -> None:
+    ann = await here.person(language=language)
+    here.kie.faults.order(Fault.TASK_MODERATED)
+    await ann.say("/gen z-image something")
+    notice = await ann.sees(line)
+    told = next(message for message in ann.from_bot if message.id == notice.reply_to)
+
+    assert "\n" not in notice.text
+    assert "😔" in told.text
+    assert "💰" in told.text
+    assert [one["callback_data"] for one in notice.buttons] == ["repeat:1", "menu"]
+
+
+async def test_the_press_that_orders_is_answered_with_the_number(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a fox")
+    press = await ann.tap("Generate")
+
+    assert press.text == "Order #1 is accepted."
+
+
+# paying
+
+
+async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here: Town) -> None:
+    ann = await here.person(having=0)
+    await ann.say("/start")
+    await ann.tap("Top up")
+    packages = await ann.sees("Top up with Telegram Stars")
+    await ann.tap("⭐ 100")
+    bill = await ann.sees(lambda message: message.kind == "invoice")
+    async with here.done(2):
+        await ann.hands.pay(bill)
+    receipt = await ann.sees("Thank you! Credited: 120 credits")
+    menu = await ann.sees("What shall we make?")
+
+    assert menu.id > receipt.id
+    assert "120 credits" in menu.text
+    assert packages.id not in [message.id for message in ann.from_bot], "it showed the balance of before"
+    await ann.tap("Balance", on=menu)
+    assert any(message.id == receipt.id and "Receipt" in message.text for message in ann.from_bot)

@@ -104,8 +104,8 @@ class Payments:
             charge=charge,
         )
         await self._desk.say(visit, text)
-        if visit.draft.at is At.CONFIRM:
-            await self._desk.show_draft(visit, note=t.say("topup.ready"))
+        # Below the receipt, which stays: the order that waited, or the menu; the page of packages goes away.
+        await self._desk.show_draft(visit, note=t.say("topup.ready") if visit.draft.at is At.CONFIRM else None)
 
     async def _credit(self, person: int, charge: str, stars: int, bill: Bill) -> bool:
         """Once per charge: the ledger knows it first, so that no payment is ever without its credits."""

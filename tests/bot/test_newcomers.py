@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from genlock.bot.shop import Shop
+from genlock.bot import wizard
+from genlock.bot.draft import At, Draft
+from genlock.bot.shop import Shop, text_only
 from genlock.bot.tongue import tongue
+from genlock.domain.catalog import Category
 from genlock.sandbox.kie_faults import Fault
-from tests.bot.world import CATALOG, Town, sqlite_url, town
+from tests.bot.test_kindness import picture
+from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
 
 SHOP = Shop(CATALOG, markup=2.0, credit_usd=0.01)
 
@@ -153,3 +157,97 @@ async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here:
     assert packages.id not in [message.id for message in ann.from_bot], "it showed the balance of before"
     await ann.tap("Balance", on=menu)
     assert any(message.id == receipt.id and "Receipt" in message.text for message in ann.from_bot)
+
+
+# prices on the shelf
+
+
+def test_the_shelf_shows_and_is_sorted_by_what_the_usual_order_costs() -> None:
+    grok = next(model for model in SHOP.models() if model.title == "Grok Imagine Video 1.5")
+    usual = SHOP.usual(grok)
+    assert usual.exact
+    assert usual.price == SHOP.price(grok, grok.minimal_input(), {}) > SHOP.price_from(grok)
+    for category in Category:
+        prices = [SHOP.usual(model).price for model in SHOP.models(category)]
+        assert prices == sorted(prices)
+    for model in SHOP.models():
+        if SHOP.usual(model).exact:
+            assert SHOP.usual(model).price == SHOP.price(model, model.minimal_input(), {}), model.id
+
+
+@pytest.mark.parametrize(("language", "begins"), [("en", "from"), ("ru", "от")])
+async def test_only_what_depends_on_a_file_or_a_text_is_priced_from(here: Town, language: str, begins: str) -> None:
+    ann = await here.person(language=language)
+    rows: dict[str, str] = {}
+    shop = Shop(here.catalog, markup=here.rules.markup, credit_usd=here.rules.credit_usd)
+    for title in ("Grok Imagine Video 1.5", "InfiniteTalk", "ElevenLabs Turbo 2.5"):
+        await ann.say(f"/models {title}")
+        await ann.sees(title)
+        rows |= {title: next(one["text"] for one in ann.screen.buttons if one["text"].startswith(f"{title} ·"))}
+    assert [f" {begins} " in row for row in rows.values()] == [False, True, True], rows
+    grok = next(model for model in shop.models() if model.title == "Grok Imagine Video 1.5")
+    price = tongue(language).amount(shop.usual(grok).price)
+    assert rows[grok.title] == f"{grok.title} · {price}"
+    await ann.say(f"/models {grok.title}")
+    await ann.tap(f"{grok.title} ·")
+    card = ann.screen
+    assert f"💰 {price}" in card.text
+
+
+def test_a_model_that_is_offered_for_a_text_alone_asks_for_nothing_else() -> None:
+    for model in filter(text_only, SHOP.models()):
+        draft = wizard.rest(wizard.open_model(Draft(text="a long enough text"), model, model.category.value), model)
+        assert draft.at is At.CONFIRM, model.id
+
+
+# files that came by themselves
+
+
+async def test_from_a_shelf_a_kept_photo_goes_back_with_the_person(here: Town) -> None:
+    ann = await here.person()
+    await ann.send("photo", picture())
+    await ann.sees("What shall I do with it?")
+    assert not any(Category.VIDEO_TO_VIDEO.title("en") in one["text"] for one in ann.screen.buttons)
+    await ann.tap(Category.IMAGE_TO_IMAGE.title("en"))
+    await ann.sees("Kept: 1 file")
+    await ann.tap("◀️ Back")
+    await ann.sees("What shall I do with it?")
+    await ann.tap(Category.BACKGROUND_REMOVAL.title("en"))
+    await ann.tap("Recraft Remove Background")
+    await ann.sees("Your image: 📎 1")
+    await ann.tap("◀️ Back")
+    await ann.sees("Kept: 1 file")
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "is let go"), ("ru", "больше не ждёт")])
+async def test_the_menu_says_that_a_kept_photo_is_let_go(here: Town, language: str, told: str) -> None:
+    ann = await here.person(language=language)
+    await ann.send("photo", picture())
+    await ann.tap(tongue(language).tag("button.menu"))
+    await ann.sees(told)
+    await ann.tap(Category.IMAGE_TO_IMAGE.title(language))
+
+    assert "📎" not in ann.screen.text
+
+
+async def test_a_kept_text_goes_back_to_the_menu_with_the_person(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a red fox")
+    await ann.tap("Another model")
+    await ann.sees("Your text is kept: a red fox")
+    await ann.tap("◀️ Back")
+    await ann.sees(holds("What shall we make?", "Your text is kept: a red fox"))
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwise(here: Town, language: str) -> None:
+    t = tongue(language)
+    ann = await here.person(language=language)
+    await ann.say("a red fox")
+    await ann.send("photo", picture())
+    await ann.sees(t.tag("refused.no_place_image"))
+    await ann.tap(t.tag("button.instead"))
+    await ann.sees(t.tag("misc.what_with_file"))
+    await ann.tap(Category.BACKGROUND_REMOVAL.title(language))
+    await ann.tap("Recraft Remove Background")
+    await ann.sees("📎 1")

@@ -43,9 +43,6 @@ class Look:
     #: whether several people read this chat
     group: bool = False
 
-    def price_from(self, model: Model) -> str:
-        return self.tongue.credits(self.shop.price_from(model))
-
     def free_now(self, model: Model) -> bool:
         return model.free and self.free.left > 0
 

@@ -3,11 +3,12 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 
 from genlock.domain.catalog import Catalog, Category, Model, Status, price, price_from
-from genlock.domain.field import FieldType
+from genlock.domain.errors import InputRefused
+from genlock.domain.field import FILES, FieldType
 
 _WORD = re.compile(r"[^\w]+")
 _AFTER_NAME = ":,; \t\n"
@@ -29,6 +30,13 @@ BEGINS_WITH = {
 }
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usual:
+    price: int
+    #: not exact: it grows with the files or the text that are given
+    exact: bool
+
+
 def code_of(model_id: str) -> str:
     """A short name for a button, the same for ever."""
     return hashlib.sha256(model_id.encode()).hexdigest()[:8]
@@ -40,12 +48,31 @@ class Shop:
     def __init__(self, catalog: Catalog, *, markup: float, credit_usd: float) -> None:
         self.catalog = catalog
         self._markup, self._credit_usd = markup, credit_usd
-        priced = sorted((self.price_from(model), model.title, model) for model in catalog.offered())
-        self._shelf = [model for _, _, model in priced]
+        self._usual = {model.id: self._usual_price(model) for model in catalog.offered()}
+        self._shelf = sorted(catalog.offered(), key=lambda model: (self._usual[model.id].price, model.title))
         self._codes = {code_of(model.id): model for model in self._shelf}
 
     def price_from(self, model: Model) -> int:
         return price_from(replace(model, free=False), self._markup, self._credit_usd)
+
+    def usual(self, model: Model) -> Usual:
+        """What an order costs that leaves everything as it is."""
+        return self._usual[model.id]
+
+    def _usual_price(self, model: Model) -> Usual:
+        least = Usual(price=self.price_from(model), exact=model.own_price is not None)
+        if least.exact:
+            return least
+        try:
+            values = model.minimal_input()
+            price = self.price(model, values, {})
+        except InputRefused:
+            return least
+        row = next(row for row in model.prices if row.matches(values))
+        measures = {how[0] for one in (row, *model.extras) if one.matches(values) and (how := one.measure())}
+        if measures & {"seconds", "characters"}:
+            return least
+        return Usual(price=price, exact="count" not in measures)
 
     def price(self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float]) -> int:
         """For input as `validate` returns it. Whether this run is free is somebody else's decision."""
@@ -122,13 +149,25 @@ class Shop:
             for category in self.categories()
             if any(one.type is kind and not one.advanced for model in self.models(category) for one in model.fields)
             and category not in (Category.TEXT_TO_IMAGE, Category.TEXT_TO_VIDEO)
+            and (BEGINS_WITH.get(category) in (None, kind) or any(_begins_with(m, kind) for m in self.models(category)))
         ]
+
+
+def _begins_with(model: Model, kind: FieldType) -> bool:
+    """Whether files of this kind are all that must be given of files."""
+    return {one.type for one in model.fields if one.type in FILES and one.required} == {kind}
 
 
 def text_only(model: Model) -> bool:
     """Whether a text is all that must be given."""
     wanted = [one for one in model.fields if one.required and one.default is None]
-    return len(wanted) == 1 and wanted[0].type is FieldType.TEXT and not wanted[0].many
+    if len(wanted) != 1 or wanted[0].type is not FieldType.TEXT or wanted[0].many:
+        return False
+    try:
+        model.validate({wanted[0].name: wanted[0].least()})
+    except InputRefused:
+        return False
+    return True
 
 
 def _searched(model: Model) -> str:

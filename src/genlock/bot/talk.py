@@ -185,6 +185,8 @@ class Talk:
         notes = [t.say("menu.hello", name=visit.profile.name, models=t.tag("unit.models", n=len(desk.shop.models())))]
         if visit.profile.fresh and desk.rules.welcome:
             notes.append(t.say("menu.welcome_gift", credits=t.credits(desk.rules.welcome)))
+        if visit.draft.sent:
+            notes.append(t.say("menu.let_go"))
         if payload.startswith(PROMO_PAYLOAD):
             told = await self._gifts.promo(visit, payload.removeprefix(PROMO_PAYLOAD))
             notes.append(told or t.say("promo.unknown"))

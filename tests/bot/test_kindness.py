@@ -116,7 +116,7 @@ async def test_a_running_order_can_be_cancelled(here: Town) -> None:
     assert await ann.available() == 1_000_000 - 800
     await ann.say("/cancel")
     await ann.sees("Which order shall I cancel?")
-    press = await ann.tap("#1 · ⏳ Z-Image")
+    press = await ann.tap("#1 · ⏳ a fox")
     told = await ann.sees("Order #1 is cancelled")
 
     assert press.text == "Cancelled. 💰 Nothing was charged. Back on your balance: 0.8 credits."
@@ -215,7 +215,7 @@ async def test_a_result_is_shown_again_and_repeated_and_changed(here: Town) -> N
     assert not shown.arguments["media"]["media"].startswith("http")
     assert await ann.available() == 1_000_000 - 800
 
-    await ann.tap("Change and repeat", on=notice)
+    await ann.tap("Change", on=notice)
     options = await ann.sees("what would you like to change?")
     assert options.id == notice.id
     await ann.tap("Shape of the frame")

@@ -119,7 +119,7 @@ def step(draft: Draft, model: Model, said: Said, chance: random.Random) -> Draft
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_shelf_and_the_menu_fit(language: str) -> None:
     seen = look(language)
-    check(front.menu(seen))
+    check(front.menu(Draft(), seen))
     for category in ("", *Category):
         draft = Draft(version=36**6, at=At.LIST, category=category)
         for page in range(6):

@@ -91,6 +91,32 @@ async def test_the_kind_is_found_in_the_content(
     assert house.shelf.agents <= {"Mozilla/5.0 (compatible; genlock)", "TelegramBot (like TwitterBot)"}
 
 
+@pytest.mark.parametrize(
+    ("content", "type_", "kind", "suffix"),
+    [
+        (wav(), "audio/wav", "audio", ".wav"),
+        (film(), "application/octet-stream", "video", ".mp4"),
+        (b"1\n00:00 --> 00:02\nHello", "text/plain", "document", ".txt"),
+    ],
+)
+async def test_an_uploaded_file_is_called_after_its_words(
+    house: House, content: bytes, type_: str, kind: str, suffix: str
+) -> None:
+    job = await house.deliver(house.shelf.put("05b6e6d1_1", content, type_))
+
+    [message] = house.shown(job)
+    assert message.content[kind]["file_name"] == f"Words-of-order-{job.id}{suffix}"
+
+
+@pytest.mark.parametrize("sound", [(make_sound(0), MP3), (wav(), "audio/wav")])
+async def test_a_sound_has_a_title_and_a_performer(house: House, sound: tuple[bytes, str]) -> None:
+    job = await house.deliver(house.shelf.put("05b6e6d1_1", *sound))
+
+    [message] = house.shown(job)
+    assert message.content["audio"]["title"] == f"Words of order {job.id}"
+    assert message.content["audio"]["performer"] == "A Model"
+
+
 async def test_a_name_that_lies_changes_nothing(house: House) -> None:
     job = await house.deliver(house.shelf.put("picture.png", film(), PNG))
     [message] = house.shown(job)

@@ -4,11 +4,14 @@ from genlock.domain.delivery import Part
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.telegram.address import Address
-from genlock.telegram.words import Button, Said
+from genlock.telegram.words import Button, Label, Said
 
 
 class PlainWords:
     """Telegram's HTML in two languages, short."""
+
+    def label(self, job: Job) -> Label:
+        return Label(title=f"Words of order {job.id}", performer="A Model")
 
     def waiting(self, job: Job, address: Address, fraction: float | None) -> Said:
         done = "accepted" if fraction is None else f"{fraction:.0%}"

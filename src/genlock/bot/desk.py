@@ -91,7 +91,7 @@ class Desk:
         if draft.at is At.PROMO:
             return front.promo(look, note=note)
         if model is None or draft.at in (At.HOME, At.ORDERED):
-            return front.what_with(draft, look, note=note) if draft.sent else front.menu(look, note=note)
+            return front.what_with(draft, look, note=note) if draft.sent else front.menu(draft, look, note=note)
         if draft.at is At.CONFIRM:
             return order.confirm(draft, model, look, note=note)
         return (order.options if draft.at is At.OPTIONS else order.ask)(draft, model, look)

@@ -9,6 +9,9 @@ from typing import Any
 
 from genlock.domain.field import FieldType
 
+#: problems with a file that another order may have a place for
+MISPLACED = ("no_place_", "wrong_kind_")
+
 
 class At(StrEnum):
     HOME = "home"  #: nothing has been begun; a text is a prompt

@@ -12,7 +12,7 @@ from telegram import Message
 
 from genlock.bot import wizard
 from genlock.bot.desk import Desk
-from genlock.bot.draft import At, Draft, Problem, Sent
+from genlock.bot.draft import MISPLACED, At, Draft, Problem, Sent
 from genlock.bot.guard import Guard
 from genlock.bot.length import measure_file
 from genlock.bot.refusals import explain_file
@@ -136,6 +136,9 @@ class Files:
             return
         place = wizard.place_for(draft, model, sent.kind) if sent.kind else None
         problem = _misfit(draft, model, sent) if place is None else _limits(place, sent)
+        if place is None and problem is not None and problem.name.startswith(MISPLACED):
+            await self._put_aside(visit, sent, caption, problem)
+            return
         if place is None or problem is not None:
             await self._refuse(visit, problem)
             return
@@ -152,6 +155,16 @@ class Files:
         await self._desk.keep(visit, replace(visit.draft, problem=problem))
         await self._desk.show_draft(visit)
 
+    async def _put_aside(self, visit: Visit, sent: Attachment, caption: str, problem: Problem) -> None:
+        """This order has no place for the file, but the person may want another one."""
+        draft = replace(visit.draft, problem=problem)
+        if sent.kind is not None and self._desk.shop.for_file(sent.kind) and _limits(None, sent) is None:
+            taken = await self._hand_on(visit, sent)
+            if isinstance(taken, Sent):
+                draft = replace(draft, sent=_with(draft, taken), text=caption or draft.text)
+        await self._desk.keep(visit, draft)
+        await self._desk.show_draft(visit)
+
     async def _carry(self, visit: Visit, sent: Attachment, caption: str) -> None:
         """A file out of the blue waits for a model."""
         desk, t = self._desk, visit.tongue
@@ -164,8 +177,7 @@ class Files:
             return
         assert taken is not None
         kept = visit.draft.carrying()
-        same = tuple(one for one in kept.sent if one.kind is taken.kind)[-CARRIED_MAX + 1 :]
-        await desk.keep(visit, replace(kept, sent=(*same, taken), text=caption or kept.text))
+        await desk.keep(visit, replace(kept, sent=_with(kept, taken), text=caption or kept.text))
         await desk.show_draft(visit)
 
     async def _hand_on(self, visit: Visit, sent: Attachment) -> Sent | Problem:
@@ -275,6 +287,12 @@ async def _copied(stream: AsyncIterator[bytes], copy: IO[bytes]) -> AsyncIterato
     async for chunk in stream:
         await asyncio.to_thread(copy.write, chunk)
         yield chunk
+
+
+def _with(draft: Draft, taken: Sent) -> tuple[Sent, ...]:
+    """One more file that waits for a model, beside those of its kind."""
+    same = tuple(one for one in draft.sent if one.kind is taken.kind)[-CARRIED_MAX + 1 :]
+    return (*same, taken)
 
 
 def _misfit(draft: Draft, model: Model, sent: Attachment) -> Problem:

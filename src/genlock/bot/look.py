@@ -1,15 +1,18 @@
 """What every screen is drawn from beside the draft, and how inputs are called and shown."""
 
+import json
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from genlock.bot.draft import Draft
 from genlock.bot.shop import Shop
 from genlock.bot.tongue import Tongue
-from genlock.bot.wizard import file_seconds, measured
+from genlock.bot.wizard import file_seconds, main_text, measured
 from genlock.domain.catalog import NOTHING, Category, Model
 from genlock.domain.chat import FreeRuns
 from genlock.domain.field import FILES, Field, FieldType
+from genlock.domain.job import Job
 from genlock.domain.money import Wallet
 
 ICONS = {
@@ -39,9 +42,6 @@ class Look:
     free: FreeRuns
     #: whether several people read this chat
     group: bool = False
-
-    def price_from(self, model: Model) -> str:
-        return self.tongue.credits(self.shop.price_from(model))
 
     def free_now(self, model: Model) -> bool:
         return model.free and self.free.left > 0
@@ -112,3 +112,21 @@ def shorten(text: str, length: int = LINE_LENGTH) -> str:
 def code(job_id: int) -> str:
     """What people call an order."""
     return f"#{job_id}"
+
+
+def prompt_of(job: Job, model: Model | None) -> str:
+    """The text that an order was made of; empty if it had none."""
+    main = main_text(model) if model else None
+    return text_of(job, main.name) if main else ""
+
+
+def text_of(job: Job, name: str) -> str:
+    """A text that was given for an input."""
+    value = _input(job.input).get(name)
+    return value if isinstance(value, str) else ""
+
+
+@lru_cache(maxsize=1000)
+def _input(text: str) -> dict[str, object]:
+    values = json.loads(text)
+    return values if isinstance(values, dict) else {}

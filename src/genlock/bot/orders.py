@@ -9,7 +9,7 @@ from genlock.bot.desk import Desk
 from genlock.bot.draft import At, Problem
 from genlock.bot.files import Files
 from genlock.bot.guard import Guard
-from genlock.bot.look import Quote, quote
+from genlock.bot.look import Quote, code, quote
 from genlock.bot.tongue import Html
 from genlock.bot.visit import Visit
 from genlock.bot.wizard import of_job, options
@@ -55,14 +55,16 @@ class Orders:
         if refusal := await self._refusal(visit, cost, look.wallet.available, key):
             await desk.show_draft(visit, note=refusal)
             return
-        await desk.toast(visit)
         placeholder = draft.message if visit.pressed == draft.message else None
         if visit.first and placeholder is not None:
             await desk.edit(visit.chat, placeholder, _accepted(visit, model))
         job = await self._order(visit, model, cost, key, placeholder=placeholder)
         if job is None:
+            await desk.toast(visit)
             await desk.show_draft(visit)
             return
+        # Not on the message: from now on it is the engine's, which may have put the end of the order there.
+        await desk.toast(visit, visit.tongue.tag("order.accepted_toast", code=code(job.id)))
         await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=job.id, message=None))
 
     async def at_once(self, visit: Visit, model: Model) -> None:

@@ -53,7 +53,7 @@ class Pages:
         """Show a page; a begun order waits behind it where one has been begun."""
         await self._desk.toast(visit)
         if visit.draft.at in (At.LIST, At.PROMO):
-            await self._desk.keep(visit, visit.draft.emptied())
+            await self._desk.keep(visit, visit.draft.carrying())
         await self._desk.show(visit, said)
 
     async def _private(self, visit: Visit) -> bool:

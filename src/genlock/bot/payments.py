@@ -100,8 +100,9 @@ class Payments:
         fresh = await self._credit(visit.person, charge, payment.total_amount, bill)
         if fresh or not visit.first:  # else Telegram's list was read first, and whoever read it has said thank you
             await self._say_thanks(visit, charge, bill)
-        if visit.draft.at is At.CONFIRM:
-            await self._desk.show_draft(visit, note=visit.tongue.say("topup.ready"))
+        # Below the receipt, which stays: the order that waited, or the menu; the page of packages goes away.
+        ready = visit.tongue.say("topup.ready") if visit.draft.at is At.CONFIRM else None
+        await self._desk.show_draft(visit, note=ready)
 
     async def _say_thanks(self, visit: Visit, charge: str, bill: Bill) -> None:
         t = visit.tongue

@@ -10,7 +10,7 @@ from genlock.bot.desk import Desk
 from genlock.bot.draft import At, Draft
 from genlock.bot.orders import Orders
 from genlock.bot.pages import Pages
-from genlock.bot.screens.front import ALL
+from genlock.bot.screens.front import ALL, AS_USUAL
 from genlock.bot.screens.order import example
 from genlock.bot.visit import Visit
 from genlock.domain.catalog import Category, Model
@@ -90,6 +90,9 @@ class Presses:
             return
         model = desk.shop.by_id(draft.model) if draft.model else None
         if model is None:
+            if press.verb == "back" and not draft.model:
+                await self._step(visit, draft.carrying())
+                return
             if press.verb == "turn":
                 await self._step(visit, wizard.turn(draft, press.number()))
                 return
@@ -108,6 +111,8 @@ class Presses:
                 await self._pages.topup_for(visit, model)
             case "back":
                 await self._step(visit, wizard.back(draft, model) or _shelf(draft, model))
+            case "instead":
+                await self._step(visit, draft.carrying())
             case "other":
                 await self._step(visit, _shelf(draft, model))
             case "example":
@@ -136,7 +141,10 @@ class Presses:
     # buttons that are good at any time
 
     async def _menu(self, visit: Visit, _: Pressed) -> None:
-        await self._step(visit, visit.draft.emptied())
+        note = visit.tongue.say("menu.let_go") if visit.draft.sent else None
+        await self._desk.keep(visit, visit.draft.emptied())
+        await self._desk.toast(visit)
+        await self._desk.show_draft(visit, note=note)
 
     async def _category(self, visit: Visit, press: Pressed) -> None:
         category = press.word()
@@ -157,7 +165,8 @@ class Presses:
             await self._desk.toast(visit, visit.tongue.tag("order.model_gone"), alert=True)
             return
         category = press.word(1) if press.word(1) in set(Category) else model.category.value
-        await self._step(visit, wizard.open_model(visit.draft.carrying(), model, category))
+        draft = wizard.open_model(visit.draft.carrying(), model, category)
+        await self._step(visit, wizard.rest(draft, model) if press.word(2) == AS_USUAL else draft)
 
     async def _again(self, visit: Visit, press: Pressed) -> None:
         if (job := await self._orders.mine(visit, press.number())) is not None:
@@ -185,7 +194,13 @@ class Presses:
 
 
 def _shelf(draft: Draft, model: Model) -> Draft:
-    """Back from the first question: the shelf the model was taken from. The text is kept for another one."""
+    """Back from the first question: the shelf the model was taken from. Text and files are kept for another one."""
     main = wizard.main_text(model)
     text = str(draft.values.get(main.name, "")) if main else ""
-    return replace(draft.emptied(), at=At.LIST, category=draft.category or model.category.value, text=text)
+    return replace(
+        draft.emptied(),
+        at=At.LIST,
+        category=draft.category or model.category.value,
+        text=text,
+        sent=(*draft.sent, *wizard.files_given(draft, model)),
+    )

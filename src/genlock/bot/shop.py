@@ -3,12 +3,20 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher, get_close_matches
 
 from genlock.domain.catalog import Catalog, Category, Model, Status, price, price_from
-from genlock.domain.field import FieldType
+from genlock.domain.errors import InputRefused
+from genlock.domain.field import FILES, FieldType
 
 _WORD = re.compile(r"[^\w]+")
+_AFTER_NAME = ":,; \t\n"
+#: a name that is not known is compared, as far as so many characters, with those that are
+NAME_LENGTH, WORD_LENGTH = 40, 3
+#: how close the first word must be, the first two words, and so on
+CLOSE = (0.65, 0.8, 0.8, 0.8)
+MEANT_SHOWN = 3
 #: what an order from this shelf begins with, where the model leaves it open
 BEGINS_WITH = {
     Category.IMAGE_TO_IMAGE: FieldType.IMAGE,
@@ -22,6 +30,13 @@ BEGINS_WITH = {
 }
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usual:
+    price: int
+    #: not exact: it grows with the files or the text that are given
+    exact: bool
+
+
 def code_of(model_id: str) -> str:
     """A short name for a button, the same for ever."""
     return hashlib.sha256(model_id.encode()).hexdigest()[:8]
@@ -33,12 +48,31 @@ class Shop:
     def __init__(self, catalog: Catalog, *, markup: float, credit_usd: float) -> None:
         self.catalog = catalog
         self._markup, self._credit_usd = markup, credit_usd
-        priced = sorted((self.price_from(model), model.title, model) for model in catalog.offered())
-        self._shelf = [model for _, _, model in priced]
+        self._usual = {model.id: self._usual_price(model) for model in catalog.offered()}
+        self._shelf = sorted(catalog.offered(), key=lambda model: (self._usual[model.id].price, model.title))
         self._codes = {code_of(model.id): model for model in self._shelf}
 
     def price_from(self, model: Model) -> int:
         return price_from(replace(model, free=False), self._markup, self._credit_usd)
+
+    def usual(self, model: Model) -> Usual:
+        """What an order costs that leaves everything as it is."""
+        return self._usual[model.id]
+
+    def _usual_price(self, model: Model) -> Usual:
+        least = Usual(price=self.price_from(model), exact=model.own_price is not None)
+        if least.exact:
+            return least
+        try:
+            values = model.minimal_input()
+            price = self.price(model, values, {})
+        except InputRefused:
+            return least
+        row = next(row for row in model.prices if row.matches(values))
+        measures = {how[0] for one in (row, *model.extras) if one.matches(values) and (how := one.measure())}
+        if measures & {"seconds", "characters"}:
+            return least
+        return Usual(price=price, exact="count" not in measures)
 
     def price(self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float]) -> int:
         """For input as `validate` returns it. Whether this run is free is somebody else's decision."""
@@ -68,19 +102,39 @@ class Shop:
     def named(self, text: str) -> tuple[Model, str] | None:
         """The model that a line begins with, and the rest of the line: `/gen nano banana pro a red fox`."""
         line = text.strip()
-        first, _, rest = line.partition(" ")
-        for model in self.catalog.models.values():
-            if model.status is Status.OFFERED and first.lower() in (model.id.lower(), *map(str.lower, model.aliases)):
-                return model, rest.strip()
+        first, rest = _first_word(line)
+        for model in self._shelf:
+            if _squeezed(first) in {_squeezed(name) for name in (model.id, *model.aliases)} - {""}:
+                return model, rest
         best: tuple[int, Model] | None = None
         for model in self._shelf:
             length = _begins(line, model.title)
             if length and (best is None or length > best[0]):
                 best = length, model
-        if best:
-            return best[1], line[best[0] :].strip()
-        loose = [model for model in self._shelf if _squeezed(first) and _squeezed(first) in _squeezed(model.id)]
-        return (loose[0], rest.strip()) if loose else None
+        return (best[1], line[best[0] :].lstrip(_AFTER_NAME).strip()) if best else None
+
+    def meant(self, text: str) -> tuple[list[Model], str]:
+        """Models whose name is close to what a line begins with, closest first, and the rest of the line."""
+        names: dict[str, Model] = {}
+        for model in self._shelf:
+            for name in (model.title, model.id, model.id.rpartition("/")[2], *model.aliases):
+                names.setdefault(_squeezed(name), model)
+        best: tuple[float, list[Model], str] = 0.0, [], ""
+        rest = text.strip()
+        head = ""
+        for cutoff in CLOSE:
+            word, rest = _first_word(rest)
+            head += _squeezed(word)[:NAME_LENGTH]
+            close = get_close_matches(head, names, n=2 * MEANT_SHOWN, cutoff=cutoff)
+            score = SequenceMatcher(None, close[0], head).ratio() if close else 0.0
+            if score > best[0]:
+                best = score, list({names[name].id: names[name] for name in close}.values())[:MEANT_SHOWN], rest
+        if best[1]:
+            return best[1], best[2]
+        first, rest = _first_word(text.strip())
+        word = _squeezed(first)
+        held = [model for model in self._shelf if len(word) >= WORD_LENGTH and word in _squeezed(model.title)]
+        return held[:MEANT_SHOWN], rest
 
     def quick(self, model_id: str = "", category: Category | None = None) -> Model | None:
         """A model that needs a text only: the cheapest of the shelf, the one named, or the cheapest picture."""
@@ -95,13 +149,25 @@ class Shop:
             for category in self.categories()
             if any(one.type is kind and not one.advanced for model in self.models(category) for one in model.fields)
             and category not in (Category.TEXT_TO_IMAGE, Category.TEXT_TO_VIDEO)
+            and (BEGINS_WITH.get(category) in (None, kind) or any(_begins_with(m, kind) for m in self.models(category)))
         ]
+
+
+def _begins_with(model: Model, kind: FieldType) -> bool:
+    """Whether files of this kind are all that must be given of files."""
+    return {one.type for one in model.fields if one.type in FILES and one.required} == {kind}
 
 
 def text_only(model: Model) -> bool:
     """Whether a text is all that must be given."""
     wanted = [one for one in model.fields if one.required and one.default is None]
-    return len(wanted) == 1 and wanted[0].type is FieldType.TEXT and not wanted[0].many
+    if len(wanted) != 1 or wanted[0].type is not FieldType.TEXT or wanted[0].many:
+        return False
+    try:
+        model.validate({wanted[0].name: wanted[0].least()})
+    except InputRefused:
+        return False
+    return True
 
 
 def _searched(model: Model) -> str:
@@ -112,8 +178,13 @@ def _squeezed(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
+def _first_word(line: str) -> tuple[str, str]:
+    first, *rest = line.split(maxsplit=1) or [""]
+    return first.rstrip(_AFTER_NAME), rest[0].strip() if rest else ""
+
+
 def _begins(line: str, title: str) -> int:
     """How much of the line the title takes, if the line begins with it, however it is punctuated."""
     pattern = r"[\W_]*".join(map(re.escape, re.findall(r"[^\W_]+", title)))
-    match = re.match(rf"{pattern}(?!\w)", line, re.IGNORECASE)
+    match = re.match(rf"{pattern}(?=[:,;]?(?:\s|$))", line, re.IGNORECASE)
     return match.end() if match else 0

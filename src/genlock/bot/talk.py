@@ -8,15 +8,20 @@ from telegram.constants import ChatType, MessageEntityType
 
 from genlock.bot import wizard
 from genlock.bot.admin import Admin
+from genlock.bot.buttons import Row, button
 from genlock.bot.desk import Desk
 from genlock.bot.draft import At, Draft
 from genlock.bot.files import Files, attachment
 from genlock.bot.gifts import Gifts
+from genlock.bot.look import shorten
 from genlock.bot.orders import Orders
 from genlock.bot.pages import Pages
+from genlock.bot.screens.front import ALL, AS_USUAL
+from genlock.bot.shop import code_of
 from genlock.bot.tongue import Html, tongue
 from genlock.bot.visit import Visit
 from genlock.domain.catalog import Category, Model
+from genlock.telegram.words import Said
 
 Command = Callable[[Visit, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
@@ -180,6 +185,8 @@ class Talk:
         notes = [t.say("menu.hello", name=visit.profile.name, models=t.tag("unit.models", n=len(desk.shop.models())))]
         if visit.profile.fresh and desk.rules.welcome:
             notes.append(t.say("menu.welcome_gift", credits=t.credits(desk.rules.welcome)))
+        if visit.draft.sent:
+            notes.append(t.say("menu.let_go"))
         if payload.startswith(PROMO_PAYLOAD):
             told = await self._gifts.promo(visit, payload.removeprefix(PROMO_PAYLOAD))
             notes.append(told or t.say("promo.unknown"))
@@ -208,7 +215,7 @@ class Talk:
             return
         found = desk.shop.named(line)
         if found is None:
-            await desk.say(visit, t.say("misc.gen_unknown", name=line.split(maxsplit=1)[0][:60]))
+            await self._meant(visit, line)
             return
         model, text = found
         draft = wizard.rest(
@@ -220,6 +227,23 @@ class Talk:
             await self._orders.at_once(visit, model)
             return
         await desk.show_draft(visit)
+
+    async def _meant(self, visit: Visit, line: str) -> None:
+        """A model that is not known is never guessed for money: the likely ones are offered, with the same text."""
+        desk, t = self._desk, visit.tongue
+        models, text = desk.shop.meant(line)
+        name = shorten(line.split(maxsplit=1)[0])
+        if not models:
+            await desk.say(visit, t.say("misc.gen_unknown", name=name))
+            return
+        if not visit.repeated:
+            await desk.keep(visit, replace(visit.draft.emptied(), at=At.LIST, text=text))
+        lines = [t.say("misc.gen_meant", name=name)]
+        if text:
+            lines.append(t.say("list.carried_text", text=shorten(text, 200)))
+        rows: list[Row] = [(button(model.title, "model", code_of(model.id), ALL, AS_USUAL),) for model in models]
+        rows.append((button(t.tag("button.models"), "cat", ALL, 0), button(t.tag("button.menu"), "menu")))
+        await desk.show(visit, Said(text="\n".join(lines), buttons=tuple(rows)))
 
     async def greet_group(self, chat: int, language: str) -> None:
         await self._desk.tell(chat, tongue(language).say("misc.added_to_group"))

@@ -184,6 +184,16 @@ def place_for(draft: Draft, model: Model, kind: FieldType) -> Field | None:
     return next((one for one in fitting if not one.advanced), fitting[0] if fitting else None)
 
 
+def files_given(draft: Draft, model: Model) -> tuple[Sent, ...]:
+    """The files of an order, as they wait for a model."""
+    return tuple(
+        Sent(kind=one.type, address=str(address), seconds=draft.seconds.get(str(address)))
+        for one in model.fields
+        if one.type in FILES and (value := draft.values.get(one.name))
+        for address in (value if isinstance(value, list) else [value])
+    )
+
+
 def add_file(draft: Draft, one: Field, sent: Sent) -> Draft:
     """Put a file in its place. A single file replaces the one before."""
     if sent.seconds is not None and one.max_seconds is not None and sent.seconds > one.max_seconds + ROUNDING_SECONDS:

@@ -1,23 +1,23 @@
 """What the channel says about an order: while it is made, under its results, at its end."""
 
-import json
 from collections.abc import Callable
-from functools import lru_cache
 
 from genlock.bot.buttons import button
-from genlock.bot.look import code, shorten
+from genlock.bot.look import code, prompt_of, shorten, text_of
 from genlock.bot.tongue import Html, Tongue, tongue
-from genlock.bot.wizard import main_text
 from genlock.domain.catalog import Model
 from genlock.domain.delivery import Part
 from genlock.domain.errors import NoSuchModel
 from genlock.domain.job import Job, State
 from genlock.domain.money import Purse
 from genlock.telegram.address import Address
-from genlock.telegram.words import Button, Said
+from genlock.telegram.words import Button, Label, Said
 
 BAR = 10
 PROMPT_SHOWN = 500
+#: an input that some models of music have
+TITLE = "title"
+TITLE_LENGTH = 60
 ASSUMED_SECONDS = 60
 
 
@@ -26,6 +26,10 @@ class ChatWords:
 
     def __init__(self, find_model: Callable[[str], Model]) -> None:
         self._find_model = find_model
+
+    def label(self, job: Job) -> Label:
+        words = text_of(job, TITLE) or prompt_of(job, self._model(job)) or self._title(job)
+        return Label(title=shorten(words, TITLE_LENGTH), performer=self._title(job))
 
     def waiting(self, job: Job, address: Address, fraction: float | None) -> Said:
         t = tongue(address.language)
@@ -49,7 +53,7 @@ class ChatWords:
     def caption(self, job: Job, address: Address, index: int, part: Part) -> Said:
         t = tongue(address.language)
         lines: list[str] = [self._head(job, t, index)]
-        if index == 0 and (prompt := self._prompt(job)):
+        if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.say("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
         return Said(text="\n".join(lines), buttons=_original(part, t))
 
@@ -68,7 +72,7 @@ class ChatWords:
         t = tongue(address.language)
         if job.state is State.CANCELLED:
             text = t.say("order.cancelled", code=code(job.id), money=_money(job, t))
-            return Said(text=text, buttons=((_repeat(job, t, "button.try_again"), _menu(t)),))
+            return Said(text=text, buttons=_again_or_menu(job, t))
         lines = [t.say("failed.head", code=code(job.id), title=self._title(job)), "", _reason(job, t), _money(job, t)]
         return Said(text="\n".join(lines), buttons=_after_failure(job, t))
 
@@ -76,11 +80,11 @@ class ChatWords:
         t = tongue(address.language)
         title, number = self._title(job), code(job.id)
         if job.state is State.CANCELLED:
-            said = self.failed(job, address)
-            return Said(text="") if job.error_text.startswith("by person") else said  # they have just seen it
+            if job.error_text.startswith("by person"):
+                return Said(text="")  # they have just seen it
+            return Said(text=t.say("order.cancelled_notice", code=number), buttons=_again_or_menu(job, t))
         if job.state is not State.SUCCEEDED:
-            text = t.say("failed.head", code=number, title=title)
-            return Said(text=f"{text}\n{_money(job, t)}", buttons=_after_failure(job, t))
+            return Said(text=t.say("failed.notice", code=number), buttons=_again_or_menu(job, t))
         if job.late:
             text = t.say("order.done_late", title=title, code=number)
         elif job.price == 0:
@@ -107,18 +111,6 @@ class ChatWords:
         model = self._model(job)
         return model.title if model else job.model
 
-    def _prompt(self, job: Job) -> str:
-        model = self._model(job)
-        main = main_text(model) if model else None
-        value = _input(job.input).get(main.name) if main else None
-        return value if isinstance(value, str) else ""
-
-
-@lru_cache(maxsize=1000)
-def _input(text: str) -> dict[str, object]:
-    values = json.loads(text)
-    return values if isinstance(values, dict) else {}
-
 
 def _original(part: Part, t: Tongue) -> tuple[tuple[Button, ...], ...]:
     if not part.value.startswith(("https://", "http://")):
@@ -142,6 +134,11 @@ def _after_failure(job: Job, t: Tongue) -> tuple[tuple[Button, ...], ...]:
         (_repeat(job, t, "button.try_again"), button(t.tag("button.change_repeat"), "change", job.id)),
         (_menu(t),),
     )
+
+
+def _again_or_menu(job: Job, t: Tongue) -> tuple[tuple[Button, ...], ...]:
+    """The message above has told what and why; this one has made the sound."""
+    return ((_repeat(job, t, "button.try_again"), _menu(t)),)
 
 
 def _repeat(job: Job, t: Tongue, key: str) -> Button:

@@ -5,9 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import IO, Any
-from urllib.parse import unquote, urlsplit
 
 from telegram import (
     InputFile,
@@ -38,7 +36,7 @@ from genlock.telegram.media import (
     photo_fits,
     recognise,
 )
-from genlock.telegram.words import Said
+from genlock.telegram.words import Label, Said
 
 #: so often a result that cannot be fetched is asked for again, before it is a failure or only a link
 FETCH_TRIES = 5
@@ -56,6 +54,7 @@ _OPTIONS: dict[Kind, dict[str, Any]] = {
     Kind.VIDEO: {"supports_streaming": True},
     Kind.DOCUMENT: {"disable_content_type_detection": True},
 }
+NAME_LENGTH = 60
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
@@ -114,24 +113,24 @@ class Contents:
         self._easel = asyncio.Lock()
 
     @asynccontextmanager
-    async def file(self, job: Job, index: int, part: Part) -> AsyncIterator[Media]:
+    async def file(self, job: Job, index: int, part: Part, label: Label) -> AsyncIterator[Media]:
         """The file of a part, at its level, for as long as the block lasts. An upload has taken `room` before."""
-        name = _name(job, index, part)
+        name = _name(job, index, label)
         if part.file is not None:
             yield by_id(part.file)
         elif part.kind is PartKind.TEXT:
-            yield _upload(Kind.DOCUMENT, InputFile(part.value, filename=f"{name}.txt", attach=True))
+            yield _upload(Kind.DOCUMENT, InputFile(part.value, filename=f"{name}.txt", attach=True), label)
         elif part.level is Level.ADDRESS:
-            yield await self._by_address(job, part)
+            yield await self._by_address(job, part, label)
         else:
             async with self._fetched(job, part) as fetched:
                 kind, content, suffix = await self._prepare(part, fetched)
                 content.seek(0)
                 file = InputFile(content, filename=f"{name}{suffix}", attach=True, read_file_handle=False)
                 found = await asyncio.to_thread(measure, content) if kind is Kind.VIDEO else None
-                yield _upload(kind, file, found)
+                yield _upload(kind, file, label, found)
 
-    async def _by_address(self, job: Job, part: Part) -> Media:
+    async def _by_address(self, job: Job, part: Part, label: Label) -> Media:
         """Telegram fetches it: only what it is able to fetch, known from a look at the content."""
         try:
             look = await self._downloads.look(part.value)
@@ -144,7 +143,7 @@ class Contents:
             raise LevelRefused("Telegram cannot fetch it by itself")
         if found.kind is Kind.PHOTO and not _photo_fits(look):
             raise LevelRefused("the picture's sides are too long")
-        return Media(kind=found.kind, file=part.value, options=_OPTIONS.get(found.kind, {}))
+        return Media(kind=found.kind, file=part.value, options=_options(found.kind, label))
 
     @asynccontextmanager
     async def _fetched(self, job: Job, part: Part) -> AsyncIterator[Fetched]:
@@ -176,9 +175,15 @@ def _photo_fits(look: Look) -> bool:
     return photo_fits(look.head)
 
 
-def _upload(kind: Kind, file: InputFile, film: Film | None = None) -> Media:
+def _upload(kind: Kind, file: InputFile, label: Label, film: Film | None = None) -> Media:
     measures = {"width": film.width, "height": film.height, "duration": film.seconds} if film else {}
-    return Media(kind=kind, file=file, uploads=True, options=_OPTIONS.get(kind, {}) | measures)
+    return Media(kind=kind, file=file, uploads=True, options=_options(kind, label) | measures)
+
+
+def _options(kind: Kind, label: Label) -> dict[str, Any]:
+    if kind is Kind.AUDIO:
+        return {"title": label.title, "performer": label.performer}
+    return _OPTIONS.get(kind, {})
 
 
 def _meaning(job: Job, error: Exception) -> Exception:
@@ -193,8 +198,7 @@ def _meaning(job: Job, error: Exception) -> Exception:
     return LevelRefused(str(error))
 
 
-def _name(job: Job, index: int, part: Part) -> str:
-    """What a downloaded file is called: as the provider called it, if that is a name, else after the model."""
-    stem = PurePosixPath(unquote(urlsplit(part.value).path)).stem if part.kind is PartKind.FILE else ""
-    stem = _UNSAFE.sub("-", stem).strip("-.")[:60]
-    return stem or f"{_UNSAFE.sub('-', job.model).strip('-.') or 'result'}-{index + 1}"
+def _name(job: Job, index: int, label: Label) -> str:
+    """What a file is called that is stored: its first words, and which of several it is."""
+    stem = _UNSAFE.sub("-", label.title).strip("-.")[:NAME_LENGTH].rstrip("-.") or "result"
+    return f"{stem}-{index + 1}" if len(job.parts) > 1 else stem

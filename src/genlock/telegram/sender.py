@@ -84,7 +84,7 @@ class TelegramChannel(Channel):
             message = await self._say(address, words.said, marked=words.marked)
             return Placed(message=str(message.message_id))
         said = self._words.caption(job, address, index, part)
-        async with self._room(part), self._contents.file(job, index, part) as media:
+        async with self._room(part), self._contents.file(job, index, part, self._words.label(job)) as media:
             message = await self._with_words(said, CAPTION_MAX, lambda said: self._send_media(address, media, said))
         return Placed(message=str(message.message_id), file=remember(message))
 
@@ -117,7 +117,7 @@ class TelegramChannel(Channel):
             shown, file = await self._is_there(address, place, said)
             if shown:
                 return Placed(message=str(place), file=file)
-        async with self._contents.file(job, index, part) as media:
+        async with self._contents.file(job, index, part, self._words.label(job)) as media:
             message = await self._with_words(
                 said, CAPTION_MAX, lambda said: self._edit_media(address, place, media, said)
             )

@@ -23,8 +23,19 @@ class Said:
     buttons: tuple[tuple[Button, ...], ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Label:
+    """What a file is called where it is played and stored: plain characters."""
+
+    title: str
+    performer: str
+
+
 class Words(Protocol):
     """Pure: the same job gives the same words, so that saying them again changes nothing."""
+
+    def label(self, job: Job) -> Label:
+        """What the files of a result are called."""
 
     def waiting(self, job: Job, address: Address, fraction: float | None) -> Said:
         """On the message that becomes the result, while the person waits. No fraction: it has not begun."""

@@ -11,12 +11,14 @@ from genlock.telegram.words import Button, Said
 
 MODELS_A_PAGE = 8
 ALL = "all"
+#: a model's button that asks for nothing that has a default
+AS_USUAL = "usual"
 
 
-def menu(look: Look, *, note: Html | None = None) -> Said:
+def menu(draft: Draft, look: Look, *, note: Html | None = None) -> Said:
     """Where everything begins."""
     t = look.tongue
-    lines = [note or t.say("menu.nothing_chosen"), "", t.say("menu.choose")]
+    lines = [note or t.say("menu.nothing_chosen"), "", t.say("menu.choose"), *_carried(draft, look)]
     if not look.group:
         lines += ["", t.say("menu.balance", credits=t.credits(look.wallet.available))]
         if look.free.left:
@@ -80,7 +82,8 @@ def shelf(draft: Draft, look: Look) -> Said:
     rows: list[Row] = [(button(_row(look, model), "model", code_of(model.id), shelf_name),) for model in there]
     if pages > 1:
         rows.append(pager(draft, look, page, pages))
-    return Said(text="\n".join(lines), buttons=(*rows, _ways(draft, look)))
+    back: Row = (draft_button(t.tag("button.back"), draft.version, "back"),) if draft.text or draft.sent else ()
+    return Said(text="\n".join(lines), buttons=(*rows, (*back, *_ways(draft, look))))
 
 
 def _shelf_title(look: Look, category: Category | None, count: int) -> Html:
@@ -95,8 +98,9 @@ def _row(look: Look, model: Model) -> str:
     t = look.tongue
     if look.free_now(model):
         return t.tag("list.row_free", title=model.title)
-    key = "list.row" if is_fixed(model) else "list.row_from"
-    return t.tag(key, title=model.title, price=t.amount(look.shop.price_from(model)))
+    usual = look.shop.usual(model)
+    key = "list.row" if usual.exact else "list.row_from"
+    return t.tag(key, title=model.title, price=t.amount(usual.price))
 
 
 def is_fixed(model: Model) -> bool:

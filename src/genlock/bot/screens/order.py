@@ -1,7 +1,7 @@
 """The way of an order: one question after the other, the options, the confirmation."""
 
 from genlock.bot.buttons import Row, button, draft_button, grid
-from genlock.bot.draft import At, Draft
+from genlock.bot.draft import MISPLACED, At, Draft
 from genlock.bot.look import Look, Quote, called, quote, shorten, shown, shown_choice
 from genlock.bot.refusals import explain
 from genlock.bot.screens.front import is_fixed, pager
@@ -38,18 +38,27 @@ def ask(draft: Draft, model: Model, look: Look) -> Said:
     lines += ["", *_question(draft, model, one, look)]
     if look.group and not choices_of(one):
         lines.append(t.say("ask.in_group"))
-    return Said(text="\n".join(lines), buttons=tuple(_answers(draft, model, one, look)))
+    return Said(text="\n".join(lines), buttons=(*_instead(draft, look), *_answers(draft, model, one, look)))
+
+
+def _instead(draft: Draft, look: Look) -> list[Row]:
+    """A file that has no place in this order may be wanted for another."""
+    if not draft.sent or draft.problem is None or not draft.problem.name.startswith(MISPLACED):
+        return []
+    return [(draft_button(look.tongue.tag("button.instead"), draft.version, "instead"),)]
 
 
 def card(model: Model, look: Look) -> list[str]:
     """What a model does, from which price, how long it takes."""
     t = look.tongue
-    key = "card.facts_fixed" if is_fixed(model) else "card.facts"
+    usual, least = look.shop.usual(model), look.shop.price_from(model)
+    varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
+    facts = {"price": t.credits(usual.price), "least": t.amount(least), "time": t.lasting(model.expected_seconds)}
     own = model.title.lower().startswith(model.vendor.lower())
     lines = [
         t.say("card.head_own" if own else "card.head", title=model.title, vendor=model.vendor),
         t.say(f"about.{model.category.value}"),
-        t.say(key, price=look.price_from(model), time=t.lasting(model.expected_seconds)),
+        t.say("card.facts_fixed" if is_fixed(model) else varies, **facts),
     ]
     if look.free_now(model):
         lines.append(t.say("menu.free_left", n=look.free.left))
@@ -214,7 +223,7 @@ def options(draft: Draft, model: Model, look: Look) -> Said:
         lines += ["", explain(draft.problem, model, draft.values, t)]
     pages = max(1, -(-len(model.fields) // OPTIONS_A_PAGE))
     page = min(draft.page, pages - 1)
-    rows: list[Row] = []
+    rows = _instead(draft, look)
     for index in range(page * OPTIONS_A_PAGE, min((page + 1) * OPTIONS_A_PAGE, len(model.fields))):
         one = model.fields[index]
         text = t.tag("options.row", about=called(one, t), value=shorten(_effective(draft, one, look), 40))
@@ -290,7 +299,7 @@ def _go(draft: Draft, cost: Quote, look: Look) -> list[Row]:
 
 def _confirm_rows(draft: Draft, model: Model, look: Look, go: list[Row]) -> list[Row]:
     t = look.tongue
-    rows = [*go, (draft_button(t.tag("button.options"), draft.version, "options"),)]
+    rows = [*_instead(draft, look), *go, (draft_button(t.tag("button.options"), draft.version, "options"),)]
     if not draft.path and text_only(model):
         rows[-1] = (*rows[-1], draft_button(t.tag("button.other_model"), draft.version, "other"))
     if not any(one.name in draft.values for one in asked(model, draft.category)):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from genlock.bot.buttons import Row, button
-from genlock.bot.look import ICONS, Look, code
+from genlock.bot.look import ICONS, Look, code, prompt_of, shorten
 from genlock.bot.rules import Package
 from genlock.bot.tongue import Html, Tongue
 from genlock.domain.job import Delivery, Job, State
@@ -12,6 +12,9 @@ from genlock.telegram.words import Said
 
 HISTORY_A_PAGE = 8
 MOVEMENTS_SHOWN = 10
+#: a phone cuts a button's words at about forty
+WORDS_IN_ROW = 26
+PROMPT_SHOWN = 500
 #: what is set aside and given back comes to nothing
 PASSING = (Kind.HOLD, Kind.RELEASE)
 
@@ -101,7 +104,11 @@ def _row(look: Look, job: Job) -> str:
     model = look.shop.catalog.models.get(job.model)
     icon = _state_icon(job) or (ICONS[model.category] if model else "")
     title = model.title if model else job.model
-    return look.tongue.tag("history.row", icon=icon, title=title, when=look.tongue.when(job.created_at))
+    when = look.tongue.when(job.created_at)
+    if prompt := prompt_of(job, model):
+        text = shorten(prompt, WORDS_IN_ROW)
+        return look.tongue.tag("history.row_words", icon=icon, text=text, title=title, when=when)
+    return look.tongue.tag("history.row", icon=icon, title=title, when=when)
 
 
 def _state_icon(job: Job) -> str:
@@ -121,6 +128,8 @@ def order(look: Look, job: Job) -> Said:
         when=t.when(job.created_at),
         state=t.tag(f"history.{_state(job)}"),
     )
+    if prompt := prompt_of(job, model):
+        text = Html(f"{text}\n{t.say('order.caption_prompt', text=shorten(prompt, PROMPT_SHOWN))}")
     rows: list[Row] = []
     if not job.ended:
         rows.append((button(t.tag("button.stop"), "cancel", job.id),))

@@ -1,0 +1,253 @@
+"""What somebody stumbles over who uses the bot for the first time."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from genlock.bot import wizard
+from genlock.bot.draft import At, Draft
+from genlock.bot.shop import Shop, text_only
+from genlock.bot.tongue import tongue
+from genlock.domain.catalog import Category
+from genlock.sandbox.kie_faults import Fault
+from tests.bot.test_kindness import picture
+from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
+
+SHOP = Shop(CATALOG, markup=2.0, credit_usd=0.01)
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Town]:
+    async with town(sqlite_url(tmp_path)) as made:
+        yield made
+
+
+# the name of a model
+
+
+@pytest.mark.parametrize(
+    "line", ["zimage-foo cat", "z-image-foo cat", "z-imagefoo cat", "nano cat", "image cat", "a cat", "- cat", "z cat"]
+)
+def test_a_name_that_is_not_whole_orders_nothing(line: str) -> None:
+    assert SHOP.named(line) is None
+
+
+def test_a_name_ends_at_a_space_a_line_or_a_colon() -> None:
+    for line in ("z-image a cat", "z-image\na cat", "Z Image: a cat", "z-image, a cat"):
+        found = SHOP.named(line)
+        assert found is not None, line
+        assert (found[0].id, found[1]) == ("z-image", "a cat"), line
+
+
+def test_a_mistyped_name_is_guessed_but_only_to_ask() -> None:
+    for line, wanted in (
+        ("zimage-foo a cat", "z-image"),
+        ("z-imge a cat", "z-image"),
+        ("nano bananna pro a cat", "nano-banana-pro"),
+        ("nano a cat", "google/nano-banana"),
+    ):
+        models, text = SHOP.meant(line)
+        assert (wanted in [model.id for model in models], text) == (True, "a cat"), (line, models, text)
+    assert SHOP.meant("qqqqq a cat") == ([], "a cat")
+    assert SHOP.meant("") == ([], "")
+
+
+@pytest.mark.parametrize(("language", "asks"), [("en", "Did you mean"), ("ru", "Может быть")])
+async def test_an_unknown_model_is_refused_and_the_likely_one_goes_on_with_the_same_text(
+    here: Town, language: str, asks: str
+) -> None:
+    ann = await here.person(language=language)
+    await ann.say("/gen zimage-foo cat with wings")
+    screen = await ann.sees(asks)
+    assert "zimage-foo" in screen.text
+    assert await here.jobs(ann) == []
+    await ann.tap("Z-Image")
+    confirm = await ann.sees("🧾 Z-Image")
+
+    assert "cat with wings" in confirm.text
+    assert "-foo" not in confirm.text
+    assert await here.jobs(ann) == []
+
+
+# past orders
+
+
+async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
+    ann = await here.person()
+    for words in ("a red fox in the snow under the northern lights", "a bear"):
+        await ann.say(f"/gen z-image {words}")
+    await here.quiet()
+    await ann.say("/history")
+    screen = await ann.sees("Your results")
+    bear, fox = (one["text"] for one in screen.buttons[:2])
+    assert "a bear · Z-Image" in bear
+    assert "a red fox in the snow und… · Z-Image" in fox
+    await ann.tap("a red fox")
+
+    await ann.sees("a red fox in the snow under the northern lights")
+    item = ann.screen
+    assert "Z-Image · #1" in item.text
+    assert "northern lights" in item.text
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
+    t = tongue(language)
+    for key in ("again", "repeat", "change_repeat", "menu", "try_again"):
+        assert len(t.tag(f"button.{key}")) <= 20, key
+
+
+# results
+
+
+async def test_a_song_is_called_after_its_words(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/gen suno/generate a song about a cat who flew to the Moon")
+    await ann.sees("Generation complete")
+    songs = [message.content["audio"] for message in ann.from_bot if message.kind == "audio"]
+
+    assert songs
+    for song in songs:
+        assert song["title"] == "a song about a cat who flew to the Moon"
+        assert song["performer"] == here.catalog.get("suno/generate").title
+
+
+@pytest.mark.parametrize(
+    ("language", "line"), [("en", "Order #1 failed, see above"), ("ru", "Заказ #1 не удался, подробности выше")]
+)
+async def test_a_failure_is_told_once_and_pointed_to_once(here: Town, language: str, line: str) -> None:
+    ann = await here.person(language=language)
+    here.kie.faults.order(Fault.TASK_MODERATED)
+    await ann.say("/gen z-image something")
+    notice = await ann.sees(line)
+    told = next(message for message in ann.from_bot if message.id == notice.reply_to)
+
+    assert "\n" not in notice.text
+    assert "😔" in told.text
+    assert "💰" in told.text
+    assert [one["callback_data"] for one in notice.buttons] == ["repeat:1", "menu"]
+
+
+async def test_the_press_that_orders_is_answered_with_the_number(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a fox")
+    press = await ann.tap("Generate")
+
+    assert press.text == "Order #1 is accepted."
+
+
+# paying
+
+
+async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here: Town) -> None:
+    ann = await here.person(having=0)
+    await ann.say("/start")
+    await ann.tap("Top up")
+    packages = await ann.sees("Top up with Telegram Stars")
+    await ann.tap("⭐ 100")
+    bill = await ann.sees(lambda message: message.kind == "invoice")
+    async with here.done(2):
+        await ann.hands.pay(bill)
+    receipt = await ann.sees("Thank you! Credited: 120 credits")
+    menu = await ann.sees("What shall we make?")
+
+    assert menu.id > receipt.id
+    assert "120 credits" in menu.text
+    assert packages.id not in [message.id for message in ann.from_bot], "it showed the balance of before"
+    await ann.tap("Balance", on=menu)
+    assert any(message.id == receipt.id and "Receipt" in message.text for message in ann.from_bot)
+
+
+# prices on the shelf
+
+
+def test_the_shelf_shows_and_is_sorted_by_what_the_usual_order_costs() -> None:
+    grok = next(model for model in SHOP.models() if model.title == "Grok Imagine Video 1.5")
+    usual = SHOP.usual(grok)
+    assert usual.exact
+    assert usual.price == SHOP.price(grok, grok.minimal_input(), {}) > SHOP.price_from(grok)
+    for category in Category:
+        prices = [SHOP.usual(model).price for model in SHOP.models(category)]
+        assert prices == sorted(prices)
+    for model in SHOP.models():
+        if SHOP.usual(model).exact:
+            assert SHOP.usual(model).price == SHOP.price(model, model.minimal_input(), {}), model.id
+
+
+@pytest.mark.parametrize(("language", "begins"), [("en", "from"), ("ru", "от")])
+async def test_only_what_depends_on_a_file_or_a_text_is_priced_from(here: Town, language: str, begins: str) -> None:
+    ann = await here.person(language=language)
+    rows: dict[str, str] = {}
+    shop = Shop(here.catalog, markup=here.rules.markup, credit_usd=here.rules.credit_usd)
+    for title in ("Grok Imagine Video 1.5", "InfiniteTalk", "ElevenLabs Turbo 2.5"):
+        await ann.say(f"/models {title}")
+        await ann.sees(title)
+        rows |= {title: next(one["text"] for one in ann.screen.buttons if one["text"].startswith(f"{title} ·"))}
+    assert [f" {begins} " in row for row in rows.values()] == [False, True, True], rows
+    grok = next(model for model in shop.models() if model.title == "Grok Imagine Video 1.5")
+    price = tongue(language).amount(shop.usual(grok).price)
+    assert rows[grok.title] == f"{grok.title} · {price}"
+    await ann.say(f"/models {grok.title}")
+    await ann.tap(f"{grok.title} ·")
+    card = ann.screen
+    assert f"💰 {price}" in card.text
+
+
+def test_a_model_that_is_offered_for_a_text_alone_asks_for_nothing_else() -> None:
+    for model in filter(text_only, SHOP.models()):
+        draft = wizard.rest(wizard.open_model(Draft(text="a long enough text"), model, model.category.value), model)
+        assert draft.at is At.CONFIRM, model.id
+
+
+# files that came by themselves
+
+
+async def test_from_a_shelf_a_kept_photo_goes_back_with_the_person(here: Town) -> None:
+    ann = await here.person()
+    await ann.send("photo", picture())
+    await ann.sees("What shall I do with it?")
+    assert not any(Category.VIDEO_TO_VIDEO.title("en") in one["text"] for one in ann.screen.buttons)
+    await ann.tap(Category.IMAGE_TO_IMAGE.title("en"))
+    await ann.sees("Kept: 1 file")
+    await ann.tap("◀️ Back")
+    await ann.sees("What shall I do with it?")
+    await ann.tap(Category.BACKGROUND_REMOVAL.title("en"))
+    await ann.tap("Recraft Remove Background")
+    await ann.sees("Your image: 📎 1")
+    await ann.tap("◀️ Back")
+    await ann.sees("Kept: 1 file")
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "is let go"), ("ru", "больше не ждёт")])
+async def test_the_menu_says_that_a_kept_photo_is_let_go(here: Town, language: str, told: str) -> None:
+    ann = await here.person(language=language)
+    await ann.send("photo", picture())
+    await ann.tap(tongue(language).tag("button.menu"))
+    await ann.sees(told)
+    await ann.tap(Category.IMAGE_TO_IMAGE.title(language))
+
+    assert "📎" not in ann.screen.text
+
+
+async def test_a_kept_text_goes_back_to_the_menu_with_the_person(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a red fox")
+    await ann.tap("Another model")
+    await ann.sees("Your text is kept: a red fox")
+    await ann.tap("◀️ Back")
+    await ann.sees(holds("What shall we make?", "Your text is kept: a red fox"))
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwise(here: Town, language: str) -> None:
+    t = tongue(language)
+    ann = await here.person(language=language)
+    await ann.say("a red fox")
+    await ann.send("photo", picture())
+    await ann.sees(t.tag("refused.no_place_image"))
+    await ann.tap(t.tag("button.instead"))
+    await ann.sees(t.tag("misc.what_with_file"))
+    await ann.tap(Category.BACKGROUND_REMOVAL.title(language))
+    await ann.tap("Recraft Remove Background")
+    await ann.sees("📎 1")

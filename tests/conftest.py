@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from genlock.sandbox.postgres import Postgres, PostgresServer
@@ -17,6 +18,10 @@ ALIASES = {"DATABASE_URL", "KIE_API_KEY", "PORT", "RENDER_EXTERNAL_URL", "TELEGR
 for name in list(os.environ):
     if name != TEST_POSTGRES_URL and (name in ALIASES or name.startswith(PREFIXES)):
         del os.environ[name]
+
+# How fast the machine is today is nothing a case can fail by.
+hypothesis.settings.register_profile("genlock", deadline=None)
+hypothesis.settings.load_profile("genlock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

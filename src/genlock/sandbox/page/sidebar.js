@@ -142,10 +142,11 @@ function newGroup() {
         const box = node("input", { type: "checkbox", value: person.id, checked: person.id === view.person });
         return node("label", { class: "member" }, box, nameOf(person));
     });
-    const chosen = () => boxes.filter((one) => find("input", one).checked).map((one) => Number(find("input", one).value));
+    const chosen = () =>
+        boxes.map((one) => find("input", one)).filter((box) => box.checked).map((box) => Number(box.value));
     const form = node(
         "form",
-        { method: "dialog", on: { submit: () => gather(title.value.trim(), chosen()) } },
+        { method: "dialog", on: { submit: (event) => gather(event, title.value.trim(), chosen()) } },
         node("h3", {}, say("add_group_title")),
         node("label", { class: "field" }, say("group_name"), title),
         node("fieldset", { class: "members" }, node("legend", {}, say("group_members")), boxes),
@@ -155,8 +156,9 @@ function newGroup() {
     title.focus();
 }
 
-async function gather(title, members) {
-    if (!title || !members.length) return;
+/** A group of nobody is not made: the dialog stays. */
+async function gather(event, title, members) {
+    if (!title || !members.length) return event.preventDefault();
     try {
         const made = await addGroup(title, members);
         show(members.includes(view.person) ? view.person : members[0], made.id);

@@ -187,6 +187,28 @@ def test_what_is_ordered_in_a_kept_world_never_meets_what_was_ordered_before(
     assert tasks[0] != tasks[1]
 
 
+def test_a_result_is_put_by_its_address_and_an_answer_lost_after_that_changes_nothing(
+    sandbox: Callable[..., Sandbox],
+) -> None:
+    world = sandbox("--fresh", "--speed", "60").ready()
+    [ann] = world.get("/sim/state")["people"]
+    world.post(f"/sim/people/{ann['id']}/say", {"text": "/start"})
+    world.post("/sim/faults", {"fault": "drop_after", "method": "editMessageMedia", "times": 1})
+    generate(world, ann["id"], "a cat")
+
+    def puts() -> list[Any]:
+        calls = [event["call"] for event in world.get("/sim/page")["journal"] if event["kind"] == "call"]
+        return [call for call in calls if call["method"] == "editMessageMedia"]
+
+    until(lambda: len(puts()) > 1, "it is put again")
+    lost, again = puts()
+    assert (lost["executed"], lost["answered"], lost["faults"]) == (True, False, ["drop_after"])
+    assert (again["answered"], again["faults"]) == (True, [])
+    messages = world.get(f"/sim/chats/{ann['id']}?person={ann['id']}")["messages"]
+    assert sum("photo" in one["message"] for one in messages) == 1
+    assert world.end() == 0
+
+
 def test_the_terminal_names_each_alarm_and_error() -> None:
     alarm = {"process": "a", "event": "ALARM", "name": "undelivered", "found": "3 results, the oldest for 90 s"}
     error = {"process": "a", "event": "STAGE_ERROR", "step": "claim", "error": "KeyError('x')"}

@@ -38,7 +38,7 @@ async def test_another_persons_chat_tells_that_it_has_news(
 
 async def test_a_new_person_comes_and_speaks_another_language(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
     page = await tabs.open(ann)
-    await page.get_by_role("button", name="New").click()
+    await page.get_by_role("button", name="New", exact=True).click()
     await page.get_by_label("Name").fill("Zoë <b>")
     await page.locator("dialog").get_by_label("Language in Telegram").select_option("ru")
     await page.get_by_role("button", name="Add").click()
@@ -51,6 +51,24 @@ async def test_a_new_person_comes_and_speaks_another_language(tabs: Tabs, ann: P
     await expect(page.locator(".myself").get_by_role("button", name="EN")).to_have_attribute("aria-pressed", "true")
     await say(page, "now in English")
     await tiny.hears(lambda update: update.effective_user and update.effective_user.language_code == "en")
+
+
+async def test_a_new_group_is_made_of_the_people_there_are(
+    tabs: Tabs, ann: Person, ben: Person, telegram: TelegramSimulator
+) -> None:
+    page = await tabs.open(ann)
+    await page.get_by_role("button", name="New group").click()
+    await page.get_by_label("Name of the group").fill("Friends <b>")
+    await page.locator("dialog").get_by_label("Ann").uncheck()
+    await page.get_by_role("button", name="Add").click()  # nobody is in it
+    for name in ("Ann", "Ben"):
+        await page.locator("dialog").get_by_label(name).check()
+    await page.get_by_role("button", name="Add").click()
+    await expect(page.locator(".entry[aria-current=true]")).to_contain_text("Friends <b>")
+    [group] = [chat for chat in telegram.world.chats.values() if chat.title == "Friends <b>"]
+    assert group.members >= {ann.id, ben.id}
+    await say(page, "/help@sandbox_bot")
+    await expect(bubbles(page, "Helpful words")).to_be_visible()
 
 
 async def test_two_tabs_see_the_same_and_read_together(tabs: Tabs, ann: Person, ben: Person) -> None:

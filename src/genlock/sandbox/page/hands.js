@@ -13,6 +13,7 @@ export const pay = (person, chat, message) => hand(person, "pay", { chat, messag
 export const remove = (person, chat, message, both) => hand(person, "delete", { chat, message, for_both: both });
 export const react = (person, chat, message, emoji) => hand(person, "react", { chat, message, emoji });
 export const clear = (person, chat, both) => hand(person, "clear", { chat, for_both: both });
+export const addGroup = (title, members) => call("POST", "/sim/groups", { title, members });
 export const changeGroup = (chat, change) => call("POST", `/sim/groups/${chat}`, change);
 
 /** One file, or several as an album. Each is {kind, file}. */

@@ -1,6 +1,6 @@
 // The people and the chats of the one whose eyes we use.
 import { planner } from "./frames.js";
-import { addPerson, changePerson } from "./hands.js";
+import { addGroup, addPerson, changePerson } from "./hands.js";
 import { previewOf } from "./bubble.js";
 import { chatAvatar, titleOf } from "./head.js";
 import { icon, roundButton, star } from "./icons.js";
@@ -51,10 +51,13 @@ function people() {
             badge,
         );
     });
-    const face = node("span", { class: "avatar", "aria-hidden": "true" }, icon("plus"));
-    const name = node("span", { class: "name" }, say("add_person"));
-    each.push(button("someone more", newPerson, { data: { key: "add" } }, face, name));
+    each.push(another("plus", "add_person", newPerson), another("group", "add_group", newGroup));
     return node("nav", { class: "people", "aria-label": say("people") }, each);
+}
+
+function another(picture, word, run) {
+    const face = node("span", { class: "avatar", "aria-hidden": "true" }, icon(picture));
+    return button("someone more", run, { data: { key: word } }, face, node("span", { class: "name" }, say(word)));
 }
 
 /** The same chat for somebody else if they have it, else their own with the bot. */
@@ -131,6 +134,37 @@ function newPerson() {
     );
     dialog(form, { label: say("add_person_title") });
     name.focus();
+}
+
+function newGroup() {
+    const title = node("input", { required: true, maxlength: "40", autocomplete: "off" });
+    const boxes = [...world.people.values()].map((person) => {
+        const box = node("input", { type: "checkbox", value: person.id, checked: person.id === view.person });
+        return node("label", { class: "member" }, box, nameOf(person));
+    });
+    const chosen = () =>
+        boxes.map((one) => find("input", one)).filter((box) => box.checked).map((box) => Number(box.value));
+    const form = node(
+        "form",
+        { method: "dialog", on: { submit: (event) => gather(event, title.value.trim(), chosen()) } },
+        node("h3", {}, say("add_group_title")),
+        node("label", { class: "field" }, say("group_name"), title),
+        node("fieldset", { class: "members" }, node("legend", {}, say("group_members")), boxes),
+        node("button", { class: "wide" }, say("add")),
+    );
+    dialog(form, { label: say("add_group_title") });
+    title.focus();
+}
+
+/** A group of nobody is not made: the dialog stays. */
+async function gather(event, title, members) {
+    if (!title || !members.length) return event.preventDefault();
+    try {
+        const made = await addGroup(title, members);
+        show(members.includes(view.person) ? view.person : members[0], made.id);
+    } catch (error) {
+        failed(error);
+    }
 }
 
 async function welcome(name, spoken) {

@@ -178,6 +178,10 @@ async def never_hold(kit: Kit, job: Job, hold: Any = None) -> None:
     await ADVANCE(kit, job)
 
 
+async def never_again(_: Any) -> None:
+    """What was put once stays as it is, whatever is still on the wire."""
+
+
 async def unfenced_progress(kit: Kit, job: Job, age: float) -> None:
     """Nobody looks whether the job is still theirs, or how long that look was ago."""
     if job.placeholder and any(age - 2.0 < moment <= age for moment in progress._moments(kit, job)):
@@ -217,6 +221,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 
 RARE_STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "an overtaken answer replaces newer work": (worker.Worker, "_replace", take_any),
+    "a result is not put again over late progress": (deliver._Showing, "_assert_again", never_again),
 }
 
 

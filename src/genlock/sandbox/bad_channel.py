@@ -75,7 +75,11 @@ class BadChannel(Channel):
         kind = self._world.pick(("progress: dropped", "progress: unforeseen error", "progress: slow"), job=job.id)
         if kind == "progress: dropped" or left <= 0.0:
             raise ChannelBusy(0.0)
-        seconds = self._chance.uniform(0.0, left + STRAY_SECONDS) if kind == "progress: slow" else 0.1 * left
+        overtaken = job.task_id and self._world.happens("callback: during progress", job=job.id)
+        if overtaken:
+            self._truth.tasks[job.task_id or ""].hurried.set()
+        slow = overtaken or kind == "progress: slow"
+        seconds = self._chance.uniform(0.0, left + STRAY_SECONDS) if slow else 0.1 * left
         self._world.spawn(self._land(job, seconds))
         await asyncio.sleep(min(seconds, left))
         if kind == "progress: unforeseen error":

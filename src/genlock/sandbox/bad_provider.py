@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from genlock.domain.errors import ProviderBusy, SubmitRefused, SubmitUnknown
 from genlock.domain.inbox import Callback
@@ -117,7 +118,8 @@ class BadProvider:
             self._call(task, token, _body(task.id, "pondering"), seconds / 2)
         if self._world.happens("callback: without token", job=task.job_id):
             self._call(task, None, _body(task.id, task.outcome, task.pieces), seconds)
-        await asyncio.sleep(seconds)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(task.hurried.wait(), seconds)
         task.done = True
         if token:
             self._tell(task, token, max(0.0, patience - seconds))

@@ -38,6 +38,7 @@ RATES: dict[str, float] = {
     "callback: forged": 0.10,
     "callback: of a stranger": 0.05,
     "callback: names another task": 0.04,
+    "callback: during progress": 0.25,
     "place: busy": 0.06,
     "place: request lost": 0.04,
     "place: answer lost": 0.06,
@@ -87,7 +88,7 @@ THEMES: tuple[tuple[str, ...], ...] = (
     ("message: deleted", "send: answer lost", "send: busy", "instance: killed"),
     ("store: slow", "store: answer slow", "call: slow", "instance: paused", "callback: without token"),
     ("create: answer lost", "callback: early", "callback: without token", "call: slow"),
-    ("progress: slow", "callback: contradicts", "callback: twice"),
+    ("progress: slow", "callback: during progress", "callback: contradicts", "callback: twice"),
     ("part: no result", "chat: moved", "message: deleted", "instance: killed"),
 )
 THEME_RATE = 0.35
@@ -103,6 +104,8 @@ class Task:
     outcome: Outcome
     pieces: tuple[Piece, ...]
     done: bool = False
+    #: it ends before its time
+    hurried: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(kw_only=True, slots=True)

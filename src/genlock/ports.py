@@ -294,7 +294,10 @@ class Store(LimitStore, Protocol):
     async def renew(self, job_id: int, token: int, lease: Lease) -> bool: ...
 
     async def claim(self, limit: int, lease: Lease) -> list[Job]:
-        """Take due jobs, the longest overdue first."""
+        """Take due jobs, the longest overdue first; not those that were in hand when an instance died."""
+
+    async def claim_suspects(self, rooms: Sequence[int], lease: Lease) -> list[Job]:
+        """Take due jobs that were: so many of one death, of two, and so on; the last room is for more, too."""
 
     # the inbox
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
@@ -330,8 +333,14 @@ class Store(LimitStore, Protocol):
     async def heartbeat(self, instance: str, silent_seconds: float) -> list[str]:
         """Say that we live; returns the peers that have been silent for too long."""
 
-    async def rescue(self, instance: str, but: Sequence[int] = ()) -> int:
-        """Make due what this instance holds (except `but`) and forget the instance if nothing is excepted."""
+    async def left_behind(self) -> Sequence[str]:
+        """Instances of which it is certain that they are dead: nobody else can have this database."""
+
+    async def rescue(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
+        """Make due what this instance holds (except `but`) and forget the instance if nothing is excepted.
+
+        If it died, each of its jobs counts that: it may be what it died of.
+        """
 
     async def take_role(self, name: str, instance: str, seconds: float) -> Role:
         """Take or renew a role if it is free, and say who has it."""

@@ -477,7 +477,8 @@ async def test_time_is_the_databases_own(postgres_url: str, notebook: Notebook) 
         ("claim_callbacks", {"limit": 10, "hold_seconds": 5.0}, "inbox_due"),
         ("match_orphans", {"limit": 10}, "inbox_orphans"),
         ("attention", {"limit": 10}, "jobs_attention"),
-        ("rescue", {"instance": "me", "but": "{}"}, "jobs_due"),
+        ("rescue", {"instance": "me", "but": "{}", "died": True, "often": 3}, "jobs_due"),
+        ("claim_suspects", {"rooms": "{100,10,1}", "owner": "me", "seconds": 30.0}, "jobs_suspects"),
     ],
 )
 async def test_what_looks_for_work_does_not_read_history(

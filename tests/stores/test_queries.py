@@ -207,7 +207,8 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
 
     await a_little_of_the_inbox(store, clock)
     await store.heartbeat("me", 3.0)
-    await store.rescue("me", [1])
+    await store.rescue("me", [1], died=True)
+    await store.claim_suspects([10, 1], ME)
     assert await store.reserve("create", 1, 1.0, 1, 1.0)
     assert await store.jobs()
     await store.attention(10)

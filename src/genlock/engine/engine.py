@@ -61,6 +61,9 @@ class Engine:
         """Begin to work. Before the first claim the instance is known to its peers."""
         kit = self.kit
         await kit.store.heartbeat(kit.instance, kit.rules.silent_seconds)
+        dead = await kit.store.left_behind()
+        await self.worker.take_over(dead)
+        await self.leader.take_over(dead)
         loops = [
             *self.worker.loops(),
             every(kit.rules.heartbeat_seconds / 2, self.leader.round, kit),  # a role given up is taken at once

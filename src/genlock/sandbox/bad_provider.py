@@ -143,8 +143,8 @@ class BadProvider:
         if self._world.happens("callback: unreadable", job=task.job_id):
             self._call(task, token, b"<html>502</html>", self._chance.uniform(0.0, 5.0))
         if self._world.happens("callback: names another task", job=task.job_id):
-            other = self._chance.choice(list(self._truth.tasks))
-            self._call(task, token, _body(other, task.outcome, task.pieces), self._chance.uniform(0.0, 5.0))
+            other = self._chance.choice([one for one in self._truth.tasks.values() if one.provider == task.provider])
+            self._call(task, token, _body(other.id, other.outcome, other.pieces), self._chance.uniform(0.0, 5.0))
 
     def _opposite(self, task: Task) -> bytes:
         if task.outcome is Outcome.FAILURE:
@@ -184,6 +184,7 @@ class BadProvider:
         self._truth.acknowledged[callback.id] = callback.job_id, report.task_id
         if (
             callback.job_id is not None
+            and report.task_id == task.id
             and report.outcome is Outcome.SUCCESS
             and any(piece.value.strip() for piece in report.pieces)
         ):

@@ -38,7 +38,7 @@ SETTLE_SECONDS = 200.0
 #: points of each kind per seed
 FATES = 4
 #: what instances do all the time
-JANITORS = ("claim", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
+JANITORS = ("claim", "claim_suspects", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
 FATEFUL = [
     *POINTS,
     *(f"{side}{call}" for turn in range(24) for call in CALLS for side in ("before ", "after ") if turn < _rare(call)),

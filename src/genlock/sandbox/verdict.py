@@ -11,7 +11,7 @@ from genlock.engine.invariants import End, ends
 from genlock.engine.kit import Rules, UnknownSubmit
 from genlock.ports import Store, Violation
 from genlock.sandbox.bad_channel import words_of
-from genlock.sandbox.world import Truth
+from genlock.sandbox.world import Task, Truth
 
 #: rules that do not hold for a job, with what was found instead
 Broken = list[tuple[str, str]]
@@ -21,6 +21,7 @@ async def check(truth: Truth, store: Store, people: list[int], rules: Rules) -> 
     """Everything that is wrong when no work is left."""
     found = await store.violations(settled=True)
     jobs = await store.jobs(limit=1000)
+    _hand_over(jobs, truth)
     for job in jobs:
         broken = [
             *_check_end(job, truth),
@@ -33,6 +34,22 @@ async def check(truth: Truth, store: Store, people: list[int], rules: Rules) -> 
     found += await _check_wallets(store, jobs, people, truth)
     found += await _check_inbox(store, truth)
     return found
+
+
+def _hand_over(jobs: list[Job], truth: Truth) -> None:
+    """Whose task another job has taken, being told of it first, cannot have its result."""
+    for job in jobs:
+        for task in _tasks(job, truth):
+            if task.job_id != job.id:
+                truth.told.discard(task.job_id)
+                if task.job_id in truth.failures:
+                    truth.failures.add(job.id)
+
+
+def _tasks(job: Job, truth: Truth) -> list[Task]:
+    """A job's tasks. One that knew none yet believes its own address: then it has the task that was named there."""
+    named = truth.tasks.get(job.task_id or "")
+    return [*truth.tasks_of(job.id), *([named] if named and named.job_id != job.id else [])]
 
 
 def _check_end(job: Job, truth: Truth) -> Broken:
@@ -56,7 +73,7 @@ def _check_end(job: Job, truth: Truth) -> Broken:
 
 def _spoilt(job: Job, truth: Truth) -> bool:
     """The provider called something a result that is none."""
-    return any(piece.value in truth.pages for task in truth.tasks_of(job.id) for piece in task.pieces)
+    return any(piece.value in truth.pages for task in _tasks(job, truth) for piece in task.pieces)
 
 
 def _free(job: Job) -> bool:
@@ -101,7 +118,7 @@ def _check_chat(job: Job, truth: Truth) -> Broken:
         elif message.progress and not message.deleted:
             broken.append(("A late progress edit never overwrites a result.", f"{part.message}: {message}"))
     values = [part.value for part in job.parts]
-    results = [[part.value for part in plan(task.pieces)] for task in truth.tasks_of(job.id)]
+    results = [[part.value for part in plan(task.pieces)] for task in _tasks(job, truth)]
     if (job.state is State.SUCCEEDED or job.late) and values not in results:
         broken.append(("Every part of the result is delivered.", f"{values}, but the provider made {results}"))
     return broken
@@ -110,7 +127,7 @@ def _check_chat(job: Job, truth: Truth) -> Broken:
 def _check_once(job: Job, truth: Truth, rules: Rules) -> Broken:
     broken: Broken = []
     shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
-    own = {words_of(job), *(piece.value for task in truth.tasks_of(job.id) for piece in task.pieces)}
+    own = {words_of(job), *(piece.value for task in _tasks(job, truth) for piece in task.pieces)}
     times = Counter(message.shows[1] for message in shown if message.shows and not message.deleted)
     for value, count in times.items():
         if count > 1 + truth.resends[job.id]:

@@ -216,13 +216,17 @@ def migrate() -> None:
 def doctor(as_json: Json = False) -> None:
     """Try out the whole world this is set up for, and leave nothing behind. Exits 1 if something is not right."""
     from genlock.doctor.doctor import Doctor
-    from genlock.settings import Settings, read_settings
+    from genlock.settings import Settings, read_settings, unknown_words
 
     phases = asyncio.run(Doctor(read_settings(Settings)).examine())
     ok = all(phase.ok for phase in phases)
+    warnings = unknown_words()
     if as_json:
-        typer.echo(json.dumps({"ok": ok, "phases": [asdict(phase) for phase in phases]}, ensure_ascii=False, indent=2))
+        told = {"ok": ok, "phases": [asdict(phase) for phase in phases], "warnings": warnings}
+        typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
     else:
+        for warning in warnings:
+            typer.secho(f"! {warning}", fg="yellow")
         for phase in phases:
             typer.secho(f"{'✔' if phase.ok else '✘'} {phase.name}: {phase.detail}", fg=None if phase.ok else "red")
         typer.echo("All is well." if ok else "Something is not right.")
@@ -443,6 +447,34 @@ def updates_retry(update_id: Annotated[int, typer.Argument(metavar="ID")]) -> No
 
 def _credits(thousandths: int) -> str:
     return f"{thousandths / 1000:g}"
+
+
+@wallet.command("ls")
+def wallet_ls(
+    text: Annotated[str | None, typer.Argument(help="Only who has this number, @name or part of a name.")] = None,
+    limit: Limit = 20,
+    as_json: Json = False,
+) -> None:
+    """List people with what they have, the newest first."""
+    wanted = text.removeprefix("@") if text else None
+    found = with_store(lambda store, _: store.holders(wanted, limit))
+    if as_json:
+        typer.echo(json.dumps([asdict(holder) for holder in found], default=str, ensure_ascii=False, indent=2))
+        return
+    rows = [
+        {
+            "person": holder.person_id,
+            "name": holder.name,
+            "username": f"@{holder.username}" if holder.username else None,
+            "channel": holder.channel,
+            "id there": holder.outside_id,
+            "available": _credits(holder.available),
+            "held": _credits(holder.held),
+            "since": holder.since,
+        }
+        for holder in found
+    ]
+    show(rows, as_json=False, empty="Nobody." if text is None else f"Nobody is found by {text!r}.")
 
 
 @wallet.command("show")

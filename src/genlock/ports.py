@@ -12,6 +12,7 @@ from genlock.domain.chat import (
     BroadcastState,
     Figures,
     FreeRuns,
+    Holder,
     Payment,
     PaymentState,
     Profile,
@@ -392,6 +393,9 @@ class ChatStore(Protocol):
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
         """By our number, the channel's, a username or a part of the name."""
+
+    async def holders(self, text: str | None, limit: int) -> list[Holder]:
+        """People with what they have, the newest first; all, or found as by find_profiles."""
 
     async def set_language(self, person_id: int, language: str) -> None: ...
 

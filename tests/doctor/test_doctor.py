@@ -148,6 +148,26 @@ async def test_it_runs_as_a_command(clinic: Clinic) -> None:
     assert (process.returncode, said["ok"]) == (0, True)
     assert [phase["name"] for phase in said["phases"]] == NAMES
     assert all(phase.keys() == {"name", "ok", "detail"} for phase in said["phases"])
+    assert said["warnings"] == []
+
+
+async def test_a_variable_that_is_no_setting_is_named_and_its_value_is_not(clinic: Clinic) -> None:
+    clinic.settings["GENLOCK_KIE_WEBHOOK_KEYS"] = KEY
+    (clinic.folder / ".env").write_text(f"GENLOCK_ADMIN_ID={KEY}\n")
+    for as_json in (True, False):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "genlock", "doctor", *(["--json"] if as_json else [])),
+            env={**os.environ, **clinic.environment()},
+            cwd=clinic.folder,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said = (await process.communicate())[0].decode()
+        assert process.returncode == 0, "it is worth a word, but nothing is broken"
+        assert "GENLOCK_ADMIN_ID is no setting and has no effect: did you mean GENLOCK_ADMIN_IDS?" in said
+        assert "did you mean GENLOCK_KIE_WEBHOOK_KEY?" in said
+        assert KEY not in said
+        assert not as_json or len(json.loads(said)["warnings"]) == 2
 
 
 # illnesses

@@ -257,6 +257,15 @@ async def test_all_settings_that_are_missing_or_wrong_are_named_at_once(town: To
     assert "Traceback" not in said
 
 
+async def test_a_variable_that_is_no_setting_is_told_at_the_start_without_its_value(town: Town) -> None:
+    (town.folder / ".env").write_text(f"GENLOCK_ADMIN_ID={WEBHOOK_KEY}\n")
+
+    instance = await town.start(GENLOCK_KIE_API_KEYS=WEBHOOK_KEY)
+
+    told = {line["name"]: line["nearest"] for line in instance.of("SETTING_UNKNOWN")}
+    assert told == {"GENLOCK_ADMIN_ID": "GENLOCK_ADMIN_IDS", "GENLOCK_KIE_API_KEYS": "GENLOCK_KIE_API_KEY"}
+
+
 async def test_a_token_that_telegram_does_not_know_ends_the_start(town: Town) -> None:
     wrong = f"1{TOKEN}"
     said = await refused(town, GENLOCK_TELEGRAM_TOKEN=wrong)

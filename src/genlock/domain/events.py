@@ -64,6 +64,9 @@ class Event(StrEnum):
     FORGOTTEN = "FORGOTTEN"  #: old rows were removed
     ALARM = "ALARM"  #: something is wrong that an operator should know of
     RECOVERED = "RECOVERED"  #: and it is over
+    SETTING_UNKNOWN = (
+        "SETTING_UNKNOWN"  #: a GENLOCK_ variable that is no setting, with the name that was probably meant
+    )
     READY = "READY"  #: this instance works
     STOPPING = "STOPPING"  #: this instance takes nothing new
     STOPPED = "STOPPED"  #: and has handed over what was left

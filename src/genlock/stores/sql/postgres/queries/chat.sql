@@ -31,6 +31,15 @@ WHERE o.id::text = :text OR o.outside_id = :text OR p.username = lower(:text)
 ORDER BY (o.id::text = :text OR o.outside_id = :text OR p.username = lower(:text)) DESC, p.person_id DESC
 LIMIT :limit;
 
+-- name: holders
+-- People with what they have, the newest first; all, or by our number, the channel's, a username or a part of the name.
+SELECT o.id, o.channel, o.outside_id, o.available, o.held, o.created_at,
+    coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
+FROM people o LEFT JOIN profiles p ON p.person_id = o.id
+WHERE :text::text IS NULL OR o.id::text = :text::text OR o.outside_id = :text::text OR p.username = lower(:text::text)
+    OR p.name ILIKE '%' || :text::text || '%'
+ORDER BY o.id DESC LIMIT :limit;
+
 -- name: set_language
 -- The language a person has chosen.
 UPDATE profiles SET language = :language WHERE person_id = :person_id;

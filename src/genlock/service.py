@@ -34,7 +34,7 @@ from genlock.engine.alarms import Alarms
 from genlock.engine.forget import Forget
 from genlock.engine.pulse import Pulse
 from genlock.engine.updates import Updates
-from genlock.engine.worker import every
+from genlock.engine.worker import every, run_for_ever
 from genlock.log import LogObserver, Mask
 from genlock.metrics import MetricsObserver, Observers
 from genlock.ports import WholeStore
@@ -120,7 +120,7 @@ class Service:
         address = await self._listen(web)
         await engine.start()
         self._closing.push_async_callback(engine.stop)
-        self._begin(intake, *self._janitors(caller, store, pulse), *self._chores(chat))
+        self._tasks = run_for_ever(engine.kit, intake, *self._janitors(caller, store, pulse), *self._chores(chat))
         self._open = True
         return address
 
@@ -220,9 +220,6 @@ class Service:
                 await asyncio.sleep(CHORE_SECONDS)
             else:
                 return
-
-    def _begin(self, *loops: Coroutine[Any, Any, None]) -> None:
-        self._tasks = [asyncio.get_running_loop().create_task(loop) for loop in loops]
 
     async def stop(self) -> None:
         """Nothing new; the role goes to another at once; what is left is finished or handed over."""

@@ -12,7 +12,7 @@ from genlock.domain.money import Purse
 from genlock.engine.collect import receive
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
-from genlock.engine.worker import every
+from genlock.engine.worker import every, run_for_ever
 from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, success, work
 
 LEASE = Rules().lease_seconds
@@ -129,6 +129,7 @@ async def test_a_poisoned_job_is_parked_after_its_tries_while_the_others_go_on(w
     [row] = await world.store.attention(10)
     assert (row.id, row.due_at, row.lease_owner) == (poisoned.id, None, None)
     assert row.attention == "stage error: RuntimeError('bug')"
+    assert len(world.recorder.of(Event.ATTENTION, job=poisoned.id, reason=row.attention)) == 1
     assert world.recorder.total("stage_errors") == 4
     assert (await world.wallet()).held == PRICE
 
@@ -224,6 +225,18 @@ async def test_a_janitor_survives_whatever_happens_to_it(world: World, engine: E
         await enough.wait()
     janitor.cancel()
     assert len(world.recorder.of(Event.STAGE_ERROR, step="unlucky")) == 3
+
+
+async def test_a_loop_that_ends_by_a_failure_says_so(world: World, engine: Engine) -> None:
+    async def broken() -> None:
+        raise RuntimeError("bug")
+
+    [task] = run_for_ever(engine.kit, broken())
+    await asyncio.wait([task])
+
+    [told] = world.recorder.of(Event.STAGE_ERROR)
+    assert told.facts["step"].endswith("broken")
+    assert told.facts["error"] == "RuntimeError('bug')"
 
 
 # leases of long work

@@ -93,9 +93,9 @@ class Updates:
                     held = await self._store.next_update(held)
                     continue
                 held = await self._one(held, held.update)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - a failure of the store; of a handler's it was told before
             # The rows are as they were; the lease runs out and somebody goes on.
-            self._kit.observer.event(Event.STAGE_ERROR, step="updates", lane=lane.id, error=str(error))
+            self._kit.observer.event(Event.STAGE_ERROR, step="updates", lane=lane.id, error=repr(error))
 
     async def _one(self, lane: Lane, update: Update) -> Lane | None:
         """Handle one update; returns the lane with the next one, while it is ours."""

@@ -199,9 +199,12 @@ class Worker:
             attention=f"stage error: {error!r}"[:500] if hopeless else None,
         )
         try:
-            await kit.store.wait(wait)
+            kept = await kit.store.wait(wait)
         except StoreError as failure:
             kit.event(Event.STAGE_ERROR, job, error=str(failure))
+        else:
+            if kept and hopeless:
+                kit.event(Event.ATTENTION, job, reason=wait.attention)
 
     # the loops
 
@@ -301,6 +304,19 @@ class Worker:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+
+def run_for_ever(kit: Kit, *loops: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
+    """Start loops. One that ends by a failure says so: nobody waits for it who could."""
+
+    def tell(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            kit.observer.event(Event.STAGE_ERROR, step=task.get_name(), error=repr(error))
+
+    tasks = [kit.loop.create_task(loop, name=getattr(loop, "__qualname__", None)) for loop in loops]
+    for task in tasks:
+        task.add_done_callback(tell)
+    return tasks
 
 
 async def every(seconds: float, action: Callable[[], Coroutine[Any, Any, None]], kit: Kit) -> None:

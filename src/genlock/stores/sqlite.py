@@ -156,7 +156,10 @@ class SqliteStore(SqlStore):
                     stop = True
                     break
                 group.append(entry)
-            answers = _together(self._connection, [work for work, _ in group])
+            try:
+                answers = _together(self._connection, [work for work, _ in group])
+            except Exception as error:  # noqa: BLE001 - a thread that ends leaves everybody waiting for ever
+                answers = [StoreError(f"SQLite could not roll back: {error!r}")] * len(group)
             loop = group[0][1].get_loop()
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_tell, [future for _, future in group], answers)

@@ -496,7 +496,7 @@ class UpdateStore(Protocol):
     async def store_update(self, update: NewUpdate) -> Received:
         """Keep an update; when this returns it may be acknowledged."""
 
-    async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:
+    async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool, suspects: bool = False) -> list[Lane]:
         """Take due lanes, the longest overdue first."""
 
     async def next_update(self, lane: Lane) -> Lane | None:
@@ -511,7 +511,7 @@ class UpdateStore(Protocol):
     async def renew_lanes(self, lanes: Sequence[Lane], lease: Lease) -> set[int]:
         """Keep lanes for longer; returns those that are still ours."""
 
-    async def rescue_lanes(self, instance: str, but: Sequence[int] = ()) -> int:
+    async def rescue_lanes(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
         """Make due the lanes that an instance holds, except some."""
 
     async def updates(self, state: UpdateState, limit: int) -> list[Update]: ...

@@ -45,7 +45,7 @@ class Event(StrEnum):
     CALLBACK_UNREADABLE = "CALLBACK_UNREADABLE"  #: could not be parsed; kept for the operator
     LEASE_LOST = "LEASE_LOST"  #: a write was refused: somebody else holds the job now
     PEER_DEAD = "PEER_DEAD"  #: a silent instance's work was made due
-    SUSPECT = "SUSPECT"  #: this job has been in hand at several deaths of instances; it is tried alone
+    SUSPECT = "SUSPECT"  #: a job, or a lane, that was in hand at several deaths of instances is tried alone
     STAGE_ERROR = "STAGE_ERROR"  #: a stage failed in a way nobody foresaw; retried, then parked
     ATTENTION = "ATTENTION"  #: an operator should look
     OPERATOR = "OPERATOR"  #: somebody retried, resent or cancelled

@@ -376,7 +376,7 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
 
     async def rescue(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
         if not but:
-            await self.rescue_lanes(instance)  # first: the other one forgets the instance
+            await self.rescue_lanes(instance, died=died)  # first: the other one forgets the instance
         return len(await self.one("rescue", instance=instance, but=self.array(but), died=died, often=OFTEN))
 
     def array(self, values: Sequence[Any]) -> Any:

@@ -352,16 +352,16 @@ RETURNING j.*, :now AS read_at;
 
 -- name: claim_suspects
 -- Take due jobs that were in hand when their instance died: of each number of deaths as many as there is room for, the
--- last room being for that number and more.
+-- last room being for that number and more. `NOT (due_at > …)`: the index of all that is due is not to be tried.
 WITH suspect AS MATERIALIZED (
     SELECT id, due_at, least(deaths, cardinality(:rooms::int[])) AS level
-    FROM jobs WHERE deaths > 0 AND due_at <= :now
+    FROM jobs WHERE deaths > 0 AND NOT (due_at > :now)
 ), ranked AS MATERIALIZED (
     SELECT id, level, row_number() OVER (PARTITION BY level ORDER BY due_at, id) AS place FROM suspect
 ), due AS MATERIALIZED (
-    SELECT id FROM jobs
-    WHERE id IN (SELECT id FROM ranked WHERE place <= (:rooms::int[])[level]) AND deaths > 0 AND due_at <= :now
-    FOR NO KEY UPDATE SKIP LOCKED
+    SELECT j.id FROM ranked r JOIN jobs j ON j.id = r.id
+    WHERE r.place <= (:rooms::int[])[r.level] AND NOT (j.due_at > :now)
+    FOR NO KEY UPDATE OF j SKIP LOCKED
 )
 UPDATE jobs j
 SET lease_owner = :owner::text, lease_token = j.lease_token + 1,

@@ -300,7 +300,7 @@ RETURNING *, :now AS read_at;
 
 -- name: claim_suspects
 -- Take due jobs that were in hand when their instance died: of each number of deaths as many as there is room for, the
--- last room being for that number and more.
+-- last room being for that number and more. `NOT (due_at > …)`: the index of all that is due is not to be tried.
 UPDATE jobs
 SET lease_owner = :owner, lease_token = lease_token + 1, due_at = :now + CAST(:seconds * 1000000 AS INTEGER),
     deaths = deaths + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
@@ -309,7 +309,7 @@ WHERE id IN (
     SELECT id FROM (
         SELECT id, level, row_number() OVER (PARTITION BY level ORDER BY due_at, id) AS place
         FROM (SELECT id, due_at, min(deaths, json_array_length(:rooms)) AS level
-              FROM jobs WHERE deaths > 0 AND due_at <= :now))
+              FROM jobs WHERE deaths > 0 AND NOT (due_at > :now)))
     WHERE place <= json_extract(:rooms, '$[' || (level - 1) || ']'))
 RETURNING *, :now AS read_at;
 

@@ -185,7 +185,7 @@ def chaos(  # noqa: PLR0913, PLR0917 - every kind of trouble is an option
     as_json: Json = False,
 ) -> None:
     """Kill, pause and cut off real processes while people order; exits 1 if any promise was broken."""
-    from genlock.sandbox.chaos import Plan, run
+    from genlock.sandbox.chaos.chaos import Plan, run
 
     plan = Plan(
         jobs=jobs,
@@ -238,7 +238,7 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Crash the engine everywhere, on a virtual clock, and check every promise afterwards."""
-    from genlock.sandbox.simulate import run
+    from genlock.sandbox.simulation.simulate import run
 
     raise typer.Exit(run(seeds, first_seed, store, database_url, as_json))
 
@@ -255,7 +255,7 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Measure whole lives of jobs against the plain protocol, in one run."""
-    from genlock.sandbox.bench import Sizes, run
+    from genlock.sandbox.bench.bench import Sizes, run
 
     sizes = Sizes(rounds=rounds, history=history).scaled(scale)
     raise typer.Exit(run(store, database_url, sizes, as_json=as_json))
@@ -553,7 +553,7 @@ def models_show(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_js
 @models.command("check")
 def models_check(as_json: Json = False) -> None:
     """Order the least and the most of every offered model from the simulated provider. Exits 1 if one is refused."""
-    from genlock.sandbox.order_all import order_all
+    from genlock.sandbox.kie.order_all import order_all
 
     catalog, _ = _catalog()
     failures = [asdict(failure) for failure in asyncio.run(order_all(catalog))]

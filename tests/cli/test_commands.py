@@ -16,7 +16,7 @@ from genlock import __version__
 from genlock.app import make_engine, open_store
 from genlock.domain.job import NewJob
 from genlock.domain.money import Kind
-from genlock.sandbox.bench import InstantChannel, InstantProvider, Quiet
+from genlock.sandbox.bench.bench import InstantChannel, InstantProvider, Quiet
 
 
 class Shell:

@@ -18,11 +18,11 @@ from genlock.doctor import doctor as module
 from genlock.doctor.doctor import Doctor
 from genlock.doctor.finding import Phase
 from genlock.domain.money import Kind
-from genlock.sandbox.bench import Quiet
+from genlock.sandbox.bench.bench import Quiet
 from genlock.sandbox.instance import Instance, running_instance
-from genlock.sandbox.kie import KieSimulator, running_kie
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.processes import find_free_port
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.settings import Settings
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore

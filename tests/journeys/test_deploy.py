@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from genlock.sandbox.chaos import Plan, World, report, running_world, until_quiet
+from genlock.sandbox.chaos.chaos import Plan, World, report, running_world, until_quiet
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import guarded_folder
 

@@ -10,11 +10,11 @@ from time import monotonic
 import pytest
 
 from genlock.sandbox.instance import Instance
-from genlock.sandbox.kie import running_kie
+from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.processes import find_free_port
-from genlock.sandbox.telegram import running_telegram
-from genlock.sandbox.telegram_faults import Fault
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import running_telegram
 from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, Town, until
 
 CHAIN = [

@@ -18,12 +18,12 @@ import yarl
 
 from genlock.app import open_store
 from genlock.domain.update import UpdateState
-from genlock.sandbox.bench import Quiet
+from genlock.sandbox.bench.bench import Quiet
 from genlock.sandbox.instance import Instance, start_instance
-from genlock.sandbox.kie import KieSimulator, running_kie
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import find_free_port
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 WEBHOOK_KEY = "whsec-5f2b8c1d9e3a4706"

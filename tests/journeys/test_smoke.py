@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from genlock.sandbox import telegram
 from genlock.sandbox.smoke import PHASES, run
+from genlock.sandbox.telegram import simulator
 
 
 def test_all_nine_phases_hold_without_any_setting(tmp_path: Path) -> None:
@@ -33,13 +33,13 @@ def test_all_nine_phases_hold_without_any_setting(tmp_path: Path) -> None:
 def test_a_channel_that_repeats_what_is_sent_is_found_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name, send = telegram.METHODS["sendmessage"]
+    name, send = simulator.METHODS["sendmessage"]
 
     async def twice(world: Any, given: Any) -> Any:
         await send(world, given)
         return await send(world, given)
 
-    monkeypatch.setitem(telegram.METHODS, "sendmessage", (name, twice))
+    monkeypatch.setitem(simulator.METHODS, "sendmessage", (name, twice))
     assert run(as_json=True) == 1
     told = {phase["name"]: phase for phase in json.loads(capsys.readouterr().out)["phases"]}
     assert "2 notices" in told["delivery"]["detail"]

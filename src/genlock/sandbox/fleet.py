@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from genlock.sandbox.balancer import Balancer
 from genlock.sandbox.instances import Instance, Log
-from genlock.sandbox.kie import KieSimulator
-from genlock.sandbox.telegram import TelegramSimulator
+from genlock.sandbox.kie.simulator import KieSimulator
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 WEBHOOK_KEY = "sandbox-webhook-key"
 

@@ -19,10 +19,10 @@ from rich.table import Table
 from genlock.catalog import load
 from genlock.domain.errors import Refusal
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
-from genlock.sandbox.kie import running_kie
+from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
-from genlock.sandbox.telegram import running_telegram
+from genlock.sandbox.telegram.simulator import running_telegram
 
 STATE = Path(".sandbox")
 #: of the chat page; the service, the simulated Kie.ai and its files come after it

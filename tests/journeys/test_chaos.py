@@ -13,11 +13,11 @@ import pytest
 
 from genlock.app import open_store
 from genlock.domain.money import Kind
+from genlock.log import Silent
 from genlock.sandbox.books import Order, is_notice, is_sorry
 from genlock.sandbox.chaos.chaos import Plan, Teller, World, let_people_order, report, run, running_world
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.processes import guarded_folder
-from genlock.sandbox.simulation.databases import Silent
 from genlock.sandbox.telegram import simulator
 from genlock.sandbox.telegram.world import Message
 

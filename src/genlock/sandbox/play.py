@@ -181,7 +181,7 @@ async def _watch(fleet: Fleet, asked: Asked, console: Console) -> None:
 
 
 def _pass_on(fleet: Fleet, console: Console) -> None:
-    for line in fleet.log.take(fleet.instances):
+    for line in (line for instance in fleet.instances for line in instance.news()):
         fleet.telegram.world.events.add("log", line=line)
         if line["event"] in LOUD:
             console.print(f"{line['process']}: {in_words(line)}", style="red", highlight=False, markup=False)

@@ -15,6 +15,7 @@ import aiohttp
 from genlock.app import open_store
 from genlock.domain.inbox import InboxState
 from genlock.domain.money import Purse
+from genlock.log import Silent
 from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
 from genlock.sandbox.books import Books, Order, is_notice
 from genlock.sandbox.chaos.verdict import all_jobs, prompt_of
@@ -24,7 +25,6 @@ from genlock.sandbox.kie.faults import Fault as KieFault
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.kie.task import Task
 from genlock.sandbox.processes import ProgramFailed, guarded_folder
-from genlock.sandbox.simulation.databases import Silent
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.journal import Call
 from genlock.sandbox.telegram.people import Person

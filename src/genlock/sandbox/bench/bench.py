@@ -12,34 +12,21 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import asyncpg
 import uvloop
 
-from genlock.app import make_engine, open_store
-from genlock.domain.delivery import Part
-from genlock.domain.events import Event
-from genlock.domain.job import Job, NewJob
-from genlock.domain.money import Kind
-from genlock.domain.result import Outcome, Piece, Report
-from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
-from genlock.ports import Channel, Placed, Store
+from genlock.sandbox.bench.history import make_history
+from genlock.sandbox.bench.plain import plain_databases, plain_lives
 from genlock.sandbox.bench.service import Load, measure_service
+from genlock.sandbox.bench.world import IN_FLIGHT, World, open_world
 from genlock.sandbox.postgres import PostgresServer
 
-if TYPE_CHECKING:
-    Database = asyncpg.Pool[Any] | asyncpg.Connection[Any]
-
-IN_FLIGHT = 1000
-PLAIN_CONNECTIONS = 16
 PACE = 100
-_PUBLIC = "http://127.0.0.1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,147 +51,6 @@ class Sizes:
         )
 
 
-class Quiet:
-    """An observer that keeps nothing."""
-
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None: ...
-
-    def count(self, name: str, amount: float = 1, /, **labels: str) -> None: ...
-
-
-class Watch(Quiet):
-    """An observer that knows when a job's delivery and its money were committed."""
-
-    def __init__(self) -> None:
-        self._ends: dict[int, asyncio.Future[None]] = {}
-
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
-        if event is Event.MARK_DELIVERED:
-            self._end(facts["job"]).set_result(None)
-
-    async def delivered(self, job_id: int) -> None:
-        await self._end(job_id)
-        del self._ends[job_id]
-
-    def _end(self, job_id: int) -> asyncio.Future[None]:
-        if job_id not in self._ends:
-            self._ends[job_id] = asyncio.get_running_loop().create_future()
-        return self._ends[job_id]
-
-
-class InstantProvider:
-    """Finishes a task as soon as it is created, and calls back at once."""
-
-    name = "instant"
-
-    def __init__(self, tag: str) -> None:
-        self._tag = tag
-        self._count = 0
-        self.calls_back = True
-        self.engine: Engine | None = None
-        self._callbacks: set[asyncio.Task[Any]] = set()
-        #: when each task's callback arrived
-        self.arrived: dict[str, float] = {}
-
-    async def create(self, job: Job, callback_url: str | None) -> str:
-        self._count += 1
-        task_id = f"{self._tag}-{self._count}"
-        if self.calls_back and callback_url and self.engine:
-            token = callback_url.rpartition("/")[2]
-            self.arrived[task_id] = time.perf_counter()
-            body = f'{{"taskId":"{task_id}","state":"success","url":"{_PUBLIC}/{task_id}.png"}}'.encode()
-            task = self.engine.kit.loop.create_task(self.engine.callback(self.name, token, body))
-            self._callbacks.add(task)
-            task.add_done_callback(self._callbacks.discard)
-        return task_id
-
-    async def status(self, task_id: str, job: Job) -> Report:
-        return Report(outcome=Outcome.RUNNING, task_id=task_id)
-
-    def read_callback(self, body: bytes) -> Report:
-        said = json.loads(body)
-        return Report(outcome=Outcome.SUCCESS, task_id=said["taskId"], pieces=(Piece(value=said["url"]),))
-
-
-class InstantChannel(Channel):
-    """Shows everything at once, and tells whoever waits for a job."""
-
-    name = "instant"
-
-    def __init__(self) -> None:
-        #: when each task's result reached the channel
-        self.shown: dict[str, float] = {}
-
-    async def place(self, job: Job, index: int) -> str:
-        return f"{job.id}.{index}"
-
-    async def put(self, job: Job, index: int, part: Part) -> Placed:
-        self.shown[job.task_id or ""] = time.perf_counter()
-        return Placed(message=part.message or "", file="file")
-
-    async def send(self, job: Job, index: int, part: Part) -> Placed:
-        return Placed(message=f"{job.id}.{index}.sent")
-
-    async def notify(self, job: Job) -> None: ...
-
-    async def progress(self, job: Job, fraction: float, until: float) -> None: ...
-
-
-@dataclass
-class World:
-    """One engine over one store, with people who can pay."""
-
-    watch: Watch
-    store: Store
-    engine: Engine
-    provider: InstantProvider
-    channel: InstantChannel
-    people: list[int]
-    ordered: int = 0
-
-    def order(self, person: int) -> NewJob:
-        self.ordered += 1
-        return NewJob(
-            person_id=person,
-            request_key=f"{self.provider._tag}-{self.ordered}",  # noqa: SLF001 - one tag makes every key its own
-            provider="instant",
-            channel="instant",
-            address='{"chat":1}',
-            model="z-image",
-            input='{"prompt":"cat astronaut","aspect_ratio":"1:1"}',
-            price=800,
-            deadline_seconds=900.0,
-            placeholder="1",
-            notice=False,
-            correlation=f"bench-{self.ordered}",
-        )
-
-
-@asynccontextmanager
-async def open_world(url: str, tag: str, people: int = IN_FLIGHT) -> AsyncIterator[World]:
-    observer = Watch()
-    store = await open_store(url, observer=observer)
-    provider, channel = InstantProvider(tag), InstantChannel()
-    engine = make_engine(
-        store,
-        observer,
-        providers={"instant": provider},
-        channels={"instant": channel},
-        rules=Rules(capacity=4 * IN_FLIGHT),
-        public_url=_PUBLIC,
-    )
-    provider.engine = engine
-    known = [await store.person("instant", "bench", f"{tag}-{number}") for number in range(people)]
-    await asyncio.gather(*(store.transfer(person, Kind.GRANT, 10**12, f"{tag}-{person}") for person in known))
-    world = World(observer, store, engine, provider, channel, known)
-    await engine.start()
-    try:
-        yield world
-    finally:
-        await engine.stop()
-        await store.close()
-
-
 async def lives(world: World, count: int) -> float:
     """Whole lives per second, a thousand at a time."""
     left = count
@@ -220,42 +66,6 @@ async def lives(world: World, count: int) -> float:
     await asyncio.gather(*(person(number) for number in range(len(world.people))))
     world.provider.arrived.clear()
     world.channel.shown.clear()
-    return count / (time.perf_counter() - started)
-
-
-PLAIN_TABLE = """
-CREATE TABLE IF NOT EXISTS plain (
-    id bigserial PRIMARY KEY, person bigint NOT NULL, model text NOT NULL, input text NOT NULL, price bigint NOT NULL,
-    status text NOT NULL, task text UNIQUE, result text, delivering_at timestamptz, delivered_at timestamptz
-)
-"""
-PLAIN_LOCK = """
-UPDATE plain SET delivering_at = now() WHERE task = $1 AND delivered_at IS NULL
-AND (delivering_at IS NULL OR delivering_at < now() - interval '5 minutes') RETURNING id
-"""
-
-
-async def plain_lives(databases: "Sequence[Database]", tag: str, count: int) -> float:
-    """The same lives as most bots live them, as many at a time as there are databases."""
-    numbers = iter(range(count))
-
-    async def one_after_another(database: "Database") -> None:
-        for number in numbers:
-            task = f"{tag}-{number}"
-            job = await database.fetchval(
-                "INSERT INTO plain (person, model, input, price, status) VALUES ($1, $2, $3, $4, 'queued') "
-                "RETURNING id",
-                *(number, "z-image", '{"prompt":"cat astronaut","aspect_ratio":"1:1"}', 800),
-            )
-            await database.execute("UPDATE plain SET task = $2, status = 'running' WHERE id = $1", job, task)
-            await database.execute(
-                "UPDATE plain SET status = 'done', result = $2 WHERE task = $1", task, f"{_PUBLIC}/{task}"
-            )
-            won = await database.fetchval(PLAIN_LOCK, task)
-            await database.execute("UPDATE plain SET delivered_at = now() WHERE id = $1", won)
-
-    started = time.perf_counter()
-    await asyncio.gather(*(one_after_another(database) for database in databases))
     return count / (time.perf_counter() - started)
 
 
@@ -292,42 +102,6 @@ async def waiting_cost(world: World, count: int) -> tuple[float, int]:
 def _resident() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
-
-
-HISTORY = {
-    "postgres": """
-        INSERT INTO jobs (person_id, request_key, request_hash, correlation, provider, channel, address, model, input,
-            price, purse, state, task_id, parts, delivery, notice, deadline_at, lease_token, created_at, submitted_at,
-            ended_at, delivered_at)
-        SELECT 1 + n % 1000, 'old-' || n, repeat('0', 64), 'old-' || n, 'instant', 'instant', '{"chat":1}', 'z-image',
-            '{"prompt":"cat astronaut"}', 0, 'free', 'succeeded', 'old-' || n,
-            '[{"kind":"file","value":"http://127.0.0.1/old.png","level":"address","step":"done","message":"1"}]',
-            'delivered', 'none', now(), 2, now(), now(), now(), now()
-        FROM generate_series(1, $1::int) AS n""",
-    "sqlite": """
-        INSERT INTO jobs (person_id, request_key, request_hash, correlation, provider, channel, address, model, input,
-            price, purse, state, task_id, parts, delivery, notice, deadline_at, lease_token, created_at, submitted_at,
-            ended_at, delivered_at)
-        WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < :count)
-        SELECT 1 + n % 1000, 'old-' || n, 'x', 'old-' || n, 'instant', 'instant', '{"chat":1}', 'z-image',
-            '{"prompt":"cat astronaut"}', 0, 'free', 'succeeded', 'old-' || n,
-            '[{"kind":"file","value":"http://127.0.0.1/old.png","level":"address","step":"done","message":"1"}]',
-            'delivered', 'none', 1, 2, 1, 1, 1, 1
-        FROM series""",
-}
-
-
-async def make_history(store: str, url: str, count: int) -> None:
-    """Fill the table with finished jobs."""
-    opened = await open_store(url, observer=Quiet())
-    if store == "postgres":
-        connection = await asyncpg.connect(url)
-        await connection.execute(HISTORY[store], count)
-        await connection.execute("VACUUM ANALYZE jobs")
-        await connection.close()
-    else:
-        await opened._call(lambda database: database.execute(HISTORY[store], {"count": count}))  # type: ignore[attr-defined] # noqa: SLF001
-    await opened.close()
 
 
 @contextmanager
@@ -394,17 +168,6 @@ async def _against_plain(url: str, world: World, sizes: Sizes, say: Callable[[st
         pairs = zip(rates["lives"], rates[plain], strict=True)
         figures[name] = round(statistics.median(ours / theirs for ours, theirs in pairs), 2)
     return figures
-
-
-@asynccontextmanager
-async def plain_databases(url: str) -> "AsyncIterator[tuple[Sequence[Database], Sequence[Database]]]":
-    """What the plain protocol works with: one pool for all, or a connection for each."""
-    async with asyncpg.create_pool(url, min_size=PLAIN_CONNECTIONS, max_size=PLAIN_CONNECTIONS) as pool:
-        await pool.execute(PLAIN_TABLE)
-        dedicated = [await asyncpg.connect(url) for _ in range(PLAIN_CONNECTIONS)]
-        yield [pool] * PLAIN_CONNECTIONS, dedicated
-        for connection in dedicated:
-            await connection.close()
 
 
 async def _with_history(store: str, url: str, empty: World, sizes: Sizes, say: Callable[[str], None]) -> float:

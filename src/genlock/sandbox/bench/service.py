@@ -6,13 +6,11 @@ import json
 import secrets
 import statistics
 import sys
-import tempfile
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -20,6 +18,7 @@ from PIL import Image
 
 from genlock.app import open_store
 from genlock.domain.job import NewJob, hash_secret
+from genlock.log import Silent
 from genlock.ports import Lease, WholeStore
 from genlock.sandbox.instance import Instance, running_instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
@@ -35,12 +34,6 @@ _TOKEN = "42:sandbox"  # noqa: S105 - the simulator's
 _PICTURE = "bench.png"
 _RUN = secrets.token_hex(4)
 Say = Callable[[str], None]
-
-
-class Quiet:
-    def event(self, *_: Any, **__: Any) -> None: ...
-
-    def count(self, *_: Any, **__: Any) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,21 +53,20 @@ async def measure_service(url: str, load: Load, say: Say) -> dict[str, Any]:
         people = await _make_people(telegram)
         kie.shop.files.add(_PICTURE, _picture, seconds=3600.0)
         say(f"{load.starts} starts of genlock serve …")
-        with tempfile.TemporaryDirectory(prefix="genlock-bench-") as folder:
-            settings = _settings(url, telegram, kie)
-            figures |= await _starts(settings, Path(folder), load.starts)
-            warm, count = PACE, round(PACE * load.seconds)
-            say(f"{warm + count + BURST:,} jobs that wait for their callbacks …")
-            jobs = await _make_jobs(url, people, warm + count + BURST)
-            async with running_instance(settings, Path(folder)) as instance:
-                say(f"{PACE} callbacks a second for {load.seconds:g} s …")
-                await _pace(instance, kie, jobs[:warm])  # connections are opened, and the first deliveries begin
-                before = await _calls_made(telegram)
-                figures["callback_door_ms"] = await _pace(instance, kie, jobs[warm : warm + count])
-                figures["channel_calls_meanwhile"] = await _calls_made(telegram) - before
-                say(f"{BURST:,} callbacks at once …")
-                figures["callback_burst"] = await _burst(instance, kie, jobs[warm + count :])
-                figures["busy_megabytes"] = round(instance.megabytes, 1)
+        settings = _settings(url, telegram, kie)
+        figures |= await _starts(settings, load.starts)
+        warm, count = PACE, round(PACE * load.seconds)
+        say(f"{warm + count + BURST:,} jobs that wait for their callbacks …")
+        jobs = await _make_jobs(url, people, warm + count + BURST)
+        async with running_instance(settings) as instance:
+            say(f"{PACE} callbacks a second for {load.seconds:g} s …")
+            await _pace(instance, kie, jobs[:warm])  # connections are opened, and the first deliveries begin
+            before = await _calls_made(telegram)
+            figures["callback_door_ms"] = await _pace(instance, kie, jobs[warm : warm + count])
+            figures["channel_calls_meanwhile"] = await _calls_made(telegram) - before
+            say(f"{BURST:,} callbacks at once …")
+            figures["callback_burst"] = await _burst(instance, kie, jobs[warm + count :])
+            figures["busy_megabytes"] = round(instance.megabytes, 1)
     return figures
 
 
@@ -151,13 +143,13 @@ def _settings(url: str, telegram: str, kie: KieSimulator) -> dict[str, str]:
     }
 
 
-async def _starts(settings: dict[str, str], folder: Path, times: int) -> dict[str, float]:
+async def _starts(settings: dict[str, str], times: int) -> dict[str, float]:
     took, weights = [], []
     for number in range(times + 1):
-        async with running_instance(settings, folder) as instance:
+        async with running_instance(settings) as instance:
             await instance.until("LOCK_ACTIVE")
             if number:  # the first one makes the schema
-                took.append(instance.start_seconds)
+                took.append(instance.starts[-1])
                 await asyncio.sleep(REST_SECONDS)
                 weights.append(instance.megabytes)
     return {
@@ -168,7 +160,7 @@ async def _starts(settings: dict[str, str], folder: Path, times: int) -> dict[st
 
 async def _make_jobs(url: str, people: list[Customer], count: int) -> list[int]:
     """Jobs that run at the provider, as far as the store knows."""
-    store = await open_store(url, observer=Quiet())
+    store = await open_store(url, observer=Silent())
     lease = Lease(owner="bench", seconds=600.0)
     try:
         known = [await store.person("telegram", "42", str(customer.chat)) for customer in people]
@@ -214,7 +206,7 @@ async def _call(session: aiohttp.ClientSession, instance: Instance, kie: KieSimu
     body = json.dumps({"code": 200, "data": {"taskId": f"bench-{job}", "state": "success", "resultJson": result}})
     headers = {"Content-Type": "application/json"}
     async with session.post(
-        f"{instance.address}/callbacks/kie/{job}.{SECRET}", data=body.encode(), headers=headers
+        f"{instance.url}/callbacks/kie/{job}.{SECRET}", data=body.encode(), headers=headers
     ) as answer:
         await answer.read()
         return answer.status

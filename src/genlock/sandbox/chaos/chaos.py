@@ -16,16 +16,16 @@ import aiohttp
 
 from genlock.app import open_store
 from genlock.domain.errors import Refusal
+from genlock.log import Silent
 from genlock.sandbox.books import Books
 from genlock.sandbox.chaos.people import People
 from genlock.sandbox.chaos.trouble import LEASE_SECONDS, Trouble
 from genlock.sandbox.chaos.verdict import all_jobs, judge, spans, story, takeovers
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
-from genlock.sandbox.instances import Instance
+from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import guarded_folder
-from genlock.sandbox.simulation.databases import Silent
 from genlock.sandbox.telegram.simulator import running_telegram
 
 WELCOME_CREDITS = 1000
@@ -178,13 +178,11 @@ async def let_people_order(world: World, watch: Watch) -> None:
                 world.problems.append(f"{instance.name} ended with {status} when it was asked to stop")
     finally:
         watching.cancel()
-        fleet.log.read(fleet.instances)
         world.seconds = time() - started
 
 
 async def _watch(world: World, watch: Watch) -> None:
     while True:
-        world.fleet.log.read(world.fleet.instances)
         watch(world)
         await asyncio.sleep(0.5)
 
@@ -223,13 +221,14 @@ async def report(world: World) -> tuple[dict[str, Any], list[list[str]]]:
         rows = await all_jobs(store)
     finally:
         await store.close()
-    stories = [story(order, books, rows, world.fleet.log.lines) for order in verdict.concerned[:STORIES_MAX]]
+    stories = [story(order, books, rows, world.fleet.said()) for order in verdict.concerned[:STORIES_MAX]]
     return verdict.told() | _figures(world), stories
 
 
 def _figures(world: World) -> dict[str, Any]:
     fleet, blows = world.fleet, world.trouble.blows
-    times = takeovers(fleet.log.lines, blows)
+    lines = fleet.said()
+    times = takeovers(lines, blows)
     ends = {prompt: tasks[0].ended for prompt, tasks in world.books.tasks().items()}
     ended = [(order, order.ended_at) for order in world.people.orders if order.ended_at]
     shown = [at - end for order, at in ended if (end := ends.get(order.prompt)) and world.books.results(order)]
@@ -246,7 +245,7 @@ def _figures(world: World) -> dict[str, Any]:
         "start_seconds": spans([seconds for instance in fleet.instances for seconds in instance.starts]),
         "refused_by_telegram": fleet.telegram.limiter.refused,
         "refused_by_kie": fleet.kie.shop.creates.refused + fleet.kie.shop.queries.refused,
-        "stage_errors": sum(line["event"] == "STAGE_ERROR" for line in fleet.log.lines),
+        "stage_errors": sum(line["event"] == "STAGE_ERROR" for line in lines),
         "seed": world.plan.seed,
     }
 

@@ -8,7 +8,7 @@ from time import time
 from typing import Any
 
 from genlock.sandbox.fleet import Fleet
-from genlock.sandbox.instances import Instance
+from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.faults import Fault as KieFault
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import asyncpg
 
+from genlock.log import Silent
 from genlock.ports import Store
 from genlock.sandbox.simulation.virtual_time import VirtualClock, VirtualLoop
 from genlock.stores.postgres import PostgresStore
@@ -18,14 +19,6 @@ T = TypeVar("T")
 Call = tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]
 
 _TABLES = "people, jobs, ledger, inbox, instances, roles, limits"
-
-
-class Silent:
-    """The database's own events are nobody's here."""
-
-    def event(self, *_: Any, **__: Any) -> None: ...
-
-    def count(self, *_: Any, **__: Any) -> None: ...
 
 
 class Database(Protocol):

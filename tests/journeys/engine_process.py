@@ -1,4 +1,4 @@
-"""One real process with an engine in it, for the tests to kill: `python instance.py CONFIG`, the config as JSON.
+"""A process with only an engine in it, for the tests to kill: `python engine_process.py CONFIG`, the config as JSON.
 
 Its provider and its channel are tables of the same database, so what an instance did is still there when it is not.
 """

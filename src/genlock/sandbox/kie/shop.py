@@ -11,7 +11,7 @@ from typing import Any
 from genlock.domain.catalog import Catalog, Model, Output, Status
 from genlock.domain.errors import InputRefused
 from genlock.sandbox.kie.caller import Caller, in_order
-from genlock.sandbox.kie.faces import Face
+from genlock.sandbox.kie.face import Face
 from genlock.sandbox.kie.faults import Fault, Faults
 from genlock.sandbox.kie.files import PAGE, FileHost
 from genlock.sandbox.kie.task import EXTENSIONS, STATES, Task

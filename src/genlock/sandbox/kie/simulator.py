@@ -19,7 +19,8 @@ from genlock.catalog import load
 from genlock.domain.catalog import Catalog
 from genlock.sandbox.kie.caller import Caller
 from genlock.sandbox.kie.control import add_control
-from genlock.sandbox.kie.faces import FACES, Face, envelope
+from genlock.sandbox.kie.face import Face, envelope
+from genlock.sandbox.kie.faces import FACES
 from genlock.sandbox.kie.faults import Fault, Faults
 from genlock.sandbox.kie.files import PAGE, FileHost
 from genlock.sandbox.kie.shop import Refused, Shop, Window

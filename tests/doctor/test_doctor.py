@@ -19,6 +19,7 @@ from genlock.doctor.doctor import Doctor
 from genlock.doctor.finding import Phase
 from genlock.domain.money import Kind
 from genlock.log import Silent
+from genlock.sandbox.fleet import simulated
 from genlock.sandbox.instance import Instance, running_instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.processes import find_free_port
@@ -47,15 +48,7 @@ class Clinic:
     now: Callable[[], float] = time
 
     def environment(self) -> dict[str, str]:
-        return {
-            "GENLOCK_TELEGRAM_TOKEN": self.telegram.token,
-            "GENLOCK_TELEGRAM_API_URL": self.telegram.url,
-            "GENLOCK_KIE_API_KEY": self.kie.key,
-            "GENLOCK_KIE_API_URL": self.kie.url,
-            "GENLOCK_KIE_UPLOAD_URL": self.kie.url,
-            "GENLOCK_DATABASE_URL": self.url,
-            **self.settings,
-        }
+        return simulated(self.telegram.url, self.telegram.token, self.kie, self.url) | self.settings
 
     async def examine(self) -> dict[str, Phase]:
         named = {name.removeprefix("GENLOCK_").lower(): value for name, value in self.environment().items()}

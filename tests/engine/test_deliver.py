@@ -497,11 +497,8 @@ async def test_a_notice_whose_instance_died_is_not_sent_again(world: World, engi
     job = await world.ended(engine)
     wire = Wire(world.chat)
     gate = wire.gate("notify")
-    gate.shut()
     dying = world.engine(chat=wire)
-    await world.take(dying)
-    await gate.holds()
-    await die(dying)
+    await die_at(gate, world, dying)
 
     world.clock.turn(LEASE + 1)
     assert await work(engine) == []
@@ -515,11 +512,8 @@ async def test_a_notice_is_sent_by_another_instance_if_the_first_died_before_it_
     job = await world.ended(engine)
     wire = Wire(world.store)
     gate = wire.gate("begin_notice")
-    gate.shut()
     dying = world.engine(store=wire)
-    await world.take(dying)
-    await gate.holds()
-    await die(dying)
+    await die_at(gate, world, dying)
 
     world.clock.turn(LEASE + 1)
     await work(engine)

@@ -18,6 +18,7 @@ import pytest
 from genlock.app import open_store
 from genlock.domain.update import UpdateState
 from genlock.log import Silent
+from genlock.sandbox.fleet import simulated
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.postgres import PostgresServer
@@ -42,13 +43,8 @@ class Town:
 
     def settings(self, **more: str) -> dict[str, str]:
         return {
-            "GENLOCK_TELEGRAM_TOKEN": self.telegram.token,
-            "GENLOCK_TELEGRAM_API_URL": self.telegram.url,
-            "GENLOCK_KIE_API_KEY": self.kie.key,
-            "GENLOCK_KIE_API_URL": self.kie.url,
-            "GENLOCK_KIE_UPLOAD_URL": self.kie.url,
+            **simulated(self.telegram.url, self.telegram.token, self.kie, self.url),
             "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
-            "GENLOCK_DATABASE_URL": self.url,
             **self.more,
             **more,
         }

@@ -54,6 +54,18 @@ class Fleet:
         return list(await asyncio.gather(*(one.stop() for one in self.instances if one.running)))
 
 
+def simulated(telegram_url: str, token: str, kie: KieSimulator, database_url: str) -> dict[str, str]:
+    """The settings of an instance between the simulators: what each of them must be told."""
+    return {
+        "GENLOCK_TELEGRAM_TOKEN": token,
+        "GENLOCK_TELEGRAM_API_URL": telegram_url,
+        "GENLOCK_KIE_API_KEY": kie.key,
+        "GENLOCK_KIE_API_URL": kie.url,
+        "GENLOCK_KIE_UPLOAD_URL": kie.url,
+        "GENLOCK_DATABASE_URL": database_url,
+    }
+
+
 @asynccontextmanager
 async def running_fleet(
     *,
@@ -67,14 +79,9 @@ async def running_fleet(
     """A fleet without instances yet. Whatever still runs when the block ends is killed: stop it before."""
     async with Balancer.running(port) as balancer:
         told = {
-            "GENLOCK_TELEGRAM_TOKEN": telegram.token,
-            "GENLOCK_TELEGRAM_API_URL": telegram.url,
-            "GENLOCK_KIE_API_KEY": kie.key,
-            "GENLOCK_KIE_API_URL": kie.url,
-            "GENLOCK_KIE_UPLOAD_URL": kie.url,
+            **simulated(telegram.url, telegram.token, kie, database_url),
             "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
             "GENLOCK_MEDIA_PRIVATE_HOSTS": ",".join(_host(url) for url in (telegram.url, kie.url, kie.files_url)),
-            "GENLOCK_DATABASE_URL": database_url,
             "GENLOCK_PUBLIC_URL": balancer.url,
         }
         fleet = Fleet(

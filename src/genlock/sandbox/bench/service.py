@@ -20,6 +20,7 @@ from genlock.app import open_store
 from genlock.domain.job import NewJob, hash_secret
 from genlock.log import Silent
 from genlock.ports import Lease, WholeStore
+from genlock.sandbox.fleet import simulated
 from genlock.sandbox.instance import Instance, running_instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.processes import find_free_port
@@ -131,13 +132,8 @@ async def _calls_made(telegram: str) -> int:
 def _settings(url: str, telegram: str, kie: KieSimulator) -> dict[str, str]:
     port = find_free_port()
     return {
-        "GENLOCK_TELEGRAM_TOKEN": _TOKEN,
-        "GENLOCK_TELEGRAM_API_URL": telegram,
-        "GENLOCK_KIE_API_KEY": kie.key,
-        "GENLOCK_KIE_API_URL": kie.url,
-        "GENLOCK_KIE_UPLOAD_URL": kie.url,
+        **simulated(telegram, _TOKEN, kie, url),
         "GENLOCK_MEDIA_PRIVATE_HOSTS": kie.files_url.removeprefix("http://"),
-        "GENLOCK_DATABASE_URL": url,
         "GENLOCK_PORT": str(port),
         "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}",
     }

@@ -16,9 +16,9 @@ from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.engine.limits import Limit
 from genlock.providers.kie import Kie
-from genlock.sandbox.kie import KieSimulator, running_kie
-from genlock.sandbox.kie_shop import Window
-from genlock.sandbox.virtual_time import VirtualClock
+from genlock.sandbox.kie.shop import Window
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
+from genlock.sandbox.simulation.virtual_time import VirtualClock
 from tests.engine.world import Chat, Recorder
 from tests.providers.models import CATALOG
 from tests.providers.quick_time import on_quick_time, run_quickly

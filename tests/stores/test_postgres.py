@@ -17,7 +17,7 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State, Verdict, hash_secret
 from genlock.domain.money import Kind, Purse, Wallet
 from genlock.ports import Store
-from genlock.sandbox.bench import make_history
+from genlock.sandbox.bench.history import make_history
 from genlock.sandbox.postgres import PostgresServer
 from genlock.stores import postgres
 from genlock.stores.postgres import PostgresStore

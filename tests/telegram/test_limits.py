@@ -17,9 +17,9 @@ from genlock.domain.result import PartKind, Piece
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.ports import Ending, Store
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_faults import Fault
-from genlock.sandbox.virtual_time import VirtualClock
+from genlock.sandbox.simulation.virtual_time import VirtualClock
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
 from genlock.telegram.calls import Caller, make_bot
 from genlock.telegram.download import Downloads

@@ -13,7 +13,7 @@ sandbox: .venv/installed ## Install and run everything here, with a chat page in
 	@$(BIN)/genlock sandbox $(ARGS)
 
 test: check ## Install, check and run all tests (ARGS="-k name" picks some)
-	$(BIN)/pytest -n 2 $(ARGS)
+	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
 
 check: .venv/installed ## Lint, formatting, types, import rules, docs
 	$(BIN)/ruff check

@@ -60,6 +60,14 @@ class LogObserver:
         """Not for the log."""
 
 
+class Silent:
+    """An observer that keeps nothing."""
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None: ...
+
+    def count(self, name: str, amount: float = 1, /, **labels: str) -> None: ...
+
+
 def human_line(event: Event, correlation: str, facts: dict[str, Any]) -> str:
     told = " ".join(f"{key}={_plain(value)}" for key, value in facts.items() if value is not None)
     return f"[{correlation or '-'}] [{event}] {told}".rstrip()

@@ -12,8 +12,8 @@ from genlock.bot.rules import ShopRules
 from genlock.bot.shop import Shop
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
-from genlock.sandbox import telegram_media
-from genlock.sandbox.kie_media import make_film, make_sound
+from genlock.sandbox.kie.media import make_film, make_sound
+from genlock.sandbox.telegram import media as telegram_media
 from tests.bot.test_kindness import picture
 from tests.bot.test_length import SECONDS, film
 from tests.bot.world import Customer, Town, sqlite_url, town

@@ -2,8 +2,8 @@
 
 from telegram import Update
 
-from genlock.sandbox.telegram_groups import Group
-from genlock.sandbox.telegram_world import Message
+from genlock.sandbox.telegram.groups import Group
+from genlock.sandbox.telegram.world import Message
 from tests.bot.world import Customer, Town, holds
 
 NAME = "@sandbox_bot"

@@ -6,7 +6,7 @@ import pytest
 
 from genlock.domain.catalog import Category
 from genlock.domain.job import State
-from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.kie.faults import Fault
 from tests.bot.world import Town, holds, sqlite_url, town
 
 WORDS = {

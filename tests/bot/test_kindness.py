@@ -10,7 +10,7 @@ from telegram import Update
 
 from genlock.bot.rules import ShopRules
 from genlock.domain.job import State
-from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.telegram.faults import Fault
 from tests.bot.world import Customer, Town, sqlite_url, town
 
 

@@ -17,8 +17,8 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job
 from genlock.domain.money import Kind
 from genlock.domain.tariff import PriceRow
-from genlock.sandbox.kie_faults import Fault
-from genlock.sandbox.telegram_faults import Fault as Trouble
+from genlock.sandbox.kie.faults import Fault
+from genlock.sandbox.telegram.faults import Fault as Trouble
 from tests.bot.world import CATALOG, PACKAGES, Customer, Town, die_once, sqlite_url, town
 
 OPEN = ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)

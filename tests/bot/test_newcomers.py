@@ -10,7 +10,7 @@ from genlock.bot.draft import At, Draft
 from genlock.bot.shop import Shop, text_only
 from genlock.bot.tongue import tongue
 from genlock.domain.catalog import Category
-from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.kie.faults import Fault
 from tests.bot.test_kindness import picture
 from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
 

@@ -10,7 +10,7 @@ import pytest
 
 from genlock.bot.rules import ShopRules
 from genlock.domain.chat import BroadcastState
-from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.telegram.faults import Fault
 from genlock.telegram.turns import Priority, Turns
 from tests.bot.test_money import OPEN, bought
 from tests.bot.world import Customer, Town, sqlite_url, town

@@ -16,8 +16,8 @@ from genlock.bot.draft import At, Draft
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Delivery, Job
-from genlock.sandbox.kie_media import make_film, make_sound
-from genlock.sandbox.telegram_world import Message
+from genlock.sandbox.kie.media import make_film, make_sound
+from genlock.sandbox.telegram.world import Message
 from tests.bot.world import Customer
 
 PATIENCE_SECONDS = 60.0

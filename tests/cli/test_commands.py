@@ -16,7 +16,8 @@ from genlock import __version__
 from genlock.app import make_engine, open_store
 from genlock.domain.job import NewJob
 from genlock.domain.money import Kind
-from genlock.sandbox.bench import InstantChannel, InstantProvider, Quiet
+from genlock.log import Silent
+from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
 
 
 class Shell:
@@ -52,11 +53,11 @@ def order_a_job(url: str, model: str = "z-image") -> int:
     """A person with money and one job that nobody works on."""
 
     async def order() -> int:
-        store = await open_store(url, observer=Quiet())
+        store = await open_store(url, observer=Silent())
         person = await store.person("instant", "bot", "1")
         await store.transfer(person, Kind.TOPUP, 5_000, "payment-1")
         engine = make_engine(
-            store, Quiet(), providers={"instant": InstantProvider("t")}, channels={"instant": InstantChannel()}
+            store, Silent(), providers={"instant": InstantProvider("t")}, channels={"instant": InstantChannel()}
         )
         engine.worker._stopping = True  # accepts, but works on nothing
         job = await engine.order(
@@ -176,7 +177,7 @@ def test_a_person_is_found_and_given_credits(shell: Shell) -> None:
     order_a_job(shell.url)
 
     async def introduce() -> None:
-        store = await open_store(shell.url, observer=Quiet())
+        store = await open_store(shell.url, observer=Silent())
         await store.see_profile(1, language="en", name="Ann Lee", username="ann", referred_by=None)
         await store.close()
 

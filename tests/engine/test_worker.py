@@ -31,8 +31,7 @@ async def deliver_slowly(world: World, engine: Engine) -> Job:
     """A delivery in mid-air."""
     await world.ended(engine)
     world.chat.gate.shut()
-    [taken] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(taken)
+    taken = await world.take(engine)
     await world.chat.gate.holds()
     return taken
 
@@ -270,8 +269,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
         if end == "poll":
             world.mill.reports["task-1"] = success("task-1")
         world.clock.turn(60 if end == "deadline" else 10)
-        [taken] = await world.store.claim(1, engine.kit.lease)
-        engine.worker.take(taken)
+        taken = await world.take(engine)
     await world.chat.gate.holds()
     for _ in range(3):
         world.clock.turn(LEASE - 1)
@@ -313,8 +311,7 @@ async def test_a_lost_lease_ends_the_work_on_the_job(world: World, engine: Engin
 async def test_a_newer_lease_for_the_same_job_replaces_the_older_work(world: World, engine: Engine) -> None:
     job = await deliver_slowly(world, engine)
     world.clock.turn(LEASE + 1)
-    [again] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(again)
+    await world.take(engine)
     await world.chat.gate.reached(2)
     assert world.chat.gate.waiting == 1, "the older one has let go"
     world.chat.gate.open()
@@ -351,8 +348,7 @@ async def test_a_notice_on_the_wire_is_not_broken_off_for_want_of_a_lease(world:
     gate = wire.gate("notify")
     gate.shut()
     job = await world.ended(engine)
-    [taken] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(taken)
+    await world.take(engine)
     await gate.holds()
     grow_old(engine)
 

@@ -464,6 +464,12 @@ class World:
         assert (await self.store.end(ending, None)).verdict is Verdict.WON
         return await self.see(job)
 
+    async def take(self, engine: Engine) -> Job:
+        """Have an instance take the one job that is due."""
+        [taken] = await self.store.claim(1, engine.kit.lease)
+        engine.worker.take(taken)
+        return taken
+
     async def call_back(self, engine: Engine, job: Job, **said: Any) -> Callback:
         """The provider calls the job's own address; returns when the instance has done all that follows."""
         body = callback_body(**({"task": job.task_id, "urls": [URL]} | said))

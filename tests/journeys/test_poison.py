@@ -20,9 +20,9 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import Purse
 from genlock.ports import WholeStore
 from genlock.stores.sqlite import SqliteStore
-from tests.journeys import mortal
-from tests.journeys.instance import Lines
-from tests.journeys.mortal import POISON, PUT, Config
+from tests.journeys import mortal_process
+from tests.journeys.engine_process import Lines
+from tests.journeys.mortal_process import POISON, PUT, Config
 from tests.stores.lives import PRICE, RESULT, end, person_with, running
 
 PATIENCE_SECONDS = 60
@@ -69,7 +69,7 @@ class Supervisor:
     async def once(self) -> int:
         """One life."""
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", mortal.__name__, json.dumps(asdict(self.config)), stdin=DEVNULL, stdout=PIPE
+            sys.executable, "-m", mortal_process.__name__, json.dumps(asdict(self.config)), stdin=DEVNULL, stdout=PIPE
         )
         try:
             assert self.process.stdout is not None

@@ -14,7 +14,7 @@ from genlock.domain.result import Report
 from genlock.engine import collect, deliver, progress, submit, worker
 from genlock.engine.kit import Kit
 from genlock.ports import Finish, Placed, Store, Wait
-from genlock.sandbox.simulate import run_seed
+from genlock.sandbox.simulation.simulate import run_seed
 
 #: some are found by hundreds of seeds only, which takes its time on a busy machine
 pytestmark = pytest.mark.timeout(600)

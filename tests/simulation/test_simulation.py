@@ -10,20 +10,20 @@ from collections.abc import Iterator
 import pytest
 
 from genlock.ports import Store
-from genlock.sandbox import simulate as command
-from genlock.sandbox.crashes import POINTS
-from genlock.sandbox.databases import Database, Postgres
 from genlock.sandbox.postgres import Postgres as Server
-from genlock.sandbox.scenario import Run
-from genlock.sandbox.simulate import Failure, Summary, report, run, run_seed, simulate
-from genlock.sandbox.world import RATES
+from genlock.sandbox.simulation import simulate as command
+from genlock.sandbox.simulation.crashes import POINTS
+from genlock.sandbox.simulation.databases import Database, Postgres
+from genlock.sandbox.simulation.scenario import Run
+from genlock.sandbox.simulation.simulate import Failure, Summary, report, run, run_seed, simulate
+from genlock.sandbox.simulation.world import RATES
 
 SEEDS = 200
 SEEDS_MAX = 1000
 
 DIGEST = """
 import hashlib, sys
-from genlock.sandbox.simulate import run_seed
+from genlock.sandbox.simulation.simulate import run_seed
 print(hashlib.sha256(repr([run_seed(seed).history for seed in (1, 2, 3)]).encode()).hexdigest())
 """
 

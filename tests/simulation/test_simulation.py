@@ -24,7 +24,7 @@ SEEDS_MAX = 1000
 DIGEST = """
 import hashlib, sys
 from genlock.sandbox.simulation.simulate import run_seed
-print(hashlib.sha256(repr([run_seed(seed).history for seed in (1, 2, 3)]).encode()).hexdigest())
+print(hashlib.sha256(repr([run_seed(seed).history for seed in (1, 9, 38)]).encode()).hexdigest())
 """
 
 
@@ -62,7 +62,7 @@ def play(seed: int, database: Database) -> Run:
 
 
 def test_a_seed_is_one_history_in_every_process() -> None:
-    here = [run_seed(seed).history for seed in (1, 2, 3)]
+    here = [run_seed(seed).history for seed in (1, 9, 38)]  # in 9 and 38 callbacks arrive together
     digest = hashlib.sha256(repr(here).encode()).hexdigest()
 
     for hash_seed in ("1", "2"):

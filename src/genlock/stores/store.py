@@ -4,6 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from operator import itemgetter
 from typing import Any
 
@@ -63,6 +64,7 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         }
         self._settle = self._batch("settle_callback", self._run_settle)
         self._limits: set[str] = set()
+        self._arrivals = count()
         self._left_behind: Sequence[str] = ()
 
     # what a dialect brings
@@ -317,7 +319,7 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
 
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         item = {"provider": provider, "job_id": job_id, "secret_hash": secret_hash, "body": body}
-        row = await self._store_callback(Item(id(item), {"hold_seconds": CALLBACK_HOLD_SECONDS}, item))
+        row = await self._store_callback(Item(next(self._arrivals), {"hold_seconds": CALLBACK_HOLD_SECONDS}, item))
         received = self.time(row["received_at"])
         assert received is not None
         return Callback(

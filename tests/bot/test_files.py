@@ -14,6 +14,7 @@ from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from genlock.sandbox import telegram_media
 from genlock.sandbox.kie_media import make_film, make_sound
+from genlock.sandbox.telegram_journal import Call
 from tests.bot.test_kindness import picture
 from tests.bot.test_length import SECONDS, film
 from tests.bot.world import Customer, Town, sqlite_url, town
@@ -30,6 +31,11 @@ async def ordered(here: Town, ann: Customer) -> Job:
     await ann.tap("Generate")
     await ann.sees("Generation complete")
     return (await here.jobs(ann))[0]
+
+
+def shown(here: Town) -> list[Call]:
+    """Every time a screen was sent or changed."""
+    return [*here.telegram.calls("sendMessage"), *here.telegram.calls("editMessageText")]
 
 
 async def test_a_photo_goes_to_the_provider_and_the_token_to_nobody(here: Town) -> None:
@@ -73,14 +79,36 @@ async def test_an_album_is_taken_whole_and_shown_on_one_screen(here: Town) -> No
     ann = await opened(here, "Nano Banana Edit")
     await ann.say("put them together")
     await ann.sees("also as an album")
+    before = len(shown(here))
     async with here.done(3):
         await ann.hands.send_album([picture(), picture(32), picture(16)])
     await ann.sees("Received: 3")
     assert len(ann.from_bot) == 1
+    assert len(shown(here)) == before + 1
     await ann.tap("That is all (3)")
     job = await ordered(here, ann)
 
     assert len(json.loads(job.input)["image_urls"]) == 3
+
+
+async def test_an_album_that_is_too_large_fills_the_order_and_says_so_once(here: Town) -> None:
+    ann = await opened(here, "Qwen Image 3 Edit")
+    await ann.say("put them together")
+    await ann.sees("1 to 3")
+    before = len(shown(here))
+    async with here.done(5):
+        await ann.hands.send_album([picture(size) for size in (64, 32, 16, 8, 4)])
+    told = await ann.sees("No more than 3 fit")
+    assert "Your images: 📎 3" in told.text
+    assert len(shown(here)) == before + 1
+
+
+async def test_an_album_out_of_the_blue_is_asked_about_once(here: Town) -> None:
+    ann = await here.person()
+    async with here.done(3):
+        await ann.hands.send_album([picture(), picture(32), picture(16)])
+    await ann.sees("Got 3 files")
+    assert len(shown(here)) == 1
 
 
 async def test_a_picture_as_a_document_is_a_picture(here: Town) -> None:

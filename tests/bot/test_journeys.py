@@ -1,5 +1,6 @@
 """Journeys of people through the whole product."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -286,3 +287,75 @@ async def test_a_person_is_shown_one_message_that_changes(here: Town) -> None:
     await ann.sees("How it works")
 
     assert ann.from_bot == [ann.hands.last]
+
+
+def in_parts(length: int, size: int = 4000) -> tuple[list[str], str]:
+    """A long text as a client sends it, and as it is meant."""
+    words = " ".join(f"word{number}" for number in range(length // 6))[:length]
+    parts = [words[start : start + size].strip() for start in range(0, length, size)]
+    return parts, "\n".join(parts)
+
+
+async def test_a_text_that_came_in_several_messages_is_one(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/models GPT Image 1.5")
+    await ann.tap("GPT Image 1.5 ·")
+    parts, whole = in_parts(9000)
+    for part in parts:
+        await ann.say(part)
+    await ann.sees("Shape of the frame")
+    await ann.tap("1:1")
+    await ann.tap("Medium")
+    await ann.tap("Generate")
+    await ann.sees("Generation complete")
+    [job] = await here.jobs(ann)
+
+    assert len(parts) == 3
+    assert json.loads(job.input)["prompt"] == whole
+
+
+async def test_the_rest_of_a_text_that_is_too_long_is_never_taken_for_all_of_it(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/models z-image")
+    await ann.tap("Z-Image")
+    parts, whole = in_parts(4500)
+    for part in parts:
+        await ann.say(part)
+    told = await ann.sees("too long")
+    assert f"{len(whole):,} characters" in told.text
+    assert "Describe what you want" in told.text
+    await ann.say("a cat")
+    await ann.sees("Shape of the frame")
+
+
+async def test_a_long_wish_is_offered_whole_and_a_long_gen_waits_for_its_rest(here: Town) -> None:
+    ann = await here.person()
+    parts, whole = in_parts(4500)
+    await ann.say("/models GPT Image 2")
+    await ann.tap("GPT Image 2 ·")
+    await ann.say("a cat")
+    await ann.tap("Generate")
+    await ann.sees("Generation complete")
+    for part in parts:
+        await ann.say(part)
+    await ann.sees("Shall I make this with GPT Image 2?")
+    await ann.tap("Generate")
+    await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
+    for part in (f"/gen gpt-image-2-text-to-image {parts[0]}", parts[1]):
+        await ann.say(part)
+    assert len(await here.jobs(ann)) == 2, "it may go on, so it is not ordered at once"
+    await ann.tap("Generate")
+    await ann.sees(lambda message: "#3" in message.text and "complete" in message.text)
+
+    last, before, _ = await here.jobs(ann)
+    assert json.loads(last.input)["prompt"] == json.loads(before.input)["prompt"] == whole
+
+
+async def test_two_texts_that_were_written_one_after_the_other_are_two(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a cat")
+    await ann.sees("a cat")
+    await ann.say("a dog")
+    shown = await ann.sees("a dog")
+
+    assert "a cat" not in shown.text

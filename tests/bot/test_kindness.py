@@ -269,7 +269,7 @@ async def test_a_repeated_update_changes_nothing(here: Town) -> None:
     updates: list[Update] = []
     handle = here.bot.handle
 
-    async def twice(update: Update, *, first: bool) -> None:
+    async def twice(update: Update, *, first: bool, **_: object) -> None:
         updates.append(update)
         await handle(update, first=first)
         await handle(update, first=False)
@@ -322,7 +322,7 @@ async def test_two_instances_with_the_same_update_order_once(here: Town) -> None
     async with here.another_bot() as other:
         handle = other.handle
 
-        async def both(update: Update, *, first: bool) -> None:
+        async def both(update: Update, *, first: bool, **_: object) -> None:
             await asyncio.gather(handle(update, first=first), here.bot.handle(update, first=False))
 
         other.handle = both  # type: ignore[method-assign]

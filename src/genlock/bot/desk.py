@@ -57,7 +57,7 @@ class Desk:
 
     async def keep(self, visit: Visit, draft: Draft) -> None:
         """Write the draft that this update has led to."""
-        draft = replace(await self._priced(visit, draft), update=visit.update)
+        draft = replace(await self._priced(visit, draft), update=visit.update, part=visit.part)
         saved = SavedDraft(version=visit.draft.version, message=draft.message, body=drafts.dump(draft))
         version = await self.store.save_draft(visit.person, visit.chat, saved)
         if version is None:

@@ -52,7 +52,7 @@ class Orders:
             await desk.keep(visit, replace(draft, price=cost.price))
             await desk.show_draft(visit, note=visit.tongue.say("confirm.dearer"))
             return
-        if refusal := await self._refusal(visit, cost, look.wallet.available, key):
+        if refusal := await self._refusal(visit, cost, look.wallet.available):
             await desk.show_draft(visit, note=refusal)
             return
         placeholder = draft.message if visit.pressed == draft.message else None
@@ -76,7 +76,7 @@ class Orders:
             return
         look = await desk.look(visit, order=key)
         cost = quote(draft, model, look)
-        refusal = await self._refusal(visit, cost, look.wallet.available, key)
+        refusal = await self._refusal(visit, cost, look.wallet.available)
         if refusal or cost.price > look.wallet.available:
             await desk.show_draft(visit, note=refusal)
             return
@@ -86,10 +86,10 @@ class Orders:
             return
         await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=job.id))
 
-    async def _refusal(self, visit: Visit, cost: Quote, available: int, key: str) -> Html | None:
+    async def _refusal(self, visit: Visit, cost: Quote, available: int) -> Html | None:
         if cost.price > available:
             return None  # the screen says it better
-        return await self._guard.order(visit, key)
+        return await self._guard.order(visit)
 
     async def _order(self, visit: Visit, model: Model, cost: Quote, key: str, *, placeholder: int | None) -> Job | None:
         """None if the money went elsewhere meanwhile, or the free run did."""

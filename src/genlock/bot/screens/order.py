@@ -14,7 +14,6 @@ from genlock.domain.field import FILES, Field, FieldType
 from genlock.telegram.words import Button, Said
 
 CHOICE_ROWS = 8
-MESSAGE_LENGTH = 4096
 ADDED_SHOWN = 3
 #: what Telegram gives bots
 MEGABYTES_MAX = 20
@@ -123,7 +122,7 @@ def _files(draft: Draft, model: Model, *, but: Field) -> int:
 def _text_hints(model: Model, one: Field, look: Look) -> list[Html]:
     t = look.tongue
     hints = [
-        t.say("ask.text_hint", characters=t.tag("unit.characters", n=min(one.max_length, MESSAGE_LENGTH)))
+        t.say("ask.text_hint", characters=t.tag("unit.characters", n=one.max_length))
         if one.max_length
         else t.say("ask.text_hint_any")
     ]

@@ -130,7 +130,7 @@ async def test_a_voice_message_and_its_length_make_the_price(here: Town) -> None
     await ann.sees("Send an audio file or a voice message")
     await ann.say("https://example.com/long.mp3")
     by_link = (await ann.sees("Price")).text
-    assert "priced as the longest file allowed" in by_link
+    assert "the price of the longest file, 60 minutes" in by_link
     await ann.tap("Back")
     await ann.send("audio", make_sound(1))
     by_file = (await ann.sees("Price")).text
@@ -173,7 +173,7 @@ async def test_what_cannot_be_measured_is_priced_as_the_longest_and_told(here: T
     ann = await opened(here, "Wan 2.2 Animate: move like the video")
     await ann.send("photo", picture())
     await ann.send("video", film("mp4", "libx264", fragments=True))
-    await ann.sees("priced as the longest file allowed, 30 seconds")
+    await ann.sees("the price of the longest file, 30 seconds")
     job = await ordered(here, ann)
 
     model = here.catalog.get("wan/2-2-animate-move")

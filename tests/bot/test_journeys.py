@@ -153,7 +153,7 @@ async def test_back_and_cancel_are_on_every_step(here: Town) -> None:
     await ann.say("/start")
     await ann.sees("Hello")
     await ann.tap("Text to image")
-    await ann.sees("cheapest first")
+    await ann.sees("Cheapest first")
     await ann.tap("Z-Image")
     await ann.sees("Describe what you want")
     await ann.say("a cat")
@@ -169,7 +169,7 @@ async def test_back_and_cancel_are_on_every_step(here: Town) -> None:
     await ann.tap("Back")
     await ann.sees("Now: a dog")
     await ann.tap("Back")
-    await ann.sees("cheapest first")
+    await ann.sees("Cheapest first")
     await ann.tap("Cancel")
     await ann.sees("Cancelled. Nothing was charged.")
 
@@ -183,7 +183,7 @@ async def test_options_change_the_price_that_is_shown(here: Town) -> None:
     await ann.sees("Describe")
     await ann.say("a storm")
     await ann.sees("Shape of the frame")
-    await ann.tap("Everything else as usual")
+    await ann.tap("Defaults for the rest")
     await ann.sees("Price: 90 credits")
     await ann.tap("Options")
     await ann.sees("what would you like to change?")
@@ -222,8 +222,14 @@ async def test_a_failure_is_told_in_words_and_costs_nothing(here: Town) -> None:
     told = await ann.sees("The content filter did not let this through")
 
     assert "Order #1 did not work out" in told.text
-    assert "Nothing was charged. Back on your balance: 0.8 credits" in told.text
+    assert "Nothing was charged. Returned to your balance: 0.8 credits" in told.text
     assert await ann.available() == 1_000_000
+    assert not any("Try again" in one["text"] for one in told.buttons)
+    await ann.tap("Change", on=told)
+    await ann.sees("what would you like to change?")
+    here.kie.faults.order(Fault.TASK_FAIL)
+    await ann.say("/gen z-image another thing")
+    told = await ann.sees("Another try usually helps")
     await ann.tap("Try again", on=told)
     await ann.sees("Price")
 

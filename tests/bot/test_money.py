@@ -41,7 +41,7 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
         await ann.say("/models Kling 3.0")
         await ann.tap("Kling 3.0 ·")
         await ann.say("a storm")
-        await ann.tap("Everything else as usual")
+        await ann.tap("Defaults for the rest")
         short = await ann.sees("Missing: 80 credits")
         assert "Balance: 10 credits" in short.text
         assert not any("Generate" in one["text"] for one in short.buttons)

@@ -186,7 +186,7 @@ class ChatBot:
             )
             return
         visit = await self._visit(update, message, user, first=first)
-        visit.pressed = message.message_id
+        visit.pressed, visit.notice = message.message_id, message.reply_to_message is not None
         visit.query = query.id
         try:
             if not await self._shut_out(visit, user):

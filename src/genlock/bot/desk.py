@@ -115,7 +115,7 @@ class Desk:
             if visit.pressed == visit.draft.message:
                 return visit.pressed
             # In a group it may be somebody else's.
-            kept = visit.group or await self.store.is_of_order(visit.person, str(visit.pressed))
+            kept = visit.group or visit.notice or await self.store.is_of_order(visit.person, str(visit.pressed))
             return None if kept else visit.pressed
         shown = visit.draft.message
         return shown if shown is not None and visit.message is not None and shown > visit.message else None

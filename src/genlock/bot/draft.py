@@ -87,6 +87,11 @@ class Draft:
     price: int | None = None
     job: int | None = None
 
+    @property
+    def begun(self) -> bool:
+        """Whether an order waits to be gone on with."""
+        return self.at in (At.ASK, At.EDIT, At.OPTIONS, At.CONFIRM)
+
     def emptied(self) -> "Draft":
         """The same place in the store with nothing in it."""
         return Draft(version=self.version, update=self.update, message=self.message)

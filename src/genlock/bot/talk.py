@@ -14,10 +14,10 @@ from genlock.bot.desk import Desk
 from genlock.bot.draft import At, Draft, Part
 from genlock.bot.files import Files, attachment
 from genlock.bot.gifts import Gifts
-from genlock.bot.look import shorten
+from genlock.bot.look import shorten, titled
 from genlock.bot.orders import Orders
 from genlock.bot.pages import Pages
-from genlock.bot.screens.front import ALL, AS_USUAL
+from genlock.bot.screens.front import ALL, AS_USUAL, row
 from genlock.bot.shop import code_of
 from genlock.bot.tongue import Html, tongue
 from genlock.bot.visit import Visit
@@ -177,7 +177,8 @@ class Talk:
     async def _offer(self, visit: Visit, model: Model, carried: Draft) -> None:
         draft = wizard.rest(wizard.open_model(carried, model, model.category.value), model)
         await self._desk.keep(visit, replace(draft, path=()))
-        note = visit.tongue.say("confirm.suggestion", title=model.title) if draft.at is At.CONFIRM else None
+        t = visit.tongue
+        note = t.say("confirm.suggestion", title=titled(model, t)) if draft.at is At.CONFIRM else None
         await self._desk.show_draft(visit, note=note)
 
     async def _show(self, visit: Visit, draft: Draft) -> None:
@@ -216,7 +217,7 @@ class Talk:
         """Order at once with the model's defaults; what is missing is asked for."""
         desk, t = self._desk, visit.tongue
         if not line:
-            await desk.say(visit, t.say("misc.gen_usage"))
+            await self._pages.read(visit, t.say("misc.gen_usage"), (button(t.tag("button.models"), "cat", ALL, 0),))
             return
         if visit.repeated and visit.draft.at is At.ORDERED:
             return
@@ -228,6 +229,7 @@ class Talk:
         draft = wizard.rest(
             wizard.open_model(replace(visit.draft.emptied(), text=text), model, model.category.value), model
         )
+        draft = replace(draft, path=())  # what is asked first comes with the model's card
         if visit.part:  # the rest may be on its way
             visit.part = replace(visit.part, text=text, at=At.CONFIRM)
         if not visit.repeated:
@@ -243,14 +245,16 @@ class Talk:
         models, text = desk.shop.meant(line)
         name = shorten(line.split(maxsplit=1)[0])
         if not models:
-            await desk.say(visit, t.say("misc.gen_unknown", name=name))
+            text = t.say("misc.gen_unknown", name=name)
+            await self._pages.read(visit, text, (button(t.tag("button.models"), "cat", ALL, 0),))
             return
         if not visit.repeated:
             await desk.keep(visit, replace(visit.draft.emptied(), at=At.LIST, text=text))
         lines = [t.say("misc.gen_meant", name=name)]
         if text:
             lines.append(t.say("list.carried_text", text=shorten(text, 200)))
-        rows: list[Row] = [(button(model.title, "model", code_of(model.id), ALL, AS_USUAL),) for model in models]
+        look = await desk.look(visit)
+        rows: list[Row] = [(button(row(look, model), "model", code_of(model.id), ALL, AS_USUAL),) for model in models]
         rows.append((button(t.tag("button.models"), "cat", ALL, 0), button(t.tag("button.menu"), "menu")))
         await desk.show(visit, Said(text="\n".join(lines), buttons=tuple(rows)))
 

@@ -38,6 +38,8 @@ class Visit:
     part: Part | None = None
     #: the message whose button they pressed
     pressed: int | None = None
+    #: whether that message answers another one: it says how an order ended, and stays
+    notice: bool = False
     #: the press that waits for an answer
     query: str | None = None
 

@@ -20,7 +20,7 @@ WORDS = {
         "done": "Generation complete",
     },
     "ru": {
-        "category": "Текст в картинку",
+        "category": "Нарисовать",
         "describe": "Опишите, что вы хотите",
         "shape": "Соотношение сторон",
         "price": "Цена: 0,8 кредита",

@@ -356,6 +356,7 @@ async def test_a_lost_answer_of_telegrams_ends_in_the_same_order(here: Town, met
     await ann.tap("Generate")
     await ann.sees("Generation complete")
 
+    assert [call.faults for call in here.telegram.calls(method) if call.faults] == [["drop_after"]]
     assert len(await here.jobs(ann)) == 1
 
 

@@ -1,16 +1,21 @@
 """What somebody stumbles over who uses the bot for the first time."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from genlock.bot import wizard
-from genlock.bot.draft import At, Draft
+from genlock.bot.draft import At, Draft, Part
 from genlock.bot.shop import Shop, text_only
+from genlock.bot.talk import PART_SECONDS, _joined
 from genlock.bot.tongue import tongue
+from genlock.bot.visit import Visit
 from genlock.domain.catalog import Category
+from genlock.domain.chat import Profile
 from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.kie_media import make_film
 from tests.bot.test_kindness import picture
 from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
 
@@ -82,7 +87,7 @@ async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
     screen = await ann.sees("Your results")
     bear, fox = (one["text"] for one in screen.buttons[:2])
     assert "a bear · " in bear
-    assert "a red fox in the snow und… · " in fox
+    assert "a red fox in the snow… · " in fox
     await ann.tap("a red fox")
 
     await ann.sees("a red fox in the snow under the northern lights")
@@ -255,3 +260,65 @@ async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwis
     await ann.tap(Category.BACKGROUND_REMOVAL.title(language))
     await ann.tap("Recraft Remove Background")
     await ann.sees("📎 1")
+
+
+@pytest.mark.parametrize(("kind", "other"), [("photo", "Topaz Video"), ("video", "Topaz Image")])
+async def test_a_shelf_shows_only_what_takes_the_file_that_waits(here: Town, kind: str, other: str) -> None:
+    ann = await here.person()
+    await ann.send(kind, picture() if kind == "photo" else make_film("A film", {}, 1))
+    await ann.tap(Category.UPSCALE.title("en"))
+    rows = [one["text"] for one in ann.screen.buttons]
+
+    assert any("Topaz" in row for row in rows)
+    assert not any(other in row for row in rows)
+
+
+async def test_a_search_leads_back_to_the_shelf(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/start")
+    await ann.tap(Category.MUSIC.title("en"))
+    await ann.say("kling")
+    await ann.sees("🔎 kling")
+    await ann.tap("Back")
+    shown = await ann.sees("Music · ")
+
+    assert any("Suno" in one["text"] for one in shown.buttons)
+
+
+async def test_a_page_that_was_opened_in_the_middle_of_an_order_leads_back_to_it(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a red fox")
+    for command in ("/help", "/terms", "/language", "/gen", "/gen qqqqq a cat"):
+        await ann.say(command)
+        assert "a red fox" not in ann.screen.text, command
+        await ann.tap("Back")
+        await ann.sees(holds("Price", "a red fox"))
+    assert len(ann.from_bot) == 1
+    await ann.tap("Menu" if any("Menu" in one["text"] for one in ann.screen.buttons) else "Cancel")
+    await ann.say("/help")
+
+    assert [one["callback_data"] for one in ann.screen.buttons] == ["menu"]
+
+
+async def test_an_order_in_one_line_leaves_no_old_screen_behind(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/start")
+    await ann.say("/gen z-image a fox")
+    await ann.sees("Generation complete")
+
+    assert [message.kind for message in ann.from_bot] == ["photo", "text"]
+
+
+@pytest.mark.parametrize("later", [PART_SECONDS, PART_SECONDS + 1])
+def test_a_text_goes_on_only_in_what_was_sent_at_once(later: int) -> None:
+    draft = Draft(at=At.CONFIRM, model="z-image", part=Part(text="a" * 3000, sent=1000, at=At.ASK, field="prompt"))
+    at = datetime.fromtimestamp(1000, UTC)
+    profile = Profile(
+        person_id=1, outside_id="1", language="en", name="", username="", referred_by=None, last_model="",
+        banned_at=None, ban_reason="", blocked_at=None, created_at=at, fresh=False,
+    )  # fmt: skip
+    visit = Visit(update=1, first=True, profile=profile, chat=1, thread=None, group=False, draft=draft)
+    text = _joined(visit, "b", datetime.fromtimestamp(1000 + later, UTC))
+
+    assert (text == "b") is (later > PART_SECONDS)
+    assert visit.draft.at is (At.CONFIRM if later > PART_SECONDS else At.ASK)

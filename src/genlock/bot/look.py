@@ -98,6 +98,8 @@ def shown(one: Field, value: object, tongue: Tongue) -> str:
         return tongue.tag("options.none")
     if one.type in FILES:
         return tongue.tag("options.files", n=len(value) if isinstance(value, list) else 1)
+    if one.type is FieldType.TASK:
+        return "✓"  # the provider's name for it says nothing to anybody
     if one.type is FieldType.CHOICE or isinstance(value, bool):
         return shown_choice(one, value, tongue)
     match value:

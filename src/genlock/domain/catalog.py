@@ -39,12 +39,12 @@ class Category(StrEnum):
 
 
 TITLES = {
-    Category.TEXT_TO_IMAGE: ("Text to image", "Текст в картинку"),
-    Category.IMAGE_TO_IMAGE: ("Edit an image", "Изменить фото"),
-    Category.TEXT_TO_VIDEO: ("Text to video", "Текст в видео"),
+    Category.TEXT_TO_IMAGE: ("Text to image", "Нарисовать"),
+    Category.IMAGE_TO_IMAGE: ("Edit an image", "Правка фото"),
+    Category.TEXT_TO_VIDEO: ("Text to video", "Видео по тексту"),
     Category.IMAGE_TO_VIDEO: ("Image to video", "Оживить фото"),
-    Category.VIDEO_TO_VIDEO: ("Edit a video", "Изменить видео"),
-    Category.AVATAR: ("Talking avatars", "Говорящий аватар"),
+    Category.VIDEO_TO_VIDEO: ("Edit a video", "Правка видео"),
+    Category.AVATAR: ("Talking avatars", "Аватары"),
     Category.UPSCALE: ("Upscale", "Увеличить"),
     Category.BACKGROUND_REMOVAL: ("No background", "Убрать фон"),
     Category.MUSIC: ("Music", "Музыка"),

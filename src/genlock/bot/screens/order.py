@@ -21,7 +21,7 @@ WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
 """The longest word that fits, and how many such buttons stand in a row."""
 LINES_MAX = 14
 #: a phone cuts a button's words at about forty
-OPTION_LENGTH, OPTION_VALUE = 36, 12
+OPTION_LENGTH, OPTION_VALUE = 30, 12
 PROMPT_SHOWN = 600
 
 

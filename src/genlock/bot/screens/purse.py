@@ -12,8 +12,8 @@ from genlock.telegram.words import Said
 
 HISTORY_A_PAGE = 8
 MOVEMENTS_SHOWN = 10
-#: a phone cuts a button's words at about forty
-WORDS_IN_ROW = 26
+#: a phone cuts a long button
+WORDS_IN_ROW = 22
 PROMPT_SHOWN = 500
 #: what is set aside and given back comes to nothing
 PASSING = (Kind.HOLD, Kind.RELEASE)

@@ -156,7 +156,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("declared")
 async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here: Town) -> None:
-    ann = await opened(here, "Wan 2.2 Animate: move like the video")
+    ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
     await ann.send("video", film("mp4", "libx264"))
     shown = await ann.sees("Price")
@@ -170,7 +170,7 @@ async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here
 
 @pytest.mark.usefixtures("declared")
 async def test_what_cannot_be_measured_is_priced_as_the_longest_and_told(here: Town) -> None:
-    ann = await opened(here, "Wan 2.2 Animate: move like the video")
+    ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
     await ann.send("video", film("mp4", "libx264", fragments=True))
     await ann.sees("the price of the longest file, 30 seconds")
@@ -196,7 +196,7 @@ async def test_a_film_that_is_longer_than_declared_is_refused_where_it_does_not_
 
 
 async def test_a_video_and_a_picture_each_find_their_place(here: Town) -> None:
-    ann = await opened(here, "Wan 2.2 Animate: move like the video")
+    ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.sees("Your image")
     await ann.send("video", make_film("A", {}, 1))
     await ann.sees("Received: 1")

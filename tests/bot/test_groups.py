@@ -108,7 +108,7 @@ async def test_questions_are_answered_by_a_reply(here: Town) -> None:
     await ann.press(screen, model)
     question = await ann.sees("Reply to this message", chat=group.id)
     await ann.say("a cat", chat=group.id, reply_to=question)
-    await ann.sees("Shape of the frame", chat=group.id)
+    await ann.sees("Aspect ratio", chat=group.id)
 
     assert len(seen(here, group)) == 1
 

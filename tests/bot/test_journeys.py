@@ -14,7 +14,7 @@ WORDS = {
     "en": {
         "category": "Text to image",
         "describe": "Describe what you want",
-        "shape": "Shape of the frame",
+        "shape": "Aspect ratio",
         "price": "Price: 0.8 credits",
         "go": "Generate · 0.8 credits",
         "done": "Generation complete",
@@ -157,11 +157,11 @@ async def test_back_and_cancel_are_on_every_step(here: Town) -> None:
     await ann.tap("Z-Image")
     await ann.sees("Describe what you want")
     await ann.say("a cat")
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
     await ann.tap("Back")
     await ann.sees(lambda message: "Now: a cat" in message.text)
     await ann.say("a dog")
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
     await ann.tap("16:9")
     await ann.sees("a dog")
     await ann.tap("Back")
@@ -182,7 +182,7 @@ async def test_options_change_the_price_that_is_shown(here: Town) -> None:
     await ann.tap("Kling 3.0 ·")
     await ann.sees("Describe")
     await ann.say("a storm")
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
     await ann.tap("Defaults for the rest")
     await ann.sees("Price: 90 credits")
     await ann.tap("Options")
@@ -254,7 +254,7 @@ async def test_a_restart_in_the_middle_of_an_order_loses_nothing(tmp_path: Path)
         await ann.tap("Z-Image")
         await ann.sees("Describe")
         await ann.say("a cat")
-        shown = await ann.sees("Shape of the frame")
+        shown = await ann.sees("Aspect ratio")
         async with here.another_bot():
             await ann.tap("3:4", on=shown)
             await ann.sees("Price")
@@ -309,7 +309,7 @@ async def test_a_text_that_came_in_several_messages_is_one(here: Town) -> None:
     parts, whole = in_parts(9000)
     for part in parts:
         await ann.say(part)
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
     await ann.tap("1:1")
     await ann.tap("Medium")
     await ann.tap("Generate")
@@ -331,7 +331,7 @@ async def test_the_rest_of_a_text_that_is_too_long_is_never_taken_for_all_of_it(
     assert f"{len(whole):,} characters" in told.text
     assert "Describe what you want" in told.text
     await ann.say("a cat")
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
 
 
 async def test_a_long_wish_is_offered_whole_and_a_long_gen_waits_for_its_rest(here: Town) -> None:

@@ -46,7 +46,7 @@ async def test_an_old_button_shows_where_one_is_now(here: Town) -> None:
     await ann.say("/models z-image")
     await ann.tap("Z-Image")
     await ann.say("a cat")
-    choice = await ann.sees("Shape of the frame")
+    choice = await ann.sees("Aspect ratio")
     old = next(one["callback_data"] for one in choice.buttons if "1:1" in one["text"])
     await ann.tap("3:4")
     await ann.sees("Price")
@@ -54,7 +54,7 @@ async def test_an_old_button_shows_where_one_is_now(here: Town) -> None:
     shown = await ann.sees("Price")
 
     assert press.answered
-    assert "Shape of the frame: 3:4" in shown.text
+    assert "Aspect ratio: 3:4" in shown.text
 
 
 async def test_a_button_of_an_earlier_screen_brings_the_present_one(here: Town) -> None:
@@ -64,11 +64,11 @@ async def test_a_button_of_an_earlier_screen_brings_the_present_one(here: Town) 
     back = next(one["callback_data"] for one in list_.buttons if "Back" in one["text"])
     await ann.tap("Z-Image")
     await ann.say("a cat")
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
     press = await ann.press(list_, back)
 
     assert press.text == "This button is out of date. Here is where you are now."
-    assert "Shape of the frame" in ann.screen.text
+    assert "Aspect ratio" in ann.screen.text
     assert len(ann.from_bot) == 1
 
 
@@ -218,7 +218,7 @@ async def test_a_result_is_shown_again_and_repeated_and_changed(here: Town) -> N
     await ann.tap("Change", on=notice)
     options = await ann.sees("what would you like to change?")
     assert options.id > notice.id, "the notice stays, with its buttons"
-    await ann.tap("Shape of the frame")
+    await ann.tap("Aspect ratio")
     await ann.tap("9:16")
     await ann.tap("Done")
     await ann.sees("a fox")
@@ -279,7 +279,7 @@ async def test_a_repeated_update_changes_nothing(here: Town) -> None:
     await ann.say("/models z-image")
     await ann.tap("Z-Image")
     await ann.say("a cat")
-    shown = await ann.sees("Shape of the frame")
+    shown = await ann.sees("Aspect ratio")
     assert "⚠️" not in shown.text, "the text is not taken for the next answer"
     await ann.tap("4:3")
     await ann.sees("Price")
@@ -330,7 +330,7 @@ async def test_two_instances_with_the_same_update_order_once(here: Town) -> None
         await ann.say("/models z-image")
         await ann.tap("Z-Image")
         await ann.say("a cat")
-        await ann.sees("Shape of the frame")
+        await ann.sees("Aspect ratio")
         await ann.tap("4:3")
         await ann.sees("Price")
         await ann.tap("Generate")
@@ -350,7 +350,7 @@ async def test_a_lost_answer_of_telegrams_ends_in_the_same_order(here: Town, met
     await ann.say("/models z-image")
     await ann.tap("Z-Image")
     await ann.say("a cat")
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
     await ann.tap("4:3")
     await ann.sees("Price")
     await ann.tap("Generate")
@@ -367,7 +367,7 @@ async def test_a_screen_that_the_person_deleted_comes_anew(here: Town) -> None:
     screen = ann.screen
     await ann.hands.delete(screen)
     await ann.say("a cat")
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
 
     assert len(ann.from_bot) == 1
 

@@ -322,3 +322,11 @@ def test_a_text_goes_on_only_in_what_was_sent_at_once(later: int) -> None:
 
     assert (text == "b") is (later > PART_SECONDS)
     assert visit.draft.at is (At.CONFIRM if later > PART_SECONDS else At.ASK)
+
+
+def test_a_search_finds_what_is_called_so_and_else_what_has_every_word() -> None:
+    assert {model.title.startswith("Wan 2.2") for model in SHOP.search("wan 2.2")} == {True}
+    assert [model.title for model in SHOP.search("banana pro")] == ["Nano Banana Pro"]
+    assert {"google/imagen4", "nano-banana-pro"} <= {model.id for model in SHOP.search("google")}
+    assert [model.title for model in SHOP.search("pro banana")] == ["Nano Banana Pro"]
+    assert SHOP.search("qqq") == SHOP.search(" - ") == []

@@ -200,7 +200,7 @@ def test_what_does_not_fit_is_refused_with_what_does(
     ("model", "values", "english"),
     [
         ("gpt-image-2-text-to-image", {"aspect_ratio": "1:1", "resolution": "4K"},
-         "These do not go together: Shape of the frame: 1:1 + Resolution: 4K."),
+         "These do not go together: Aspect ratio: 1:1 + Resolution: 4K."),
         ("gpt-image-2-text-to-image", {"aspect_ratio": "16:9", "resolution": "2K", "background": "opaque"},
          "“Background” cannot be used together with Resolution: 2K / 4K."),
         ("bytedance/seedance-2", {"first_frame_url": "https://a/b", "reference_image_urls": ["https://a/b"]},

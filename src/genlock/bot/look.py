@@ -36,8 +36,8 @@ PHRASES = {
     "from an image": "title.image",
     "from references": "title.references",
     "from videos": "title.videos",
-    "move like the video": "title.move",
-    "replace the person": "title.replace",
+    "copy the moves": "title.move",
+    "swap the person": "title.replace",
 }
 LINE_LENGTH = 60
 #: a limit that nobody needs to be told
@@ -98,17 +98,14 @@ def shown(one: Field, value: object, tongue: Tongue) -> str:
         return tongue.tag("options.none")
     if one.type in FILES:
         return tongue.tag("options.files", n=len(value) if isinstance(value, list) else 1)
-    if one.type is FieldType.TASK:
-        return "✓"  # the provider's name for it says nothing to anybody
     if one.type is FieldType.CHOICE or isinstance(value, bool):
         return shown_choice(one, value, tongue)
-    match value:
-        case int() | float():
-            return tongue.number(Decimal(str(value)))
-        case list():
-            return shorten(", ".join(_item(item) for item in value))
-        case _:
-            return shorten(str(value))
+    if isinstance(value, int | float):
+        return tongue.number(Decimal(str(value)))
+    if isinstance(value, list):
+        return shorten(", ".join(_item(item) for item in value))
+    # The provider's name for an earlier order says nothing to anybody.
+    return "✓" if one.type is FieldType.TASK else shorten(str(value))
 
 
 def shown_choice(one: Field, value: object, tongue: Tongue) -> str:

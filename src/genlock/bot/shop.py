@@ -106,11 +106,12 @@ class Shop:
         return model if model is not None and model.status is Status.OFFERED else None
 
     def search(self, text: str, category: Category | None = None) -> list[Model]:
-        """Models whose title, maker or id has every word; those of the shelf one stands at come first."""
+        """Models called so, else those whose title, maker or id has every word; those of this shelf come first."""
         words = [word for word in _WORD.split(text.lower()) if word]
         if not words:
             return []
         found = [model for model in self._shelf if all(word in _searched(model) for word in words)]
+        found = [model for model in found if _squeezed(text) in _squeezed(model.title)] or found
         return sorted(found, key=lambda model: category not in (None, model.category, *model.also))
 
     def named(self, text: str) -> tuple[Model, str] | None:

@@ -41,7 +41,7 @@ class Category(StrEnum):
 TITLES = {
     Category.TEXT_TO_IMAGE: ("Text to image", "Нарисовать"),
     Category.IMAGE_TO_IMAGE: ("Edit an image", "Правка фото"),
-    Category.TEXT_TO_VIDEO: ("Text to video", "Видео по тексту"),
+    Category.TEXT_TO_VIDEO: ("Text to video", "Снять видео"),
     Category.IMAGE_TO_VIDEO: ("Image to video", "Оживить фото"),
     Category.VIDEO_TO_VIDEO: ("Edit a video", "Правка видео"),
     Category.AVATAR: ("Talking avatars", "Аватары"),

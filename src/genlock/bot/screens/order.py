@@ -21,7 +21,7 @@ WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
 """The longest word that fits, and how many such buttons stand in a row."""
 LINES_MAX = 14
 #: a phone cuts a button's words at about forty
-OPTION_LENGTH, OPTION_VALUE = 30, 12
+MAIN_LENGTH, OPTION_LENGTH, OPTION_VALUE = 30, 34, 12
 PROMPT_SHOWN = 600
 
 
@@ -243,7 +243,7 @@ def _option(draft: Draft, one: Field, look: Look, *, main: bool) -> str:
     t = look.tongue
     value = _effective(draft, one, look)
     if main and draft.values.get(one.name):
-        return t.tag("options.main", value=shorten(value, OPTION_LENGTH))
+        return t.tag("options.main", value=shorten(value, MAIN_LENGTH))
     about = called(one, t)
     return t.tag("options.row", about=about, value=shorten(value, max(OPTION_LENGTH - len(about), OPTION_VALUE)))
 

@@ -37,7 +37,7 @@ from genlock.engine.updates import Updates
 from genlock.engine.worker import every, run_for_ever
 from genlock.log import LogObserver, Mask
 from genlock.metrics import MetricsObserver, Observers
-from genlock.ports import WholeStore
+from genlock.ports import UpdateStore, WholeStore
 from genlock.settings import LogFormat, ServiceSettings
 from genlock.telegram.answers import answer_repeated, tell_operators
 from genlock.telegram.calls import Caller, Priority, make_bot
@@ -104,7 +104,7 @@ class Service:
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
         self._closing.push_async_callback(chat.close)
         engine.updates = Updates(
-            engine.kit, store, partial(_handle, chat, caller.bot, self._mask), partial(answer_repeated, caller)
+            engine.kit, store, partial(_handle, chat, caller.bot, store, self._mask), partial(answer_repeated, caller)
         )
         await self._check_token(caller)
         intake, doors = await self._make_intake(caller, store, engine.updates)
@@ -232,10 +232,16 @@ class Service:
         self.observer.event(Event.STOPPED, instance=self._instance)
 
 
-async def _handle(chat: ChatBot, bot: telegram.Bot, mask: Mask, update: Update) -> None:
-    told = telegram.Update.de_json(json.loads(update.body), bot)
+async def _handle(chat: ChatBot, bot: telegram.Bot, store: UpdateStore, mask: Mask, update: Update) -> None:
+    def read(body: str) -> telegram.Update:
+        return telegram.Update.de_json(json.loads(body), bot)
+
+    async def behind() -> telegram.Update | None:
+        following = await store.update_behind(update.id)
+        return read(following.body) if following else None
+
     try:
-        await chat.handle(told, first=update.attempts == 1)
+        await chat.handle(read(update.body), first=update.attempts == 1, behind=behind)
     except GenlockError:
         raise
     except Exception as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from telegram import LabeledPrice
 
-from genlock.bot.buttons import button
+from genlock.bot.buttons import base36, button
 from genlock.bot.rules import ShopRules
 from genlock.domain.catalog import Catalog
 from genlock.domain.chat import Payment, PaymentState, Promo
@@ -41,7 +41,7 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
         await ann.say("/models Kling 3.0")
         await ann.tap("Kling 3.0 ·")
         await ann.say("a storm")
-        await ann.tap("Everything else as usual")
+        await ann.tap("Defaults for the rest")
         short = await ann.sees("Missing: 80 credits")
         assert "Balance: 10 credits" in short.text
         assert not any("Generate" in one["text"] for one in short.buttons)
@@ -65,7 +65,7 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
 
 async def test_the_balance_tells_what_moved_in_plain_words(here: Town) -> None:
     ann = await here.person(having=50)
-    charge = await bought(ann)
+    await bought(ann)
     await ann.say("/gen z-image a fox")
     await ann.sees("Generation complete")
     await ann.say("/balance")
@@ -73,7 +73,6 @@ async def test_the_balance_tells_what_moved_in_plain_words(here: Town) -> None:
 
     assert "+120 · top-up with stars" in shown
     assert "-0.8 · order #1" in shown
-    assert charge
 
 
 async def test_a_payment_is_credited_once_however_often_it_is_told(database_url: str) -> None:
@@ -354,10 +353,12 @@ async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> N
     ann, bob = await here.person("Ann"), await here.person("Bob")
     await ann.say("/start")
     await bob.say("/start")
-    for person, other in ((ann, bob), (bob, ann), (ann, ann)):
-        await person.say(f"/start r{other.number}")
+    cid, dora = await here.person("Cid"), await here.person("Dora")
+    for guest, host in ((ann, bob), (bob, ann), (cid, cid), (dora, ann)):
+        await guest.say(f"/start r{base36(host.number)}")
 
-    assert [(await here.store.profile(one.number)).referred_by for one in (ann, bob)] == [None, None]
+    people = (ann, bob, cid, dora)
+    assert [(await here.store.profile(one.number)).referred_by for one in people] == [None, None, None, ann.number]
 
 
 async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator(here: Town) -> None:

@@ -142,7 +142,7 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
     await boss.sees("Balance 10 credits, held 0 credits")
     handle, repeated = here.bot.handle, []
 
-    async def twice(update: object, *, first: bool) -> None:
+    async def twice(update: object, *, first: bool, **_: object) -> None:
         repeated.append(update)
         await handle(update, first=first)  # type: ignore[arg-type]
         await handle(update, first=False)  # type: ignore[arg-type]

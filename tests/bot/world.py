@@ -93,9 +93,13 @@ class Postman:
     async def _work(self, queue: "asyncio.Queue[Update]") -> None:
         while True:
             update = await queue.get()
+
+            async def behind() -> Update | None:
+                return queue._queue[0] if queue.qsize() else None  # type: ignore[attr-defined]
+
             for attempt in range(5):
                 try:
-                    await self.bot.handle(update, first=attempt == 0)
+                    await self.bot.handle(update, first=attempt == 0, behind=behind)
                 except Exception as error:  # noqa: BLE001 - the test looks at it in the end
                     if self.patient and isinstance(error, ChannelBusy | ChannelUnknown):
                         continue

@@ -153,6 +153,8 @@ async def a_little_of_updates(store: SqlStore) -> None:
     [lane] = await store.claim_lanes(10, ME, urgent=False)
     assert await store.renew_lanes([lane], ME) == {lane.id}
     assert await store.next_update(lane)
+    assert lane.update
+    assert await store.update_behind(lane.update.id)
     assert await store.settle_update(lane, UpdateState.ASIDE, "", ME)
     [aside] = await store.updates(UpdateState.ASIDE, 10)
     assert await store.retry_update(aside.id)

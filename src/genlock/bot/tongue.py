@@ -135,6 +135,11 @@ class Tongue:
         at = at.astimezone(UTC)
         return f"{at.day} {_MONTHS[self.language][at.month - 1]}, {at:%H:%M}"
 
+    def day(self, at: datetime) -> str:
+        """A day, UTC."""
+        at = at.astimezone(UTC)
+        return f"{at.day} {_MONTHS[self.language][at.month - 1]}"
+
     def file_size(self, size: int) -> str:
         return self.tag("unit.megabytes", n=Decimal(size * 10 // 1_000_000) / 10)
 

@@ -29,6 +29,9 @@ class UpdateStore(Protocol):
     async def next_update(self, lane: Lane) -> Lane | None:
         """The first update of a lane that we hold; None if there is none, or the lane is lost."""
 
+    async def update_behind(self, update: int) -> Update | None:
+        """The update that waits right behind this one of its lane, as far as it has come by now."""
+
     async def settle_update(self, lane: Lane, state: UpdateState, note: str, lease: Lease) -> Settled | None:
         """An update is dealt with. None if the lane was lost; it is kept only while more is waiting there."""
 

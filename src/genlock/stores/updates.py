@@ -67,6 +67,10 @@ class UpdateRows(ABC):
         rows = await self.one("next_update", lane_id=lane.id, token=lane.token)
         return self._lane(rows[0]) if rows else None
 
+    async def update_behind(self, update: int) -> Update | None:
+        rows = await self.one("update_behind", id=update)
+        return read_update(rows[0], self.time) if rows else None
+
     async def settle_update(self, lane: Lane, state: UpdateState, note: str, lease: Lease) -> Settled | None:
         assert lane.update is not None
         item = {"lane_id": lane.id, "token": lane.token, "id": lane.update.id, "state": state.value, "note": note}

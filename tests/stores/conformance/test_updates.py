@@ -167,6 +167,24 @@ async def test_a_stale_holder_changes_nothing(store: SqlStore, clock: HandClock)
     assert number(left.lane) == 2
 
 
+async def test_what_waits_behind_an_update_is_the_next_of_its_own_lane(store: SqlStore) -> None:
+    await stored(store, 1, 2, 3)
+    await stored(store, 4, lane="bob")
+    [ann, bob] = sorted(await claim(store), key=number)
+    assert ann.update
+    assert bob.update
+    behind = await store.update_behind(ann.update.id)
+    assert behind
+    assert behind.update_id == 2
+    assert await store.update_behind(bob.update.id) is None
+    left = await store.settle_update(ann, UpdateState.DONE, "", ME)
+    assert left
+    assert left.lane.update
+    behind = await store.update_behind(left.lane.update.id)
+    assert behind
+    assert behind.update_id == 3
+
+
 async def test_settling_again_changes_nothing(store: SqlStore) -> None:
     """A commit whose answer was lost is made again."""
     await stored(store, 1, 2, 3)

@@ -61,6 +61,13 @@ FROM lanes l JOIN LATERAL (
 ) u ON true
 WHERE l.id = :lane_id AND l.lease_token = :token;
 
+-- name: update_behind
+-- The update that waits right behind another one of its lane.
+SELECT n.*, 0 AS attempts
+FROM updates u JOIN updates n ON n.bot = u.bot AND n.lane = u.lane AND n.state = 'new' AND n.id > u.id
+WHERE u.id = :id
+ORDER BY n.id LIMIT 1;
+
 -- name: settle_updates
 -- Updates are dealt with. Whoever held the lane keeps it as long as more is waiting there, and is told what.
 WITH item AS (

@@ -409,6 +409,9 @@ class ChatStore(Protocol):
     # files and limits
     async def keep_upload(self, upload: Upload) -> None: ...
 
+    async def use_upload(self, address: str) -> None:
+        """An order is about to be made of a file: it is not forgotten any more. Not ours: nothing happens."""
+
     async def upload(self, address: str) -> Upload | None: ...
 
     async def uploads_wait(self, person_id: int) -> tuple[int, float]:
@@ -456,7 +459,7 @@ class ChatStore(Protocol):
     async def reachable(self) -> int:
         """How many people a broadcast would go to."""
 
-    async def begin_broadcast(self, text: str, *, author: str, request_key: str) -> Broadcast: ...
+    async def begin_broadcast(self, text: str, *, author: str, request_key: str, content: str = "") -> Broadcast: ...
 
     async def broadcast(self, broadcast_id: int) -> Broadcast | None: ...
 
@@ -533,7 +536,7 @@ class UpkeepStore(Protocol):
         """Look for money that does not add up."""
 
     async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
-        """Remove some old `updates`, `callbacks` or callbacks of `strangers`; says how many."""
+        """Remove some old `updates`, `callbacks`, callbacks of `strangers` or unused `uploads`; says how many."""
 
     async def last_callback(self) -> int:
         """The newest callback there is."""

@@ -196,7 +196,7 @@ class Payments:
         if payment.state is PaymentState.REFUNDED:
             raise NotPossible(f"payment {charge} has been refunded already")
         profile = await self._store.profile(payment.person_id)  # whom we do not know we cannot pay
-        await self._store.set_fact(f"{REFUND}{charge}", by)
+        await self._store.keep_fact(f"{REFUND}{charge}", by)  # its age is that of the first try
         try:
             payment = await self._take_back(payment, by)
             await self._give_back(payment, int(profile.outside_id))

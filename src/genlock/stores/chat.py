@@ -119,6 +119,9 @@ class ChatRows(ABC):
             seconds=upload.seconds,
         )
 
+    async def use_upload(self, address: str) -> None:
+        await self.one("use_upload", address=address)
+
     async def upload(self, address: str) -> Upload | None:
         rows = await self.one("upload", address=address)
         if not rows:
@@ -232,9 +235,11 @@ class ChatRows(ABC):
     async def reachable(self) -> int:
         return int((await self.one("reachable"))[0]["count"])
 
-    async def begin_broadcast(self, text: str, *, author: str, request_key: str) -> Broadcast:
+    async def begin_broadcast(self, text: str, *, author: str, request_key: str, content: str = "") -> Broadcast:
         for _ in range(2):
-            if rows := await self.one("begin_broadcast", text=text, author=author, request_key=request_key):
+            if rows := await self.one(
+                "begin_broadcast", text=text, content=content, author=author, request_key=request_key
+            ):
                 return self._broadcast(rows[0])
         raise StoreError("could not find or make the broadcast")
 
@@ -317,6 +322,7 @@ class ChatRows(ABC):
         return Broadcast(
             id=row["id"],
             text=row["text"],
+            content=row["content"],
             author=row["author"],
             state=BroadcastState(row["state"]),
             reached=row["reached"],

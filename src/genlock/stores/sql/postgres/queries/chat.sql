@@ -75,9 +75,13 @@ SELECT person_id FROM drafts WHERE chat = :chat AND message = :message LIMIT 1;
 
 -- name: keep_upload
 -- A file was handed to the provider.
-INSERT INTO uploads (address, person_id, file, kind, seconds, at)
-VALUES (:address, :person_id, :file, :kind, :seconds, :now)
+INSERT INTO uploads (address, person_id, file, kind, seconds, at, ordered)
+VALUES (:address, :person_id, :file, :kind, :seconds, :now, false)
 ON CONFLICT (address) DO UPDATE SET at = excluded.at;
+
+-- name: use_upload
+-- An order is about to be made of a file: from now on it is kept as long as the order.
+UPDATE uploads SET ordered = true WHERE address = :address AND NOT ordered;
 
 -- name: upload
 -- The file behind an address.
@@ -230,8 +234,8 @@ SELECT count(*) AS count FROM profiles WHERE blocked_at IS NULL AND banned_at IS
 -- name: begin_broadcast
 -- A message to everybody who can be reached; the same key again is the same broadcast.
 WITH added AS (
-    INSERT INTO broadcasts (text, author, request_key, state, total, created_at)
-    SELECT :text, :author, :request_key::text, 'running',
+    INSERT INTO broadcasts (text, content, author, request_key, state, total, created_at)
+    SELECT :text, :content, :author, :request_key::text, 'running',
         (SELECT count(*) FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL), :now
     ON CONFLICT (request_key) DO NOTHING
     RETURNING *

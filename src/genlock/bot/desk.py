@@ -166,6 +166,16 @@ class Desk:
             self.caller.bot.send_message, chat=chat, priority=Priority.SCREEN, **_content(Said(text=text))
         )
 
+    async def write(self, visit: Visit, action: str, subject: object, detail: str = "") -> None:
+        """An operator did something: once per update in the book."""
+        await self.store.add_audit(
+            key=f"update:{visit.update}",
+            actor=visit.profile.outside_id,
+            action=action,
+            subject=str(subject),
+            detail=detail[:500],
+        )
+
     async def remove(self, chat: int, message: int) -> None:
         """Take away a screen that has moved; where that cannot be, its buttons are told to be old when pressed."""
         # Without a turn: taking away is not among what Telegram counts, and the person waits for the next screen.

@@ -94,7 +94,9 @@ class Talk:
         return message.from_user is not None and (message.from_user.username or "").lower() == self._desk.username
 
     async def hear(self, visit: Visit, message: Message, heard: Heard) -> None:
-        if heard.command:
+        if (line := _for_operators(message, heard)) is not None and self._admin.may(visit):
+            await self._admin.command(visit, line, message)
+        elif heard.command:
             await self._command(visit, heard)
         elif visit.repeated:
             await self._desk.show_draft(visit)
@@ -108,9 +110,6 @@ class Talk:
             await self._desk.say(visit, visit.tongue.say("misc.not_understood"))
 
     async def _command(self, visit: Visit, heard: Heard) -> None:
-        if heard.command == "admin" and self._admin.may(visit):
-            await self._admin.command(visit, heard.text)
-            return
         command = self._commands.get(heard.command)
         if command is None:
             await self._pages.help(visit, note=visit.tongue.say("misc.unknown_command"))
@@ -247,6 +246,14 @@ class Talk:
 
     async def greet_group(self, chat: int, language: str) -> None:
         await self._desk.tell(chat, tongue(language).say("misc.added_to_group"))
+
+
+def _for_operators(message: Message, heard: Heard) -> str | None:
+    """What stands behind /admin, also below a picture; None if nothing of the kind was said."""
+    if heard.command == "admin":
+        return heard.text
+    first, _, rest = (message.caption or "").partition(" ")
+    return rest if first == "/admin" else None
 
 
 def _from_a_person(message: Message) -> bool:

@@ -135,6 +135,16 @@ class Tongue:
         at = at.astimezone(UTC)
         return f"{at.day} {_MONTHS[self.language][at.month - 1]}, {at:%H:%M}"
 
+    def day(self, at: datetime) -> str:
+        """A day with its year, UTC."""
+        at = at.astimezone(UTC)
+        return f"{at.day} {_MONTHS[self.language][at.month - 1]} {at.year}"
+
+    def moment(self, at: datetime) -> str:
+        """A day and a time to the second, UTC."""
+        at = at.astimezone(UTC)
+        return f"{at.day} {_MONTHS[self.language][at.month - 1]}, {at:%H:%M:%S}"
+
     def file_size(self, size: int) -> str:
         return self.tag("unit.megabytes", n=Decimal(size * 10 // 1_000_000) / 10)
 

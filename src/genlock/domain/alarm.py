@@ -92,8 +92,8 @@ ALARMS = (
             english="Look at `genlock orphans ls`. If their tasks are ours, somebody else uses the same key with this "
             "address, or the database was restored from a backup; if not, set `GENLOCK_KIE_WEBHOOK_KEY` so that "
             "strangers are refused.",
-            russian="Посмотрите `genlock orphans ls`. Если это наши задачи, значит, кто-то ещё работает с этим ключом и "
-            "адресом или база восстановлена из копии; если чужие — задайте `GENLOCK_KIE_WEBHOOK_KEY`, и посторонние "
+            russian="Посмотрите `genlock orphans ls`. Если это наши задачи, значит, кто-то ещё работает с этим ключом "
+            "и адресом или база восстановлена из копии; если чужие — задайте `GENLOCK_KIE_WEBHOOK_KEY`, и посторонние "
             "будут отвергнуты.",
         ),
     ),
@@ -105,8 +105,8 @@ ALARMS = (
             english="Look at `genlock jobs attention` and at the DELIVER_FAIL lines. Usually Telegram is slow or the "
             "token was revoked: `genlock doctor` says which. Nothing is lost; deliveries go on by themselves.",
             russian="Посмотрите `genlock jobs attention` и строки DELIVER_FAIL в журнале. Обычно Телеграм отвечает "
-            "медленно или токен отозван: что именно, скажет `genlock doctor`. Ничего не потеряно, доставка продолжается "
-            "сама.",
+            "медленно или токен отозван: что именно, скажет `genlock doctor`. Ничего не потеряно, доставка "
+            "продолжается сама.",
         ),
     ),
     Alarm(
@@ -114,10 +114,10 @@ ALARMS = (
         check=_ledger,
         says=Words(english="Money does not add up", russian="Деньги не сходятся"),
         remedy=Words(
-            english="Run `genlock jobs check`: it names each account. Nobody but genlock may write to the tables people "
-            "and ledger. Stop selling until it is understood, and keep a copy of the database.",
-            russian="Запустите `genlock jobs check`: он назовёт каждый счёт. В таблицы people и ledger не должен писать "
-            "никто, кроме genlock. Пока не разобрались, остановите продажи и сохраните копию базы.",
+            english="Run `genlock jobs check`: it names each account. Nobody but genlock may write to the tables "
+            "people and ledger. Stop selling until it is understood, and keep a copy of the database.",
+            russian="Запустите `genlock jobs check`: он назовёт каждый счёт. В таблицы people и ledger не должен "
+            "писать никто, кроме genlock. Пока не разобрались, остановите продажи и сохраните копию базы.",
         ),
     ),
     Alarm(
@@ -128,8 +128,8 @@ ALARMS = (
             russian="Поставщик не выполняет или не принимает заказы",
         ),
         remedy=Words(
-            english="`genlock doctor` asks the provider who we are and what credit is left. People get their money back "
-            "by themselves; hide a broken model in the catalog's overlay.",
+            english="`genlock doctor` asks the provider who we are and what credit is left. People get their money "
+            "back by themselves; hide a broken model in the catalog's overlay.",
             russian="`genlock doctor` спросит поставщика, знает ли он нас и сколько осталось на счёте. Людям деньги "
             "возвращаются сами; сломанную модель спрячьте в своём файле каталога.",
         ),
@@ -157,8 +157,8 @@ ALARMS = (
         remedy=Words(
             english="`/admin refunds` in the chat lists them and asks Telegram at once; it is asked again every few "
             "minutes anyway. The credits are taken off already: if Telegram refuses, they come back by themselves.",
-            russian="`/admin refunds` в чате покажет их и спросит Телеграм сразу; раз в несколько минут вопрос повторяется "
-            "и сам. Кредиты уже списаны: если Телеграм откажет, они вернутся сами.",
+            russian="`/admin refunds` в чате покажет их и спросит Телеграм сразу; раз в несколько минут вопрос "
+            "повторяется и сам. Кредиты уже списаны: если Телеграм откажет, они вернутся сами.",
         ),
     ),
 )

@@ -19,7 +19,7 @@ async def test_orders_are_limited_by_what_is_in_the_works(tmp_path: Path) -> Non
         ann = await here.person()
         for word in ("one", "two", "three"):
             await ann.say(f"/gen z-image {word}")
-        await ann.sees("You have 2 orders in the works")
+        await ann.sees("You already have 2 orders in the works")
         assert len(await here.jobs(ann)) == 2
         bob = await here.person("Bob")
         await bob.say("/gen z-image mine")
@@ -53,7 +53,7 @@ async def test_orders_are_limited_by_time_and_the_wait_is_told(tmp_path: Path, r
 async def test_whoever_is_banned_is_told_so_and_nothing_else(office: Office) -> None:
     here, boss, ann = office
     await boss.say(f"/admin ban {ann.number} spam and worse")
-    await boss.sees("Shut out.")
+    await boss.sees("🚫 Banned.")
     await ann.say("a fox")
     await ann.sees("You cannot use this bot")
     press = await ann.press(ann.screen, "menu")

@@ -165,6 +165,8 @@ class Admin:
     async def _find(self, visit: Visit, words: Sequence[str]) -> Said:
         text = " ".join(words[1:-1]).lstrip("@")
         found = await self._store.find_profiles(text, LISTED + 1)
+        if text and len(found) == 1:
+            return await self._card(visit, found[0].person_id)
         return operator.people(visit.tongue, text, found[:LISTED], more=len(found) > LISTED)
 
     async def _whom(self, words: Sequence[str]) -> Profile:
@@ -331,7 +333,7 @@ class Admin:
             payment = await self._payments.refund(charge, visit.profile.outside_id)
         except (ChannelBusy, ChannelUnknown):
             return t.say("admin.stars_open")
-        await self._desk.write(visit, "refund of stars", charge, f"{payment.stars} stars")
+        await self._desk.write(visit, "refund of stars", charge, f"{payment.stars} ⭐")
         await self._payments.tell_refunded(payment)
         return t.say("admin.stars_refunded", stars=payment.stars, credits=t.credits(payment.amount))
 

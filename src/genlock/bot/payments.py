@@ -237,7 +237,7 @@ class Payments:
             except (Refusal, ChannelError) as error:
                 outcome = str(error)
             else:
-                outcome = f"{payment.stars} stars"
+                outcome = f"{payment.stars} ⭐"
                 await self.tell_refunded(payment)
             await self._store.add_audit(
                 key=f"refund:{charge}:{payment.refunds}:{outcome[:40]}",

@@ -21,7 +21,7 @@ from genlock.bot.shop import code_of
 from genlock.bot.tongue import Html, tongue
 from genlock.bot.visit import Visit
 from genlock.domain.catalog import Category, Model
-from genlock.telegram.words import Said
+from genlock.telegram.words import Button, Said
 
 Command = Callable[[Visit, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
@@ -181,6 +181,9 @@ class Talk:
     async def _start(self, visit: Visit, payload: str) -> None:
         desk, t = self._desk, visit.tongue
         await self._gifts.welcome(visit.person)
+        if (page := self._pages.linked.get(payload)) is not None:
+            await page(visit)
+            return
         notes = [t.say("menu.hello", name=visit.profile.name, models=t.tag("unit.models", n=len(desk.shop.models())))]
         if visit.profile.fresh and desk.rules.welcome:
             notes.append(t.say("menu.welcome_gift", credits=t.credits(desk.rules.welcome)))
@@ -245,7 +248,10 @@ class Talk:
         await desk.show(visit, Said(text="\n".join(lines), buttons=tuple(rows)))
 
     async def greet_group(self, chat: int, language: str) -> None:
-        await self._desk.tell(chat, tongue(language).say("misc.added_to_group"))
+        t = tongue(language)
+        link = Button(text=t.tag("button.open_private"), url=self._desk.link)
+        said = Said(text=t.say("misc.added_to_group", bot=self._desk.username), buttons=((link,),))
+        await self._desk.tell(chat, said)
 
 
 def _for_operators(message: Message, heard: Heard) -> str | None:

@@ -136,14 +136,17 @@ class Tongue:
         return f"{at.day} {_MONTHS[self.language][at.month - 1]}, {at:%H:%M}"
 
     def day(self, at: datetime) -> str:
-        """A day with its year, UTC."""
+        """A day, UTC."""
         at = at.astimezone(UTC)
-        return f"{at.day} {_MONTHS[self.language][at.month - 1]} {at.year}"
+        return f"{at.day} {_MONTHS[self.language][at.month - 1]}"
+
+    def date(self, at: datetime) -> str:
+        """A day with its year, UTC."""
+        return f"{self.day(at)} {at.astimezone(UTC).year}"
 
     def moment(self, at: datetime) -> str:
         """A day and a time to the second, UTC."""
-        at = at.astimezone(UTC)
-        return f"{at.day} {_MONTHS[self.language][at.month - 1]}, {at:%H:%M:%S}"
+        return f"{self.day(at)}, {at.astimezone(UTC):%H:%M:%S}"
 
     def file_size(self, size: int) -> str:
         return self.tag("unit.megabytes", n=Decimal(size * 10 // 1_000_000) / 10)

@@ -68,7 +68,7 @@ def _provider(pulse: Pulse) -> Words | None:
 
 def _aside(pulse: Pulse) -> Words | None:
     many = pulse.get("updates_aside", 0)
-    return Words(english=f"set aside: {many:.0f}", russian=f"отложено: {many:.0f}") if many else None
+    return Words(english=f"{many:.0f}", russian=f"{many:.0f}") if many else None
 
 
 def _refunds(pulse: Pulse) -> Words | None:

@@ -58,7 +58,7 @@ def _facts(t: Tongue, promo: Promo, now: datetime) -> list[str]:
     elif _over(promo, now):
         facts.append(t.tag("admin.promo_over"))
     elif promo.until is not None:
-        facts.append(t.tag("admin.promo_until", when=t.day(promo.until)))
+        facts.append(t.tag("admin.promo_until", when=t.date(promo.until)))
     return facts
 
 

@@ -21,8 +21,7 @@ def menu(draft: Draft, look: Look, *, note: Html | None = None) -> Said:
     lines = [note or t.say("menu.nothing_chosen"), "", t.say("menu.choose"), *_carried(draft, look)]
     if not look.group:
         lines += ["", t.say("menu.balance", credits=t.credits(look.wallet.available))]
-        if look.free.left:
-            lines.append(t.say("menu.free_left", n=look.free.left))
+        lines += look.free_runs()
     return Said(text="\n".join(lines), buttons=tuple(_menu_rows(look)))
 
 
@@ -143,7 +142,8 @@ def promo(look: Look, *, note: Html | None = None) -> Said:
     """A promo code is asked for."""
     t = look.tongue
     lines = [*([note, ""] if note else []), t.say("promo.ask")]
-    return Said(text="\n".join(lines), buttons=((button(t.tag("button.back"), "menu"),),))
+    back: Row = (button(t.tag("button.back"), "balance"), button(t.tag("button.menu"), "menu"))
+    return Said(text="\n".join(lines), buttons=(back,))
 
 
 def page(look: Look, text: Html) -> Said:

@@ -73,13 +73,18 @@ def figures(
             t.say("admin.broadcast_now", number=broadcast.id, sent=broadcast.sent, total=broadcast.total),
         )
     rows: tuple[Row, ...] = (
-        (key(t, "today", "today"), key(t, "week", "week")),
+        (_period(t, "today", period), _period(t, "week", period)),
         (key(t, "find", "find"), key(t, "attention", "attention")),
         (key(t, "promos", "promos"), key(t, "broadcast", "broadcast")),
         (key(t, "maintenance", "maintenance"), key(t, "refunds", "refunds")),
         (key(t, "log", "log"), key(t, "commands", "commands")),
     )
     return Said(text="\n".join(lines), buttons=rows)
+
+
+def _period(t: Tongue, name: str, now: str) -> Button:
+    text = t.tag(f"admin.button_{name}")
+    return button(f"• {text}" if name == now else text, "adm", name)
 
 
 def attention(t: Tongue, jobs: Sequence[tuple[Job, str]]) -> Said:
@@ -105,6 +110,8 @@ def log(t: Tongue, lines: Sequence[AuditLine], names: Mapping[str, str]) -> Said
 def _deed(t: Tongue, line: AuditLine) -> str:
     name = f"admin.did_{line.action.replace(' ', '_')}"
     detail = shorten(line.detail, DETAIL_SHOWN)
+    if line.action == "maintenance":
+        name = f"{name}_{line.subject}"
     if name not in t:
         return f"{line.action} {line.subject} {detail}".strip()
     return t.tag(name, subject=shorten(line.subject, DETAIL_SHOWN), detail=detail).strip()
@@ -133,16 +140,16 @@ def _row_name(profile: Profile) -> str:
 
 def person(t: Tongue, profile: Profile, wallet: Wallet) -> Said:
     number = str(profile.person_id)
-    title = "admin.person_username" if profile.username else "admin.person"
     lines: list[str] = [
-        t.say(title, name=profile.name, username=profile.username),
+        t.say("admin.person", name=profile.name),
+        *([f"@{profile.username}"] if profile.username else []),
         t.say(
             "admin.person_ids",
             person=number,
             outside=profile.outside_id,
             language=t.tag(f"admin.language_{profile.language}"),
         ),
-        t.say("admin.person_since", since=t.day(profile.created_at)),
+        t.say("admin.person_since", since=t.date(profile.created_at)),
     ]
     if profile.referred_by is not None:
         lines.append(t.say("admin.person_host", host=str(profile.referred_by)))

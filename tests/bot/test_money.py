@@ -48,7 +48,7 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
         assert not any("Generate" in one["text"] for one in short.buttons)
         await ann.tap("Top up")
         await ann.sees("Missing for your order: 80 credits")
-        assert "Those with ✅ are enough" in ann.screen.text
+        assert "✅ is enough for your order" in ann.screen.text
         await ann.tap("Back")
         await ann.sees("Missing: 80 credits")
         await ann.tap("Top up")

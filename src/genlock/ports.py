@@ -382,7 +382,10 @@ class ChatStore(Protocol):
         """Raises NoSuchPerson."""
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        """By our number, the channel's, a username or a part of the name."""
+        """By our number, the channel's, a username or a part of the name, however it is capitalised."""
+
+    async def newest_profiles(self, limit: int) -> list[Profile]:
+        """Who came last, the newest first."""
 
     async def set_language(self, person_id: int, language: str) -> None: ...
 

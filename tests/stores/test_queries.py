@@ -245,6 +245,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.see_profile(1, language="en", name="Ann", username="ann", referred_by=None)
     await store.profile(1)
     await store.find_profiles("ann", 1)
+    await store.newest_profiles(1)
     await store.set_language(1, "ru")
     await store.set_last_model(1, "z-image")
     await store.set_ban(1, banned=False, reason="")

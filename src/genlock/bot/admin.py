@@ -164,8 +164,10 @@ class Admin:
 
     async def _find(self, visit: Visit, words: Sequence[str]) -> Said:
         text = " ".join(words[1:-1]).lstrip("@")
+        if not text:
+            return operator.people(visit.tongue, text, await self._store.newest_profiles(LISTED), more=False)
         found = await self._store.find_profiles(text, LISTED + 1)
-        if text and len(found) == 1:
+        if len(found) == 1:
             return await self._card(visit, found[0].person_id)
         return operator.people(visit.tongue, text, found[:LISTED], more=len(found) > LISTED)
 

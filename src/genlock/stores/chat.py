@@ -62,7 +62,12 @@ class ChatRows(ABC):
         return self._profile(rows[0])
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        return [self._profile(row) for row in await self.one("find_profiles", text=text, limit=limit)]
+        # Databases know capitals of ASCII only, and of others by a locale that nobody has chosen.
+        rows = await self.one("find_profiles", text=text, titled=text.title(), lowered=text.lower(), limit=limit)
+        return [self._profile(row) for row in rows]
+
+    async def newest_profiles(self, limit: int) -> list[Profile]:
+        return [self._profile(row) for row in await self.one("newest_profiles", limit=limit)]
 
     async def set_language(self, person_id: int, language: str) -> None:
         await self.one("set_language", person_id=person_id, language=language)

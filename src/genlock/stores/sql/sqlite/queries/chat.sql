@@ -17,12 +17,16 @@ SELECT p.*, (SELECT outside_id FROM people o WHERE o.id = p.person_id) AS outsid
 FROM profiles p WHERE p.person_id = :person_id;
 
 -- name: find_profiles
--- Profiles by our number, the channel's, a username or a part of the name.
+-- Profiles by our number, the channel's, a username or a part of the name, however it is capitalised.
 SELECT p.*, o.outside_id FROM profiles p JOIN people o ON o.id = p.person_id
 WHERE CAST(o.id AS TEXT) = :text OR o.outside_id = :text OR p.username = lower(:text)
-    OR p.name LIKE '%' || :text || '%'
+    OR p.name LIKE '%' || :text || '%' OR p.name LIKE '%' || :titled || '%' OR p.name LIKE '%' || :lowered || '%'
 ORDER BY (CAST(o.id AS TEXT) = :text OR o.outside_id = :text OR p.username = lower(:text)) DESC, p.person_id DESC
 LIMIT :limit;
+
+-- name: newest_profiles
+-- Who came last.
+SELECT p.*, o.outside_id FROM profiles p JOIN people o ON o.id = p.person_id ORDER BY p.person_id DESC LIMIT :limit;
 
 -- name: set_language
 -- The language a person has chosen.

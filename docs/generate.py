@@ -92,7 +92,7 @@ def gauges() -> str:
 
 
 def alarms() -> str:
-    rows = "".join(f"| `{one.name}` | {one.english} | {one.remedy} |\n" for one in (*ALARMS, NO_ACTIVE))
+    rows = "".join(f"| `{one.name}` | {one.says.english} | {one.remedy.english} |\n" for one in (*ALARMS, NO_ACTIVE))
     return f"| alarm | says | what to do |\n|---|---|---|\n{rows}"
 
 

@@ -42,6 +42,8 @@ GAUGES: dict[str, str] = {
     "updates_waiting": "Updates of the chat that are not worked off yet.",
     "update_age": "Seconds that the longest waiting lane has waited.",
     "updates_aside": "Updates that nobody could handle.",
+    "refunds_open": "Refunds of stars that have begun and Telegram has not confirmed.",
+    "refund_age": "Seconds since the oldest of them began.",
     "instances": "Instances that live.",
     "ledger_violations": "Money that does not add up, as the active instance found it last.",
     "lately_ended": "Jobs among the newest that ended in the last ten minutes.",

@@ -180,7 +180,8 @@ class Service:
 
     def _janitors(self, caller: Caller, store: WholeStore, pulse: Pulse) -> list[Coroutine[Any, Any, None]]:
         kit, leader = self.engine.kit, self.engine.leader
-        watch = Alarms(kit, leader, store, pulse, partial(tell_operators, caller, self._settings.admin_ids))
+        tell = partial(tell_operators, caller, self._settings.admin_ids, partial(_language_of, store))
+        watch = Alarms(kit, leader, store, pulse, tell)
         self._closing.push_async_callback(watch.rest)  # before the role is given up: its next holder writes here too
         return [
             every(alarms.ROUND_SECONDS, watch.round, kit),
@@ -230,6 +231,12 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._closing.aclose()
         self.observer.event(Event.STOPPED, instance=self._instance)
+
+
+async def _language_of(store: WholeStore, outside: int) -> str:
+    """The language that somebody reads, by the channel's number; empty if we have never met them."""
+    found = await store.find_profiles(str(outside), 2)
+    return next((one.language for one in found if one.outside_id == str(outside)), "")
 
 
 async def _handle(chat: ChatBot, bot: telegram.Bot, store: UpdateStore, mask: Mask, update: Update) -> None:

@@ -1,11 +1,16 @@
 """A whole town for each test, on either store."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.bot.world import Town, sqlite_url, town
+from tests.bot.test_money import OPEN
+from tests.bot.world import Customer, Town, sqlite_url, town
+
+BOSS = 1000001  # the first person of the simulator
+Office = tuple[Town, Customer, Customer]
 
 
 @pytest.fixture
@@ -17,3 +22,14 @@ async def here(tmp_path: Path) -> AsyncIterator[Town]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return sqlite_url(tmp_path) if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
+    """A town with an operator and a customer."""
+    async with town(sqlite_url(tmp_path), rules=replace(OPEN, admin_ids=frozenset({BOSS}))) as here:
+        boss, ann = await here.person("Boss"), await here.person("Ann", having=10)
+        assert boss.hands.id == BOSS
+        await boss.say("/start")
+        await ann.say("/start")
+        yield here, boss, ann

@@ -12,6 +12,7 @@ from genlock.bot.rules import ShopRules
 from genlock.bot.shop import Shop
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
+from genlock.engine.forget import KEEP_SECONDS
 from genlock.sandbox.kie.media import make_film, make_sound
 from genlock.sandbox.telegram import media as telegram_media
 from genlock.sandbox.telegram.journal import Call
@@ -278,7 +279,12 @@ async def test_files_of_an_old_order_are_handed_on_anew(here: Town) -> None:
     await ann.send("photo", picture())
     first = await ordered(here, ann)
     old = json.loads(first.input)["image"]
-    await here.age_uploads(days=3)
+    await ann.send("photo", picture())  # of which nothing becomes
+    await ann.tap("Cancel")
+    await here.age_uploads(days=30)
+    role = here.engine.leader.role
+    assert role is not None
+    assert await here.store.forget("uploads", KEEP_SECONDS["uploads"], 10, role) == 1, "an order may be repeated"
     await ann.say("/history")
     await ann.tap("Recraft")
     await ann.tap("Repeat")

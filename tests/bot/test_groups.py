@@ -2,6 +2,7 @@
 
 from telegram import Update
 
+from genlock.domain.money import Kind
 from genlock.sandbox.telegram.groups import Group
 from genlock.sandbox.telegram.world import Message
 from tests.bot.world import Customer, Town, holds
@@ -118,8 +119,34 @@ async def test_money_is_not_talked_about_in_a_group(here: Town) -> None:
     for command in ("balance", "history", "topup", "promo", "invite"):
         await ann.say(f"/{command}{NAME}", chat=group.id)
         told = seen(here, group)[-1]
-        assert told.text == "Your balance is private. Open the chat with me."
-        assert told.buttons[0]["url"] == "https://t.me/sandbox_bot"
+        assert told.text == "🔒 This is between the two of us. Open the chat with me."
+        assert told.buttons[0]["url"] == f"https://t.me/sandbox_bot?start={command}"
+
+
+async def test_whoever_has_too_little_in_a_group_is_led_to_the_packages(here: Town) -> None:
+    ann, _, group = await friends(here)
+    await here.store.transfer(ann.number, Kind.DEBIT, 1_000_000, "all of it")
+    await ann.say(f"{NAME} a fox", chat=group.id)
+    offer = await ann.sees("Your balance is too low for this", chat=group.id)
+    press = await ann.press(offer, next(one["callback_data"] for one in offer.buttons if "Top up" in one["text"]))
+    assert press.url == "https://t.me/sandbox_bot?start=topup"
+    assert not press.text
+    await ann.say("/start topup")
+
+    assert "Top up with Telegram Stars" in ann.screen.text
+    assert any("⭐ 100 →" in one["text"] for one in ann.screen.buttons)
+
+
+async def test_a_group_is_told_how_to_order_by_example(here: Town) -> None:
+    ann, _, group = await friends(here)
+    await group.set_bot("left", by=ann.hands)
+    async with here.done():
+        await group.set_bot("member", by=ann.hands)
+    greeting = await ann.sees("@sandbox_bot a fox in the snow", chat=group.id)
+    assert greeting.buttons[0]["url"] == "https://t.me/sandbox_bot"
+    await ann.say(f"/help{NAME}", chat=group.id)
+
+    assert "@sandbox_bot a fox in the snow" in seen(here, group)[-1].text
 
 
 async def test_commands_for_other_bots_are_not_ours(here: Town) -> None:

@@ -10,6 +10,7 @@ from telegram import LabeledPrice
 
 from genlock.bot.buttons import base36, button
 from genlock.bot.rules import ShopRules
+from genlock.bot.tongue import tongue
 from genlock.domain.catalog import Catalog
 from genlock.domain.chat import Payment, PaymentState, Promo
 from genlock.domain.errors import ChannelUnknown, LevelRefused, NoSuchPerson, NotPossible
@@ -47,6 +48,7 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
         assert not any("Generate" in one["text"] for one in short.buttons)
         await ann.tap("Top up")
         await ann.sees("Missing for your order: 80 credits")
+        assert "✅ is enough for your order" in ann.screen.text
         await ann.tap("Back")
         await ann.sees("Missing: 80 credits")
         await ann.tap("Top up")
@@ -68,11 +70,74 @@ async def test_the_balance_tells_what_moved_in_plain_words(here: Town) -> None:
     await bought(ann)
     await ann.say("/gen z-image a fox")
     await ann.sees("Generation complete")
+    await here.store.transfer(ann.number, Kind.REFUND, 800, "refund:1", "order 1 refunded")
+    await here.store.transfer(ann.number, Kind.GRANT, 2500, "admin:7", "for the trouble")
+    await here.store.transfer(ann.number, Kind.DEBIT, 500, "admin:8", "too much")
     await ann.say("/balance")
-    shown = (await ann.sees("Your balance: 169.2 credits")).text
+    shown = (await ann.sees("Your balance: 172 credits")).text.splitlines()
+    today = tongue("en").day(await here.store.clock())
 
-    assert "+120 · top-up with stars" in shown
-    assert "-0.8 · order #1" in shown
+    assert shown[-7:] == [
+        today,
+        "\N{MINUS SIGN}0.5 · taken off by support",
+        "+2.5 · added by support",
+        "+0.8 · refund for order #1",
+        "\N{MINUS SIGN}0.8 · order #1",
+        "+120 · top-up with stars",
+        "+50 · gift",
+    ]
+
+
+async def test_packages_that_are_enough_for_the_order_are_marked(tmp_path: Path) -> None:
+    async with town(sqlite_url(tmp_path), rules=replace(OPEN, markup=6.0)) as here:
+        ann = await here.person(having=10)
+        await ann.say("/gen kling-3.0/video a storm")
+        await ann.tap("Top up")
+        await ann.sees("⚠️ Missing for your order: 260 credits")
+
+        assert [one["text"] for one in ann.screen.buttons][:2] == [
+            "⭐ 100 → 120 credits",
+            "✅ ⭐ 500 → 650 credits",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("inviter", "invited", "told"),
+    [
+        (7000, 3000, "You get 7 credits and your friend gets 3 credits as soon as"),
+        (7000, 0, "You get 7 credits as soon as your friend"),
+        (0, 3000, "Your friend gets 3 credits as soon as"),
+        (0, 0, "Send your friends here"),
+    ],
+)
+async def test_an_invitation_promises_what_it_brings(tmp_path: Path, inviter: int, invited: int, told: str) -> None:
+    rules = replace(OPEN, reward_inviter=inviter, reward_invited=invited)
+    async with town(sqlite_url(tmp_path), rules=rules) as here:
+        ann = await here.person()
+        await ann.say("/invite")
+        page = await ann.sees("Your link:")
+
+        assert told in page.text
+        assert " 0 credits" not in page.text
+        assert page.buttons[0]["url"].startswith(
+            "https://t.me/share/url?url=https%3A%2F%2Ft.me%2Fsandbox_bot%3Fstart%3Dr"
+        )
+
+
+async def test_free_runs_are_told_where_there_is_something_free(tmp_path: Path) -> None:
+    gift = Promo(code="THREERUNS", amount=0, runs=3, uses_max=None, per_person=1, until=None)
+    rules = replace(OPEN, free_per_day=2)
+    async with town(sqlite_url(tmp_path), rules=rules, catalog=with_free("z-image")) as here:
+        ann = await here.person()
+        await ann.say("/balance")
+        assert "Free runs left today: 2" in ann.screen.text
+        await here.store.make_promo(gift, lasting=None, author="op")
+        await ann.say("/promo threeruns")
+        assert "Free runs left: 5" in ann.screen.text, "those that were given do not end with the day"
+    async with town(sqlite_url(tmp_path), rules=rules) as here:
+        ann = await here.person("Bob")
+        await ann.say("/balance")
+        assert "Free runs" not in ann.screen.text
 
 
 async def test_a_payment_is_credited_once_however_often_it_is_told(database_url: str) -> None:
@@ -213,7 +278,7 @@ async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_tel
     assert (await paid(here, charge)).state is PaymentState.REFUNDED
     assert ann.hands.user.stars == stars + 100
     assert await ann.available() == 0
-    assert [line.detail for line in await here.store.audit(5)] == ["100 stars"]
+    assert [line.detail for line in await here.store.audit(5)] == ["100 ⭐"]
     assert await here.store.facts("chat:refund:") == []
 
 

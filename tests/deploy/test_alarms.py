@@ -34,6 +34,7 @@ def test_a_rule_asks_for_what_is_there(rule: dict[str, Any]) -> None:
     [
         ("orphan_spike", f">= {alarm.ORPHANS_MANY}"),
         ("undelivered", f"> {alarm.UNDELIVERED_SECONDS}"),
+        ("refund_open", f"> {alarm.REFUND_SECONDS}"),
         ("provider_failing", f"> {alarm.QUEUED_SECONDS}"),
         ("provider_failing", f">= {alarm.FAILURES_LEAST}"),
         ("provider_failing", f">= {alarm.FAILURES_SHARE} *"),

@@ -1,10 +1,11 @@
 """Alarms and forgetting: told once per incident and once when it is over, by the active instance alone."""
 
+import re
 from dataclasses import dataclass, field
 
 import pytest
 
-from genlock.domain.alarm import ALARMS
+from genlock.domain.alarm import ALARMS, Words
 from genlock.domain.errors import ChannelBusy, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import UpdateState
@@ -28,6 +29,7 @@ class Watch:
     recorder: Recorder
     name: str = "me"
     told: list[str] = field(default_factory=list)
+    told_in_russian: list[str] = field(default_factory=list)
     away: bool = False
 
     def __post_init__(self) -> None:
@@ -43,10 +45,11 @@ class Watch:
         self.pulse = Pulse(kit, self.store)
         self.alarms = Alarms(kit, self.engine.leader, self.store, self.pulse, self.tell)
 
-    async def tell(self, text: str) -> None:
+    async def tell(self, words: Words) -> None:
         if self.away:
             raise ChannelBusy(1.0)
-        self.told.append(text)
+        self.told.append(words.english)
+        self.told_in_russian.append(words.russian)
 
     async def round(self, rounds: int = 1) -> None:
         for _ in range(rounds):
@@ -70,13 +73,15 @@ async def test_an_incident_is_told_once_and_once_more_when_it_is_over(watch: Wat
     await watch.round(3)
     assert len(watch.told) == 1
     assert watch.told[0].startswith("🔴 Results wait to be shown: 1, the oldest for 5 min.\n")
-    assert "не доставлены" in watch.told[0]
+    assert "genlock doctor" in watch.told[0], "and what to do"
+    assert watch.told_in_russian[0].startswith("🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5 мин.\n")
     await finish(watch.store, job)
     await watch.round(CALM_ROUNDS - 1)
     assert len(watch.told) == 1, "not yet: it may come back"
     await watch.round(3)
     assert len(watch.told) == 2
-    assert watch.told[1].startswith("🟢 Results wait to be shown: over after ")
+    assert re.fullmatch(r"🟢 “Results wait to be shown” is over\. It lasted \d+ s\.", watch.told[1])
+    assert re.fullmatch(r"🟢 «Готовые результаты ещё не в чате» — прошло\. Длилось .+\.", watch.told_in_russian[1])
     assert [seen.facts["name"] for seen in watch.recorder.of(Event.ALARM)] == ["undelivered"]
     assert [seen.facts["name"] for seen in watch.recorder.of(Event.RECOVERED)] == ["undelivered"]
 
@@ -184,6 +189,7 @@ async def test_a_role_that_passes_on_at_once_is_not_worth_a_word(watch: Watch) -
         ("provider_failing", {"lately_failed": 5, "lately_ended": 5}, {"lately_failed": 4, "lately_ended": 4}),
         ("provider_failing", {"queued_age": 301}, {"queued_age": 300}),
         ("updates_aside", {"updates_aside": 1}, {"updates_aside": 0}),
+        ("refund_open", {"refunds_open": 1, "refund_age": 901}, {"refunds_open": 2, "refund_age": 900}),
     ],
 )
 def test_an_alarm_knows_bad_from_good(name: str, bad: dict[str, float], good: dict[str, float]) -> None:

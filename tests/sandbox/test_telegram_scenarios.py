@@ -479,9 +479,12 @@ async def test_a_press_is_answered_once_and_not_too_late(client: Client, ann: Pe
     assert isinstance(press, Press)
     (update,) = await client.call("getUpdates")
     number = update["callback_query"]["id"]
-    await client.call("answerCallbackQuery", callback_query_id=number, text="Saved", show_alert=True)
+    with pytest.raises(Told, match="url_invalid"):
+        await client.call("answerCallbackQuery", callback_query_id=number, url="https://example.org/")
+    own = "https://t.me/sandbox_bot?start=topup"
+    await client.call("answerCallbackQuery", callback_query_id=number, text="Saved", show_alert=True, url=own)
 
-    assert (press.text, press.alert) == ("Saved", True)
+    assert (press.text, press.alert, press.url) == ("Saved", True, own)
     with pytest.raises(Told, match="query is too old"):
         await client.call("answerCallbackQuery", callback_query_id=number)
     press.answered, press.at = False, press.at - 61

@@ -173,7 +173,7 @@ async def a_little_of_upkeep(store: SqlStore) -> None:
     await store.pulse()
     await store.money_violations()
     role = await store.take_role("active", "me", 3.0)
-    for what in ("updates", "callbacks", "strangers"):
+    for what in ("updates", "callbacks", "strangers", "uploads"):
         await store.forget(what, 0.0, 10, role)
     after = await store.last_callback()
     await store.store_callback("kie", None, "", b"marked")
@@ -249,6 +249,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.profile(1)
     await store.find_profiles("ann", 1)
     await store.holders(None, 1)
+    await store.newest_profiles(1)
     await store.set_language(1, "ru")
     await store.set_last_model(1, "z-image")
     await store.set_ban(1, banned=False, reason="")
@@ -259,6 +260,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.draft_owner(7, 5)
     await store.is_of_order(1, "5")
     await store.keep_upload(Upload(address="a", person_id=1, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.use_upload("a")
     await store.upload("a")
     await store.uploads_wait(1)
     await store.activity(1)

@@ -7,8 +7,9 @@ from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
 from genlock.bot import draft as drafts
-from genlock.bot.admin import MAINTENANCE, Admin
+from genlock.bot.admin import Admin
 from genlock.bot.broadcasts import Broadcasts
+from genlock.bot.campaigns import MAINTENANCE, Campaigns
 from genlock.bot.commands import register
 from genlock.bot.desk import Desk, DraftChanged
 from genlock.bot.draft import Draft
@@ -80,7 +81,7 @@ class ChatBot:
         files = Files(desk=desk, guard=guard, upload=upload)
         orders = Orders(desk=desk, engine=engine, guard=guard, files=files)
         payments, gifts, broadcasts = Payments(desk), Gifts(desk, guard), Broadcasts(desk)
-        admin = Admin(desk=desk, engine=engine, payments=payments, broadcasts=broadcasts)
+        admin = Admin(desk=desk, engine=engine, payments=payments, campaigns=Campaigns(desk, broadcasts))
         pages = Pages(desk=desk, orders=orders, payments=payments, gifts=gifts)
         return cls(
             desk=desk,

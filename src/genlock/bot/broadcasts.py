@@ -2,18 +2,21 @@
 
 import asyncio
 import json
+import re
+from dataclasses import asdict, dataclass
 from time import monotonic
+from typing import Any
 
-from telegram.constants import ParseMode
+from telegram import Message, MessageEntity
+from telegram.constants import MessageEntityType, ParseMode
 
-from genlock.bot.buttons import button
 from genlock.bot.desk import Desk
-from genlock.bot.tongue import Tongue, tongue
+from genlock.bot.screens.campaign import progress
+from genlock.bot.tongue import tongue
 from genlock.domain.chat import Broadcast, BroadcastState
 from genlock.domain.errors import ChannelBusy, ChannelError, ChatClosed
-from genlock.telegram.calls import Priority
+from genlock.telegram.calls import Caller, Priority
 from genlock.telegram.text import keyboard
-from genlock.telegram.words import Said
 
 #: how long one round works before it lets others look
 ROUND_SECONDS = 20.0
@@ -21,6 +24,65 @@ PROGRESS_SECONDS = 3.0
 #: how long one person's turn is waited for, and how often we look whether the broadcast was stopped meanwhile
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 2.0
+#: an animation is a document, too, so it comes first
+KINDS = ("animation", "photo", "video", "audio", "voice", "document")
+#: what Telegram finds in any text by itself; everything else was chosen by whoever wrote
+FOUND = frozenset({
+    MessageEntityType.BOT_COMMAND, MessageEntityType.URL, MessageEntityType.EMAIL, MessageEntityType.MENTION,
+    MessageEntityType.HASHTAG, MessageEntityType.CASHTAG, MessageEntityType.PHONE_NUMBER,
+})  # fmt: skip
+_COMMAND = re.compile(r"/admin(?:@\w+)?\s+broadcast\s*", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Content:
+    """What is said: the operator's own words with their looks, and Telegram's number of a file if there is one."""
+
+    text: str
+    #: none: the words are Telegram's HTML, as the operator typed it
+    entities: tuple[dict[str, Any], ...] = ()
+    kind: str = ""
+    file: str = ""
+
+    @classmethod
+    def of(cls, message: Message) -> "Content":
+        """A message without the command it begins with."""
+        words, entities = message.text or message.caption or "", message.entities or message.caption_entities
+        cut = match.end() if (match := _COMMAND.match(words)) else 0  # the command is ASCII: as many units as letters
+        kept = [part for one in entities if one.type not in FOUND and (part := _after(one, cut)) is not None]
+        text = words[cut:] if kept else words[cut:].strip()
+        for kind in KINDS:
+            if found := getattr(message, kind):
+                file = found[-1] if kind == "photo" else found
+                return cls(text=text, entities=tuple(kept), kind=kind, file=file.file_id)
+        return cls(text=text, entities=tuple(kept))
+
+    @classmethod
+    def load(cls, broadcast: Broadcast) -> "Content":
+        if not broadcast.content:
+            return cls(text=broadcast.text)
+        said = json.loads(broadcast.content)
+        return cls(**{**said, "entities": tuple(said["entities"])})
+
+    def dump(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    async def send(self, caller: Caller, chat: int, priority: Priority) -> None:
+        looks = [MessageEntity.de_json(one, caller.bot) for one in self.entities]
+        how = {"parse_mode": ParseMode.HTML} if not looks else {}
+        if not self.kind:
+            arguments = {"text": self.text, "entities": looks or None}
+            await caller.call(caller.bot.send_message, chat=chat, priority=priority, **arguments, **how)
+            return
+        arguments = {self.kind: self.file, "caption": self.text or None, "caption_entities": looks or None}
+        method = getattr(caller.bot, f"send_{self.kind}")
+        await caller.call(method, chat=chat, priority=priority, **arguments, **how)
+
+
+def _after(entity: MessageEntity, cut: int) -> dict[str, Any] | None:
+    """The part of an entity behind a place, counted from there."""
+    begin, end = max(entity.offset, cut), entity.offset + entity.length
+    return {**entity.to_dict(), "offset": begin - cut, "length": end - begin} if end > begin else None
 
 
 class Broadcasts:
@@ -28,8 +90,9 @@ class Broadcasts:
         self._desk = desk
         self._store = desk.store
 
-    async def begin(self, text: str, *, author: str, key: str) -> Broadcast:
-        return await self._store.begin_broadcast(text, author=author, request_key=key)
+    async def show(self, chat: int, content: Content) -> None:
+        """To one chat only, as everybody will see it. What is refused here would be refused everywhere."""
+        await content.send(self._desk.caller, chat, Priority.SCREEN)
 
     async def watched_at(self, broadcast_id: int, chat: int, message: int, language: str) -> None:
         """Where the operator sees how far it is."""
@@ -67,16 +130,10 @@ class Broadcasts:
 
     async def _send(self, broadcast: Broadcast, person: int, chat: int) -> bool:
         """Once: what is provably not sent is tried again for a while, what may have been sent is not."""
-        until = monotonic() + PATIENCE_SECONDS
+        content, until = Content.load(broadcast), monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                await self._desk.caller.call(
-                    self._desk.caller.bot.send_message,
-                    chat=chat,
-                    priority=Priority.PROGRESS,
-                    text=broadcast.text,
-                    parse_mode=ParseMode.HTML,
-                )
+                await content.send(self._desk.caller, chat, Priority.PROGRESS)
             except ChannelBusy as busy:
                 if monotonic() + LOOK_SECONDS > until or not await self._runs(broadcast):
                     return False
@@ -115,17 +172,3 @@ class Broadcasts:
             )
         except ChannelError:
             return  # counted by the caller
-
-
-def progress(broadcast: Broadcast, t: Tongue) -> Said:
-    text = t.say(
-        "admin.broadcast",
-        number=broadcast.id,
-        state=t.tag(f"admin.broadcast_{broadcast.state.value}"),
-        sent=broadcast.sent,
-        failed=broadcast.failed,
-        total=broadcast.total,
-    )
-    if broadcast.state is not BroadcastState.RUNNING:
-        return Said(text=text)
-    return Said(text=text, buttons=((button(t.tag("admin.button_stop"), "adm", "stop"),),))

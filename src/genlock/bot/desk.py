@@ -160,10 +160,19 @@ class Desk:
         """A word beside the screen."""
         await self.send(visit, Said(text=text))
 
-    async def tell(self, chat: int, text: str) -> None:
+    async def tell(self, chat: int, said: str | Said) -> None:
         """A word to somebody who has not just written."""
-        await self.caller.call(
-            self.caller.bot.send_message, chat=chat, priority=Priority.SCREEN, **_content(Said(text=text))
+        content = _content(said if isinstance(said, Said) else Said(text=said))
+        await self.caller.call(self.caller.bot.send_message, chat=chat, priority=Priority.SCREEN, **content)
+
+    async def write(self, visit: Visit, action: str, subject: object, detail: str = "") -> None:
+        """An operator did something: once per update in the book."""
+        await self.store.add_audit(
+            key=f"update:{visit.update}",
+            actor=visit.profile.outside_id,
+            action=action,
+            subject=str(subject),
+            detail=detail[:500],
         )
 
     async def remove(self, chat: int, message: int) -> None:
@@ -173,8 +182,10 @@ class Desk:
             self.caller.bot.delete_message, chat=None, priority=Priority.SCREEN, chat_id=chat, message_id=message
         )
 
-    async def toast(self, visit: Visit, text: str | None = None, *, alert: bool = False) -> None:
-        """Answer a press, once; without words it only stops the spinner."""
+    async def toast(
+        self, visit: Visit, text: str | None = None, *, alert: bool = False, url: str | None = None
+    ) -> None:
+        """Answer a press, once; without words it only stops the spinner. An address is one of ours, and is opened."""
         if visit.query is None:
             return
         query, visit.query = visit.query, None
@@ -185,6 +196,7 @@ class Desk:
             callback_query_id=query,
             text=text[:TOAST_LENGTH] if text else None,
             show_alert=alert,
+            url=url,
         )
 
     async def _try(self, method: Callable[..., Awaitable[Any]], **arguments: Any) -> None:

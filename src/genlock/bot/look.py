@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from genlock.bot.draft import Draft
 from genlock.bot.shop import Shop
-from genlock.bot.tongue import Tongue
+from genlock.bot.tongue import Html, Tongue
 from genlock.bot.wizard import file_seconds, main_text, measured
 from genlock.domain.catalog import NOTHING, Category, Model
 from genlock.domain.chat import FreeRuns
@@ -55,6 +55,13 @@ class Look:
 
     def free_now(self, model: Model) -> bool:
         return model.free and self.free.left > 0
+
+    def free_runs(self) -> list[Html]:
+        """What is free: nothing is said where no model is."""
+        if not self.free.left or not any(model.free for model in self.shop.models()):
+            return []
+        key = "menu.free_left" if self.free.gifts else "menu.free_today"
+        return [self.tongue.say(key, n=self.free.left)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,7 @@
 """From a confirmed draft to a job, and what can be done with past jobs: show again, repeat, change, cancel."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -103,6 +104,8 @@ class Orders:
         price = cost.price
         if cost.free and not await self._store.take_free_run(visit.person, key, self._desk.rules.free_per_day):
             return None
+        for address in file_addresses(model, visit.draft.values):
+            await self._store.use_upload(address)
         order = NewJob(
             person_id=visit.person,
             request_key=key,
@@ -199,12 +202,10 @@ class Orders:
     async def _seconds(self, model: Model, values: dict[str, Any]) -> dict[str, float]:
         """How long the files of an order are, as far as they were sent to us."""
         found: dict[str, float] = {}
-        for one in model.fields:
-            value = values.get(one.name)
-            for address in (value if isinstance(value, list) else [value]) if one.type in FILES and value else ():
-                upload = await self._store.upload(str(address))
-                if upload is not None and upload.seconds is not None:
-                    found[str(address)] = upload.seconds
+        for address in file_addresses(model, values):
+            upload = await self._store.upload(address)
+            if upload is not None and upload.seconds is not None:
+                found[address] = upload.seconds
         return found
 
     async def begun_with(self, visit: Visit, version: int) -> Job | None:
@@ -223,6 +224,12 @@ class Orders:
             await self._desk.toast(visit, t.tag("order.too_late"))
             return
         await self._desk.toast(visit, t.tag("order.cancelled_toast"))
+
+
+def file_addresses(model: Model, values: Mapping[str, Any]) -> list[str]:
+    """Where the files of an order are."""
+    given = [values[one.name] for one in model.fields if one.type in FILES and values.get(one.name)]
+    return [str(address) for value in given for address in (value if isinstance(value, list) else [value])]
 
 
 def _key(visit: Visit, version: int) -> str:

@@ -36,6 +36,14 @@ class Pages:
         self._orders = orders
         self._payments = payments
         self._gifts = gifts
+        #: by the words behind /start, as links to a page have them
+        self.linked: Mapping[str, Callable[[Visit], Awaitable[None]]] = {
+            "balance": self.balance,
+            "topup": self.topup,
+            "history": self.history,
+            "promo": lambda visit: self.promo(visit, ""),
+            "invite": self.invite,
+        }
         self.presses: Mapping[str, Handler] = {
             "balance": lambda visit, _: self.balance(visit),
             "topup": lambda visit, _: self.topup(visit),
@@ -56,33 +64,34 @@ class Pages:
             await self._desk.keep(visit, visit.draft.carrying())
         await self._desk.show(visit, said)
 
-    async def _private(self, visit: Visit) -> bool:
-        """Money and past orders are nobody else's business."""
+    async def _private(self, visit: Visit, page: str) -> bool:
+        """Money and past orders are nobody else's business: the way leads to the same page in the private chat."""
         if not visit.group:
             return False
-        t = visit.tongue
-        await self._desk.toast(visit, t.tag("misc.group_private"), alert=True)
-        link = Button(text=t.tag("button.open_private"), url=self._desk.link)
+        t, url = visit.tongue, f"{self._desk.link}?start={page}"
         if visit.pressed is None:
+            link = Button(text=t.tag("button.open_private"), url=url)
             await self._desk.send(visit, Said(text=t.say("misc.group_private"), buttons=((link,),)))
+        await self._desk.toast(visit, url=url)
         return True
 
     async def balance(self, visit: Visit) -> None:
-        if await self._private(visit):
+        if await self._private(visit, "balance"):
             return
         movements = await self._store.movements(visit.person, MOVEMENTS_READ)
         await self._page(visit, purse.balance(await self._desk.look(visit), movements))
 
     async def topup(self, visit: Visit) -> None:
-        if await self._private(visit):
+        if await self._private(visit, "topup"):
             return
         rules = self._desk.rules
         await self._page(visit, purse.topup(await self._desk.look(visit), rules.packages, support=rules.support))
 
     async def topup_for(self, visit: Visit, model: Model) -> None:
         """Packages, while an order waits for its money."""
-        if await self._private(visit):
+        if await self._private(visit, "topup"):
             return
+        await self._desk.toast(visit)
         look, rules = await self._desk.look(visit), self._desk.rules
         try:
             missing = quote(visit.draft, model, look).price - look.wallet.available
@@ -96,7 +105,7 @@ class Pages:
         await self._desk.show_draft(visit)
 
     async def history(self, visit: Visit, before: int = -1) -> None:
-        if await self._private(visit):
+        if await self._private(visit, "history"):
             return
         newest = before < 0
         jobs = await self._store.jobs(
@@ -120,7 +129,8 @@ class Pages:
 
     async def help(self, visit: Visit, *, note: Html | None = None) -> None:
         t = visit.tongue
-        lines = [*([note, ""] if note else []), t.say("help.group" if visit.group else "help.text")]
+        text = t.say("help.group", bot=self._desk.username) if visit.group else t.say("help.text")
+        lines = [*([note, ""] if note else []), text]
         await self.read(visit, Html("\n".join(lines)))
 
     async def read(self, visit: Visit, text: Html, *rows: Row) -> None:
@@ -150,7 +160,7 @@ class Pages:
         await self._desk.show_draft(visit, note=visit.tongue.say("language.chosen"))
 
     async def promo(self, visit: Visit, code: str) -> None:
-        if await self._private(visit):
+        if await self._private(visit, "promo"):
             return
         await self._desk.toast(visit)
         if code and (told := await self._gifts.promo(visit, code)) is not None:
@@ -162,17 +172,8 @@ class Pages:
         await self._desk.show_draft(visit, note=note)
 
     async def invite(self, visit: Visit) -> None:
-        if await self._private(visit):
+        if await self._private(visit, "invite"):
             return
-        t, rules = visit.tongue, self._desk.rules
-        link = f"{self._desk.link}?start=r{base36(visit.person)}"
-        if rules.reward_inviter or rules.reward_invited:
-            text = t.say(
-                "invite.text",
-                inviter=t.credits(rules.reward_inviter),
-                invited=t.credits(rules.reward_invited),
-                link=link,
-            )
-        else:
-            text = t.say("invite.off", link=link)
-        await self.read(visit, text)
+        rules, link = self._desk.rules, f"{self._desk.link}?start=r{base36(visit.person)}"
+        said = purse.invite(visit.tongue, link, inviter=rules.reward_inviter, invited=rules.reward_invited)
+        await self._page(visit, said)

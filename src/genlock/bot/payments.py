@@ -25,6 +25,15 @@ PAGE = 100
 PAYLOAD = "credits"
 
 
+class NoRefund(NotPossible):
+    """Stars are not given back; why, is the operators' text of this name."""
+
+    def __init__(self, message: str, name: str, **facts: object) -> None:
+        super().__init__(message)
+        self.name = name
+        self.facts = facts
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bill:
     """What an invoice's payload says: only we write it, Telegram brings it back as it was."""
@@ -135,7 +144,7 @@ class Payments:
 
     async def reconcile(self) -> int:
         """Read on in Telegram's list of transactions and make good what we have missed; says how much that was."""
-        await self._go_on_refunding()
+        await self.go_on_refunding(REFUND_SECONDS)
         mine = f"{POSITION}:{self._desk.caller.bot.id}"
         fact = await self._store.fact(mine) or await self._store.fact(POSITION)
         position = int(fact.value) if fact else 0
@@ -192,11 +201,11 @@ class Payments:
         """Give stars back. The credits are taken first and must still be there; a lost answer is asked for again."""
         payment = await self._store.payment(charge)
         if payment is None:
-            raise NotPossible(f"there is no payment {charge}")
+            raise NoRefund(f"there is no payment {charge}", "no_payment")
         if payment.state is PaymentState.REFUNDED:
-            raise NotPossible(f"payment {charge} has been refunded already")
+            raise NoRefund(f"payment {charge} has been refunded already", "stars_before")
         profile = await self._store.profile(payment.person_id)  # whom we do not know we cannot pay
-        await self._store.set_fact(f"{REFUND}{charge}", by)
+        await self._store.keep_fact(f"{REFUND}{charge}", by)  # its age is that of the first try
         try:
             payment = await self._take_back(payment, by)
             await self._give_back(payment, int(profile.outside_id))
@@ -208,16 +217,16 @@ class Payments:
         except ChannelError as error:
             if "already" not in str(error).lower():
                 await self._undo(payment)
-                raise NotPossible(f"Telegram refused the refund: {error}") from error
+                raise NoRefund(f"Telegram refused the refund: {error}", "stars_refused", reason=str(error)) from error
         await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
         await self._store.drop_fact(f"{REFUND}{charge}")
         return payment
 
-    async def _go_on_refunding(self) -> None:
-        """Refunds whose answer was lost are asked for again, by whoever began them."""
+    async def go_on_refunding(self, older_than: float) -> None:
+        """Refunds whose answer was lost are asked for again, in the name of whoever began them."""
         for fact in await self._store.facts(REFUND):
             charge = fact.key.removeprefix(REFUND)
-            if fact.age < REFUND_SECONDS:
+            if fact.age < older_than:
                 continue
             payment = await self._store.payment(charge)
             if payment is None or payment.state is not PaymentState.REFUNDING:
@@ -228,7 +237,7 @@ class Payments:
             except (Refusal, ChannelError) as error:
                 outcome = str(error)
             else:
-                outcome = f"{payment.stars} stars"
+                outcome = f"{payment.stars} ⭐"
                 await self.tell_refunded(payment)
             await self._store.add_audit(
                 key=f"refund:{charge}:{payment.refunds}:{outcome[:40]}",
@@ -253,14 +262,19 @@ class Payments:
         await self._store.move_payment(payment.charge, PaymentState.PAID, PaymentState.REFUNDING)
         now = await self._store.payment(payment.charge)
         if now is None or now.state is not PaymentState.REFUNDING:
-            raise NotPossible(f"payment {payment.charge} has been refunded already, or somebody else is at it")
+            raise NoRefund(
+                f"payment {payment.charge} has been refunded already, or somebody else is at it", "stars_before"
+            )
         key = f"unstars:{now.charge}:{now.refunds - 1}"
         try:
             await self._store.transfer(now.person_id, Kind.DEBIT, now.amount, key, f"refund of stars by {by}")
         except NotEnoughMoney as error:
             await self._store.move_payment(now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds)
-            raise NotPossible(
-                f"the credits are not there any more: {error.available / THOUSANDTHS:g} of {now.amount / THOUSANDTHS:g}"
+            raise NoRefund(
+                f"the credits are not there: {error.available / THOUSANDTHS:g} of {now.amount / THOUSANDTHS:g}",
+                "stars_spent",
+                available=error.available,
+                amount=now.amount,
             ) from error
         return now
 

@@ -107,7 +107,6 @@ class Presses:
             case "go":
                 await self._orders.confirm(visit, model)
             case "topup":
-                await desk.toast(visit)
                 await self._pages.topup_for(visit, model)
             case "back":
                 await self._step(visit, wizard.back(draft, model) or _shelf(draft, model))

@@ -22,7 +22,7 @@ from genlock.bot.shop import code_of
 from genlock.bot.tongue import Html, tongue
 from genlock.bot.visit import Visit
 from genlock.domain.catalog import Category, Model
-from genlock.telegram.words import Said
+from genlock.telegram.words import Button, Said
 
 Command = Callable[[Visit, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
@@ -99,7 +99,9 @@ class Talk:
         return message.from_user is not None and (message.from_user.username or "").lower() == self._desk.username
 
     async def hear(self, visit: Visit, message: Message, heard: Heard) -> None:
-        if heard.command:
+        if (line := _for_operators(message, heard)) is not None and self._admin.may(visit):
+            await self._admin.command(visit, line, message)
+        elif heard.command:
             await self._command(visit, heard, message.date)
         elif visit.repeated:
             await self._desk.show_draft(visit)
@@ -113,9 +115,6 @@ class Talk:
             await self._desk.say(visit, visit.tongue.say("misc.not_understood"))
 
     async def _command(self, visit: Visit, heard: Heard, sent: datetime) -> None:
-        if heard.command == "admin" and self._admin.may(visit):
-            await self._admin.command(visit, heard.text)
-            return
         command = self._commands.get(heard.command)
         if command is None:
             await self._pages.help(visit, note=visit.tongue.say("misc.unknown_command"))
@@ -190,6 +189,9 @@ class Talk:
     async def _start(self, visit: Visit, payload: str) -> None:
         desk, t = self._desk, visit.tongue
         await self._gifts.welcome(visit.person)
+        if (page := self._pages.linked.get(payload)) is not None:
+            await page(visit)
+            return
         notes = [t.say("menu.hello", name=visit.profile.name, models=t.tag("unit.models", n=len(desk.shop.models())))]
         if visit.profile.fresh and desk.rules.welcome:
             notes.append(t.say("menu.welcome_gift", credits=t.credits(desk.rules.welcome)))
@@ -259,7 +261,18 @@ class Talk:
         await desk.show(visit, Said(text="\n".join(lines), buttons=tuple(rows)))
 
     async def greet_group(self, chat: int, language: str) -> None:
-        await self._desk.tell(chat, tongue(language).say("misc.added_to_group"))
+        t = tongue(language)
+        link = Button(text=t.tag("button.open_private"), url=self._desk.link)
+        said = Said(text=t.say("misc.added_to_group", bot=self._desk.username), buttons=((link,),))
+        await self._desk.tell(chat, said)
+
+
+def _for_operators(message: Message, heard: Heard) -> str | None:
+    """What stands behind /admin, also below a picture; None if nothing of the kind was said."""
+    if heard.command == "admin":
+        return heard.text
+    first, _, rest = (message.caption or "").partition(" ")
+    return rest if first == "/admin" else None
 
 
 def _joined(visit: Visit, text: str, date: datetime) -> str:

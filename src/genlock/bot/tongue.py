@@ -140,6 +140,14 @@ class Tongue:
         at = at.astimezone(UTC)
         return f"{at.day} {_MONTHS[self.language][at.month - 1]}"
 
+    def date(self, at: datetime) -> str:
+        """A day with its year, UTC."""
+        return f"{self.day(at)} {at.astimezone(UTC).year}"
+
+    def moment(self, at: datetime) -> str:
+        """A day and a time to the second, UTC."""
+        return f"{self.day(at)}, {at.astimezone(UTC):%H:%M:%S}"
+
     def file_size(self, size: int) -> str:
         return self.tag("unit.megabytes", n=Decimal(size * 10 // 1_000_000) / 10)
 

@@ -147,7 +147,10 @@ class BroadcastState(StrEnum):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Broadcast:
     id: int
+    #: the words alone; with no content they are Telegram's HTML
     text: str
+    #: the words with their looks and the file, as the bot writes it
+    content: str
     author: str
     state: BroadcastState
     #: the last person it was given to

@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from genlock.domain.alarm import ALARMS, INACTIVE_SECONDS, NO_ACTIVE, Alarm
+from genlock.domain.alarm import ALARMS, INACTIVE_SECONDS, NO_ACTIVE, Alarm, Words
 from genlock.domain.errors import ChannelError
 from genlock.domain.events import Event
 from genlock.engine.kit import Kit
@@ -25,7 +25,7 @@ class Alarms:
     """Incidents are facts in the store, so that a restart or another instance goes on with them."""
 
     def __init__(
-        self, kit: Kit, leader: Leader, store: UpkeepStore, pulse: Pulse, tell: Callable[[str], Awaitable[None]]
+        self, kit: Kit, leader: Leader, store: UpkeepStore, pulse: Pulse, tell: Callable[[Words], Awaitable[None]]
     ) -> None:
         self._kit = kit
         self._leader = leader
@@ -56,14 +56,14 @@ class Alarms:
         seen = await self._store.fact(_SEEN)
         if seen is not None and seen.age > INACTIVE_SECONDS:
             self._kit.observer.event(Event.ALARM, name=NO_ACTIVE.name, seconds=round(seen.age))
-            await self._try_to_tell(_words("🟠", NO_ACTIVE, _duration(seen.age)))
+            await self._try_to_tell(bad_news(NO_ACTIVE, duration(seen.age), sign="🟠"))
 
     async def rest(self) -> None:
         """An orderly end: until somebody starts again, nobody is meant to be active."""
         if self._leader.role is not None:
             await self._store.drop_fact(_SEEN)
 
-    async def _look(self, alarm: Alarm, found: str | None, incident: Any) -> None:
+    async def _look(self, alarm: Alarm, found: Words | None, incident: Any) -> None:
         key = f"alarm:{alarm.name}"
         if found is not None:
             self._calm[key] = 0
@@ -71,9 +71,9 @@ class Alarms:
                 since = (await self._store.clock()).timestamp()
                 incident = {"since": since, "told": False}
                 await self._store.set_fact(key, json.dumps(incident))
-                self._kit.observer.event(Event.ALARM, name=alarm.name, found=found)
+                self._kit.observer.event(Event.ALARM, name=alarm.name, found=found.english)
             # Told before it is written that it was: a crash in between tells it twice, not never.
-            if not incident["told"] and await self._try_to_tell(_words("🔴", alarm, found)):
+            if not incident["told"] and await self._try_to_tell(bad_news(alarm, found)):
                 await self._store.set_fact(key, json.dumps({**incident, "told": True}))
         elif incident is not None:
             self._calm[key] = self._calm.get(key, 0) + 1
@@ -82,13 +82,13 @@ class Alarms:
 
     async def _recover(self, alarm: Alarm, key: str, incident: Any) -> None:
         lasted = (await self._store.clock()).timestamp() - incident["since"]
-        if not incident["told"] or await self._try_to_tell(_words("🟢", alarm, _duration(lasted))):
+        if not incident["told"] or await self._try_to_tell(good_news(alarm, lasted)):
             await self._store.drop_fact(key)
             self._kit.observer.event(Event.RECOVERED, name=alarm.name, seconds=round(lasted))
 
-    async def _try_to_tell(self, text: str) -> bool:
+    async def _try_to_tell(self, words: Words) -> bool:
         try:
-            await self._tell(text)
+            await self._tell(words)
         except ChannelError as error:
             self._kit.observer.event(Event.STAGE_ERROR, step="alarm", error=f"{type(error).__name__}: {error}")
             return False
@@ -111,12 +111,24 @@ class Alarms:
         await self._store.set_fact("ledger_violations", str(len(found)))
 
 
-def _words(sign: str, alarm: Alarm, detail: str) -> str:
-    over = sign == "🟢"
-    english = f"{alarm.english}: over after {detail}." if over else f"{alarm.english}: {detail}."
-    russian = f"{alarm.russian}: закончилось, длилось {detail}." if over else f"{alarm.russian}: {detail}."
-    return f"{sign} {english}\n{russian}"
+def bad_news(alarm: Alarm, found: Words, *, sign: str = "🔴") -> Words:
+    """What is wrong, in numbers, and what to do."""
+    says, remedy = alarm.says, alarm.remedy
+    return Words(
+        english=f"{sign} {says.english}: {found.english}.\n\n{remedy.english}",
+        russian=f"{sign} {says.russian}: {found.russian}.\n\n{remedy.russian}",
+    )
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"  # noqa: PLR2004 - as one says it
+def good_news(alarm: Alarm, seconds: float) -> Words:
+    lasted = duration(seconds)
+    return Words(
+        english=f"🟢 “{alarm.says.english}” is over. It lasted {lasted.english}.",
+        russian=f"🟢 «{alarm.says.russian}» — прошло. Длилось {lasted.russian}.",
+    )
+
+
+def duration(seconds: float) -> Words:
+    if seconds < 100:  # noqa: PLR2004 - as one says it
+        return Words(english=f"{seconds:.0f} s", russian=f"{seconds:.0f} с")
+    return Words(english=f"{seconds / 60:.0f} min", russian=f"{seconds / 60:.0f} мин")

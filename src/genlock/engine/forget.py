@@ -10,8 +10,9 @@ from genlock.ports import UpkeepStore
 
 DAY = 86_400.0
 #: Telegram brings an update again for a day, a provider a callback for an hour; an operator comes back from a holiday,
-#: but whoever knows the address may send us callbacks that are nobody's
-KEEP_SECONDS = {"updates": 7 * DAY, "strangers": DAY, "callbacks": 14 * DAY}
+#: but whoever knows the address may send us callbacks that are nobody's. A file that no order was made of is of use for
+#: the three days that the provider keeps it; one that an order was made of stays as long as the order.
+KEEP_SECONDS = {"updates": 7 * DAY, "strangers": DAY, "callbacks": 14 * DAY, "uploads": 14 * DAY}
 PAGE = 500
 PAUSE_SECONDS = 0.1
 ROUND_SECONDS = 60.0

@@ -34,7 +34,10 @@ class ChatStore(Protocol):
         """Raises NoSuchPerson."""
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        """By our number, the channel's, a username or a part of the name."""
+        """By our number, the channel's, a username or a part of the name, however it is capitalised."""
+
+    async def newest_profiles(self, limit: int) -> list[Profile]:
+        """Who came last, the newest first."""
 
     async def holders(self, text: str | None, limit: int) -> list[Holder]:
         """People with what they have, the newest first; all, or found as by find_profiles."""
@@ -63,6 +66,9 @@ class ChatStore(Protocol):
 
     # files and limits
     async def keep_upload(self, upload: Upload) -> None: ...
+
+    async def use_upload(self, address: str) -> None:
+        """An order is about to be made of a file: it is not forgotten any more. Not ours: nothing happens."""
 
     async def upload(self, address: str) -> Upload | None: ...
 
@@ -111,7 +117,7 @@ class ChatStore(Protocol):
     async def reachable(self) -> int:
         """How many people a broadcast would go to."""
 
-    async def begin_broadcast(self, text: str, *, author: str, request_key: str) -> Broadcast: ...
+    async def begin_broadcast(self, text: str, *, author: str, request_key: str, content: str = "") -> Broadcast: ...
 
     async def broadcast(self, broadcast_id: int) -> Broadcast | None: ...
 

@@ -41,7 +41,7 @@ class UpkeepStore(Protocol):
         """Look for money that does not add up."""
 
     async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
-        """Remove some old `updates`, `callbacks` or callbacks of `strangers`; says how many."""
+        """Remove some old `updates`, `callbacks`, callbacks of `strangers` or unused `uploads`; says how many."""
 
     async def last_callback(self) -> int:
         """The newest callback there is."""

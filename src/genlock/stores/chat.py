@@ -63,7 +63,12 @@ class ChatRows(ABC):
         return self._profile(rows[0])
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        return [self._profile(row) for row in await self.one("find_profiles", text=text, limit=limit)]
+        # Databases know capitals of ASCII only, and of others by a locale that nobody has chosen.
+        rows = await self.one("find_profiles", text=text, titled=text.title(), lowered=text.lower(), limit=limit)
+        return [self._profile(row) for row in rows]
+
+    async def newest_profiles(self, limit: int) -> list[Profile]:
+        return [self._profile(row) for row in await self.one("newest_profiles", limit=limit)]
 
     async def holders(self, text: str | None, limit: int) -> list[Holder]:
         return [
@@ -134,6 +139,9 @@ class ChatRows(ABC):
             kind=upload.kind,
             seconds=upload.seconds,
         )
+
+    async def use_upload(self, address: str) -> None:
+        await self.one("use_upload", address=address)
 
     async def upload(self, address: str) -> Upload | None:
         rows = await self.one("upload", address=address)
@@ -248,9 +256,11 @@ class ChatRows(ABC):
     async def reachable(self) -> int:
         return int((await self.one("reachable"))[0]["count"])
 
-    async def begin_broadcast(self, text: str, *, author: str, request_key: str) -> Broadcast:
+    async def begin_broadcast(self, text: str, *, author: str, request_key: str, content: str = "") -> Broadcast:
         for _ in range(2):
-            if rows := await self.one("begin_broadcast", text=text, author=author, request_key=request_key):
+            if rows := await self.one(
+                "begin_broadcast", text=text, content=content, author=author, request_key=request_key
+            ):
                 return self._broadcast(rows[0])
         raise StoreError("could not find or make the broadcast")
 
@@ -333,6 +343,7 @@ class ChatRows(ABC):
         return Broadcast(
             id=row["id"],
             text=row["text"],
+            content=row["content"],
             author=row["author"],
             state=BroadcastState(row["state"]),
             reached=row["reached"],

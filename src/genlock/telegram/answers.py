@@ -1,21 +1,36 @@
 """Short words that no job depends on: to operators, and to a press that was made twice."""
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from html import escape
 
+from telegram.constants import ParseMode
+
+from genlock.domain.alarm import Words
 from genlock.domain.errors import ChannelError, ChatClosed
 from genlock.domain.update import NewUpdate
 from genlock.telegram.calls import Caller, Priority
 from genlock.telegram.errors import QueryTooOld
 
+LanguageOf = Callable[[int], Awaitable[str]]
+_CODE = re.compile(r"`([^`]+)`")
 
-async def tell_operators(caller: Caller, operators: Iterable[int], text: str) -> None:
+
+async def tell_operators(caller: Caller, operators: Iterable[int], language_of: LanguageOf, words: Words) -> None:
     """Say something to each operator who can be reached. Raises ChannelError if it reached none of those."""
     failed: ChannelError | None = None
     reached = False
     for operator in operators:
         try:
-            await caller.call(caller.bot.send_message, chat=operator, priority=Priority.RESULT, text=text)
+            text = words.russian if await language_of(operator) == "ru" else words.english
+            await caller.call(
+                caller.bot.send_message,
+                chat=operator,
+                priority=Priority.RESULT,
+                text=_CODE.sub(r"<code>\1</code>", escape(text, quote=False)),
+                parse_mode=ParseMode.HTML,
+            )
             reached = True
         except ChatClosed:
             continue  # has never opened the chat, or closed it

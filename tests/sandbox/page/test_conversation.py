@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.tabs import Tabs, bubbles, key, say
 from tests.sandbox.page.tiny_bot import TinyBot
 
@@ -46,6 +47,18 @@ async def test_a_silent_message_is_shown_without_a_notification(tabs: Tabs, ann:
     await expect(bubbles(page, "Without a sound")).to_be_visible()
     assert await page.evaluate("noticed") == []
     await expect(bubbles(page, "Without a sound").locator(".bell")).to_have_count(0)
+
+
+async def test_a_press_in_a_group_may_lead_to_the_private_chat(
+    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+) -> None:
+    friends = telegram.group("Friends", [ann])
+    page = await tabs.open(ann, friends.id)
+    await ann.say("/start@sandbox_bot", chat=friends.id)
+    await key(page, "Open").click()
+
+    await expect(bubbles(page, "/start payload")).to_be_visible()
+    assert page.url.endswith(f"#{ann.id}/{ann.id}")
 
 
 async def test_buttons_answer_as_in_telegram(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:

@@ -85,6 +85,8 @@ class TinyBot:
                 await self.order(query.message)
             case "alert":
                 await query.answer("This is an alert", show_alert=True)
+            case "open":
+                await query.answer(url="https://t.me/sandbox_bot?start=payload")
             case "slow":
                 await self.finish.wait()
                 await query.answer()
@@ -109,6 +111,7 @@ class TinyBot:
             [
                 InlineKeyboardButton("Draw a picture", callback_data="picture"),
                 InlineKeyboardButton("Alert", callback_data="alert"),
+                InlineKeyboardButton("Open", callback_data="open"),
             ],
             [
                 InlineKeyboardButton("Site", url="https://example.org/"),

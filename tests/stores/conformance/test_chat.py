@@ -84,6 +84,22 @@ async def test_people_are_listed_with_what_they_have_the_newest_first(store: Sql
     assert await store.holders("nobody at all", 10) == []
 
 
+async def test_people_are_found_however_their_name_is_capitalised(store: SqlStore) -> None:
+    person = await store.person("telegram", "42", "77")
+    await store.see_profile(person, language="ru", name="Аня Кузнецова", username="", referred_by=None)
+    for text in ("Аня", "аня", "АНЯ", "кузнец", "аня кузнецова"):
+        assert [found.person_id for found in await store.find_profiles(text, 10)] == [person], text
+
+
+async def test_the_newest_people_come_first(store: SqlStore) -> None:
+    people = []
+    for number in range(3):
+        people.append(await store.person("telegram", "42", str(900 + number)))
+        await store.see_profile(people[-1], language="en", name=f"P{number}", username="", referred_by=None)
+
+    assert [found.person_id for found in await store.newest_profiles(2)] == people[:0:-1]
+
+
 async def test_choices_bans_and_blocks_are_remembered(store: SqlStore, clock: HandClock) -> None:
     person = await profiled(store, "1")
     await store.set_language(person, "en")

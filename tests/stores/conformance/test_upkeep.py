@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from genlock.domain.chat import SavedDraft, Upload
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.domain.update import Received, UpdateState
@@ -108,6 +109,7 @@ async def old_things(store: SqlStore, clock: HandClock) -> Role:
         await store.settle_callback(callback.id, InboxState.UNREADABLE)
     [lane] = await store.claim_lanes(1, ME, urgent=False)
     await store.settle_update(lane, UpdateState.DONE, "", ME)
+    await sent(store, "left")
     clock.advance(DAY)
     return await store.take_role("active", "me", 3.0)
 
@@ -161,7 +163,41 @@ async def test_of_a_stranger_the_beginning_is_kept(store: SqlStore) -> None:
     assert kept == [2000, 2000, 60_000, 2000]
 
 
-@pytest.mark.parametrize("what", ["updates", "callbacks", "strangers"])
+async def sent(store: SqlStore, address: str, person: int = 1) -> None:
+    await store.keep_upload(
+        Upload(address=address, person_id=person, file="id", kind="image", seconds=None, age_seconds=0)
+    )
+
+
+async def test_files_that_no_order_was_made_of_are_forgotten(store: SqlStore, clock: HandClock, raw: Raw) -> None:
+    for name in ("left", "left-too", "ordered", "begun"):
+        await sent(store, name)
+    await sent(store, "elsewhere", person=2)
+    await store.use_upload("ordered")
+    await store.save_draft(1, 7, SavedDraft(version=0, message=None, body='{"sent": ["begun", "elsewhere"]}'))
+    clock.advance(DAY)
+    await sent(store, "young")
+    role = await store.take_role("active", "me", 3.0)
+    assert await store.forget("uploads", DAY + 1, 10, role) == 0, "not old enough"
+    assert [await store.forget("uploads", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
+
+    assert sorted(await raw("SELECT address FROM uploads")) == [("begun",), ("ordered",), ("young",)]
+    await store.save_draft(1, 7, SavedDraft(version=1, message=None, body="{}"))
+    assert await store.forget("uploads", DAY - 1, 10, role) == 1, "nobody has it before them any more"
+
+
+async def test_the_pulse_counts_refunds_that_telegram_has_not_confirmed(store: SqlStore, clock: HandClock) -> None:
+    await store.keep_fact("chat:refund:one", "op")
+    await store.keep_fact("chat:refunded", "not one of them")
+    clock.advance(100)
+    await store.keep_fact("chat:refund:two", "op")
+    await store.keep_fact("chat:refund:one", "op")
+    pulse = await store.pulse()
+
+    assert (pulse["refunds_open"], pulse["refund_age"]) == (2, 100)
+
+
+@pytest.mark.parametrize("what", ["updates", "callbacks", "strangers", "uploads"])
 async def test_only_the_active_instance_forgets(store: SqlStore, clock: HandClock, what: str) -> None:
     role = await old_things(store, clock)
     clock.advance(10)

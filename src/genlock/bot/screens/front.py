@@ -22,8 +22,7 @@ def menu(draft: Draft, look: Look, *, note: Html | None = None) -> Said:
     lines = [*first, t.say("menu.choose"), *_carried(draft, look)]
     if not look.group:
         lines += ["", t.say("menu.balance", credits=t.credits(look.wallet.available))]
-        if look.free.left:
-            lines.append(t.say("menu.free_left", n=look.free.left))
+        lines += look.free_runs()
     return Said(text="\n".join(lines), buttons=tuple(_menu_rows(look)))
 
 
@@ -153,7 +152,8 @@ def promo(look: Look, *, note: Html | None = None) -> Said:
     """A promo code is asked for."""
     t = look.tongue
     lines = [*([note, ""] if note else []), t.say("promo.ask")]
-    return Said(text="\n".join(lines), buttons=((button(t.tag("button.back"), "menu"),),))
+    back: Row = (button(t.tag("button.back"), "balance"), button(t.tag("button.menu"), "menu"))
+    return Said(text="\n".join(lines), buttons=(back,))
 
 
 def page(look: Look, text: Html, *, begun: bool, rows: tuple[Row, ...] = ()) -> Said:

@@ -63,7 +63,7 @@ def card(model: Model, look: Look) -> list[str]:
         t.say("card.facts_fixed" if is_fixed(model) else varies, **facts),
     ]
     if look.free_now(model):
-        lines.append(t.say("menu.free_left", n=look.free.left))
+        lines += look.free_runs()
     if isinstance(model.count, int) and model.count > 1:
         lines.append(t.say("card.results", n=model.count))
     return list(lines)

@@ -1,6 +1,7 @@
 """Money and past orders: the balance, packages to buy, results to see again."""
 
 from collections.abc import Sequence
+from urllib.parse import quote_plus
 
 from genlock.bot.buttons import Row, button
 from genlock.bot.look import ICONS, Look, code, prompt_of, shorten, titled
@@ -8,7 +9,7 @@ from genlock.bot.rules import Package
 from genlock.bot.tongue import Html, Tongue
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import THOUSANDTHS, Account, Kind, Movement
-from genlock.telegram.words import Said
+from genlock.telegram.words import Button, Said
 
 HISTORY_A_PAGE = 8
 MOVEMENTS_SHOWN = 10
@@ -25,10 +26,9 @@ def balance(look: Look, movements: Sequence[Movement]) -> Said:
     lines: list[str] = [t.say("balance.title", credits=t.credits(look.wallet.available))]
     if look.wallet.held:
         lines.append(t.say("balance.held", credits=t.credits(look.wallet.held)))
-    if look.free.left:
-        lines.append(t.say("balance.free", n=look.free.left))
-    told = [_movement(line, t) for line in movements if line.kind not in PASSING]
-    lines += ["", t.say("balance.movements"), *told[:MOVEMENTS_SHOWN]] if told else ["", t.say("balance.none")]
+    lines += look.free_runs()
+    told = [line for line in movements if line.kind not in PASSING][:MOVEMENTS_SHOWN]
+    lines += ["", t.say("balance.movements"), *_by_day(told, t)] if told else ["", t.say("balance.none")]
     rows: tuple[Row, ...] = (
         (button(t.tag("button.topup"), "topup"), button(t.tag("button.promo"), "promo")),
         (button(t.tag("button.invite"), "invite"), button(t.tag("button.history"), "history")),
@@ -37,17 +37,28 @@ def balance(look: Look, movements: Sequence[Movement]) -> Said:
     return Said(text="\n".join(lines), buttons=rows)
 
 
-def _movement(line: Movement, t: Tongue) -> Html:
-    sign = "+" if line.credit is Account.AVAILABLE else "-"
-    return t.say("balance.line", when=t.when(line.at), amount=sign + t.amount(line.amount), what=_what(line, t))
+def _by_day(movements: Sequence[Movement], t: Tongue) -> list[Html]:
+    """What moved, under the day it moved on."""
+    lines: list[Html] = []
+    last = ""
+    for line in movements:
+        if (day := t.day(line.at)) != last:
+            lines.append(t.say("balance.day", day=day))
+            last = day
+        sign = "+" if line.credit is Account.AVAILABLE else "\N{MINUS SIGN}"
+        lines.append(t.say("balance.line", amount=sign + t.amount(line.amount), what=_what(line, t)))
+    return lines
 
 
 def _what(line: Movement, t: Tongue) -> str:
-    """Why it moved; gifts are told apart by their keys."""
-    beginning = line.key.partition(":")[0]
-    if beginning in ("welcome", "referral", "promo"):
+    """Why it moved; what is of one kind is told apart by its key."""
+    beginning, _, rest = line.key.partition(":")
+    if beginning in ("welcome", "referral", "promo", "unstars", "restars"):
         return t.tag(f"balance.{beginning}")
-    return t.tag(f"balance.{line.kind.value}", code=code(line.job_id or 0))
+    if beginning == "admin":
+        return t.tag(f"balance.admin_{line.kind.value}")
+    number = rest if beginning == "refund" and rest.isdecimal() else str(line.job_id or "")
+    return t.tag(f"balance.{line.kind.value}", code=f"#{number}").removesuffix(" #")
 
 
 def topup(look: Look, packages: Sequence[Package], *, support: str, missing: int = 0) -> Said:
@@ -59,22 +70,27 @@ def topup(look: Look, packages: Sequence[Package], *, support: str, missing: int
     lines: list[str] = [t.say("topup.title"), t.say("menu.balance", credits=t.credits(look.wallet.available))]
     if missing > 0:
         lines.append(t.say("topup.missing", credits=t.credits(missing)))
-    lines += ["", t.say("topup.choose")]
-    rows = [
-        (
-            button(
-                t.tag(
-                    "topup.package",
-                    stars=t.number(package.stars),
-                    credits=t.credits(package.credits * THOUSANDTHS),
-                ),
-                "buy",
-                package.stars,
-            ),
-        )
-        for package in packages
-    ]
+    lines += ["", t.say("topup.enough" if missing > 0 else "topup.choose")]
+    rows = [(_package(package, t, missing),) for package in packages]
     return Said(text="\n".join(lines), buttons=(*rows, back))
+
+
+def _package(package: Package, t: Tongue, missing: int) -> Button:
+    worth = package.credits * THOUSANDTHS
+    key = "topup.package_enough" if 0 < missing <= worth else "topup.package"
+    return button(t.tag(key, stars=t.number(package.stars), credits=t.credits(worth)), "buy", package.stars)
+
+
+def invite(t: Tongue, link: str, *, inviter: int, invited: int) -> Said:
+    """One's own link, what it brings, and a way to send it to somebody."""
+    key = ("both" if invited else "inviter") if inviter else ("invited" if invited else "off")
+    terms = t.say(f"invite.{key}", inviter=t.credits(inviter), invited=t.credits(invited))
+    share = f"https://t.me/share/url?url={quote_plus(link)}&text={quote_plus(t.tag('invite.words'))}"
+    rows: tuple[Row, ...] = (
+        (Button(text=t.tag("button.share"), url=share),),
+        (button(t.tag("button.back"), "balance"), button(t.tag("button.menu"), "menu")),
+    )
+    return Said(text="\n".join([t.say("invite.title"), terms, "", t.say("invite.link", link=link)]), buttons=rows)
 
 
 def history(look: Look, jobs: Sequence[Job], *, newest: bool, more: bool) -> Said:

@@ -77,8 +77,9 @@ class Person:
         chat: int | None = None,
         thread: int | None = None,
         reply_to: Message | int | None = None,
+        entities: list[dict[str, Any]] | None = None,
     ) -> Message:
-        entities = found_entities(text)
+        entities = entities or found_entities(text)
         content = {"text": text} | ({"entities": entities} if entities else {})
         return self._write(content, chat, reply_to=reply_to, thread=thread)
 

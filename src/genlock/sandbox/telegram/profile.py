@@ -1,5 +1,6 @@
 """The bot itself and what it may ask: who it is, its commands, chats, members, files, and answers to presses."""
 
+import re
 from typing import Any
 
 from genlock.sandbox.telegram.messages import Method
@@ -149,8 +150,12 @@ async def answer_callback(world: World, given: Given) -> bool:
         raise bad_request(TOO_OLD)
     if len(given.text("text")) > ANSWER_MAX:
         raise bad_request("MESSAGE_TOO_LONG")
-    press.answered, press.text, press.alert = True, given.text("text"), given.flag("show_alert")
-    world.events.add("answer", person=press.person, press=press.id, text=press.text, alert=press.alert)
+    url = given.text("url")
+    name = world.bot["username"]
+    if url and not re.match(rf"(https?://)?t\.me/{name}\?start=[\w-]+$", url, re.IGNORECASE):
+        raise bad_request("URL_INVALID")  # others are for games, which there are none of here
+    press.answered, press.text, press.alert, press.url = True, given.text("text"), given.flag("show_alert"), url
+    world.events.add("answer", person=press.person, press=press.id, text=press.text, alert=press.alert, url=url)
     return True
 
 

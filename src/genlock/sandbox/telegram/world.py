@@ -128,6 +128,8 @@ class Press:
     answered: bool = False
     text: str = ""
     alert: bool = False
+    #: what the person's program opens
+    url: str = ""
 
 
 class World:

@@ -104,12 +104,14 @@ function hear(id, resolve) {
     else answers.set(id, resolve);
 }
 
-on("answer", ({ person, press: id, text, alert: loud }) => {
+on("answer", ({ person, press: id, text, alert: loud, url }) => {
     const resolve = answers.get(id);
     answers.set(id, "came");
     if (typeof resolve === "function") resolve();
     if (answers.size > 100) answers.delete(answers.keys().next().value);
-    if (!text || person !== view.person) return;
+    if (person !== view.person) return;
+    if (url) followed(url);
+    if (!text) return;
     if (loud) alert(text);
     else toast(text, { seconds: 3.5 });
 });

@@ -211,10 +211,13 @@ CREATE TABLE uploads (
     file       text NOT NULL,
     kind       text NOT NULL,
     seconds    double precision,
-    at         timestamptz NOT NULL
+    at         timestamptz NOT NULL,
+    -- whether an order was made of it, which may be repeated at any time
+    ordered    boolean NOT NULL DEFAULT true
 );
 
 CREATE INDEX uploads_person ON uploads (person_id, at);
+CREATE INDEX uploads_unordered ON uploads (at) WHERE NOT ordered;
 
 CREATE TABLE payments (
     charge     text PRIMARY KEY,
@@ -276,6 +279,8 @@ CREATE TABLE broadcasts (
     failed      bigint NOT NULL DEFAULT 0,
     total       bigint NOT NULL,
     created_at  timestamptz NOT NULL,
+    -- the words with their looks and the file, JSON; empty: the text is Telegram's HTML
+    content     text NOT NULL DEFAULT '',
     CONSTRAINT broadcasts_request_once UNIQUE (request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 );

@@ -212,10 +212,13 @@ CREATE TABLE uploads (
     file       TEXT NOT NULL,
     kind       TEXT NOT NULL,
     seconds    REAL,
-    at         INTEGER NOT NULL
+    at         INTEGER NOT NULL,
+    -- whether an order was made of it, which may be repeated at any time
+    ordered    INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 
 CREATE INDEX uploads_person ON uploads (person_id, at);
+CREATE INDEX uploads_unordered ON uploads (at) WHERE ordered = 0;
 
 CREATE TABLE payments (
     charge     TEXT PRIMARY KEY,
@@ -277,6 +280,8 @@ CREATE TABLE broadcasts (
     failed      INTEGER NOT NULL DEFAULT 0,
     total       INTEGER NOT NULL,
     created_at  INTEGER NOT NULL,
+    -- the words with their looks and the file, JSON; empty: the text is Telegram's HTML
+    content     TEXT NOT NULL DEFAULT '',
     CONSTRAINT broadcasts_request_once UNIQUE (request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 ) STRICT;

@@ -24,10 +24,10 @@ SELECT p.*, (SELECT outside_id FROM people o WHERE o.id = p.person_id) AS outsid
 FROM profiles p WHERE p.person_id = :person_id;
 
 -- name: find_profiles
--- Profiles by our number, the channel's, a username or a part of the name.
+-- Profiles by our number, the channel's, a username or a part of the name, however it is capitalised.
 SELECT p.*, o.outside_id FROM profiles p JOIN people o ON o.id = p.person_id
 WHERE o.id::text = :text OR o.outside_id = :text OR p.username = lower(:text)
-    OR p.name ILIKE '%' || :text || '%'
+    OR p.name ILIKE '%' || :text || '%' OR p.name LIKE '%' || :titled || '%' OR p.name LIKE '%' || :lowered || '%'
 ORDER BY (o.id::text = :text OR o.outside_id = :text OR p.username = lower(:text)) DESC, p.person_id DESC
 LIMIT :limit;
 
@@ -39,6 +39,10 @@ FROM people o LEFT JOIN profiles p ON p.person_id = o.id
 WHERE :text::text IS NULL OR o.id::text = :text::text OR o.outside_id = :text::text OR p.username = lower(:text::text)
     OR p.name ILIKE '%' || :text::text || '%'
 ORDER BY o.id DESC LIMIT :limit;
+
+-- name: newest_profiles
+-- Who came last.
+SELECT p.*, o.outside_id FROM profiles p JOIN people o ON o.id = p.person_id ORDER BY p.person_id DESC LIMIT :limit;
 
 -- name: set_language
 -- The language a person has chosen.
@@ -84,9 +88,13 @@ SELECT person_id FROM drafts WHERE chat = :chat AND message = :message LIMIT 1;
 
 -- name: keep_upload
 -- A file was handed to the provider.
-INSERT INTO uploads (address, person_id, file, kind, seconds, at)
-VALUES (:address, :person_id, :file, :kind, :seconds, :now)
+INSERT INTO uploads (address, person_id, file, kind, seconds, at, ordered)
+VALUES (:address, :person_id, :file, :kind, :seconds, :now, false)
 ON CONFLICT (address) DO UPDATE SET at = excluded.at;
+
+-- name: use_upload
+-- An order is about to be made of a file: from now on it is kept as long as the order.
+UPDATE uploads SET ordered = true WHERE address = :address AND NOT ordered;
 
 -- name: upload
 -- The file behind an address.
@@ -239,8 +247,8 @@ SELECT count(*) AS count FROM profiles WHERE blocked_at IS NULL AND banned_at IS
 -- name: begin_broadcast
 -- A message to everybody who can be reached; the same key again is the same broadcast.
 WITH added AS (
-    INSERT INTO broadcasts (text, author, request_key, state, total, created_at)
-    SELECT :text, :author, :request_key::text, 'running',
+    INSERT INTO broadcasts (text, content, author, request_key, state, total, created_at)
+    SELECT :text, :content, :author, :request_key::text, 'running',
         (SELECT count(*) FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL), :now
     ON CONFLICT (request_key) DO NOTHING
     RETURNING *

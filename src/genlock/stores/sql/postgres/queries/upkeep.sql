@@ -65,6 +65,10 @@ FROM lanes WHERE due_at IS NOT NULL
 UNION ALL
 SELECT 'ledger_violations', value::float8 FROM facts WHERE key = 'ledger_violations'
 UNION ALL
+SELECT unnest(ARRAY['refunds_open', 'refund_age']),
+    unnest(ARRAY[count(*), extract(epoch FROM :now - min(at))])::float8
+FROM facts WHERE starts_with(key, 'chat:refund:')
+UNION ALL
 SELECT 'updates_aside', count(*)::float8 FROM updates WHERE state = 'aside'
 UNION ALL
 SELECT 'instances', count(*)::float8 FROM instances WHERE seen_at >= :now - interval '10 seconds'
@@ -101,6 +105,18 @@ WHERE id IN (
         ORDER BY received_at LIMIT :limit)
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
+
+-- name: forget_uploads
+-- Files that were sent and never ordered with, a few at a time; not those that somebody still has before them.
+DELETE FROM uploads
+WHERE address IN (
+        SELECT u.address FROM uploads u
+        WHERE NOT u.ordered AND u.at < :now - make_interval(secs => :older_than::float8) AND NOT EXISTS (
+            SELECT FROM drafts d WHERE d.person_id = u.person_id AND strpos(d.body, u.address) > 0)
+        ORDER BY u.at LIMIT :limit)
+    AND NOT ordered
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING address;
 
 -- name: last_callback
 -- The newest callback there is.

@@ -64,6 +64,10 @@ SELECT 'update_age', (:now - min(due_at)) / 1e6 FROM lanes WHERE due_at IS NOT N
 UNION ALL
 SELECT 'ledger_violations', CAST(value AS REAL) FROM facts WHERE key = 'ledger_violations'
 UNION ALL
+SELECT 'refunds_open', count(*) FROM facts WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
+UNION ALL
+SELECT 'refund_age', (:now - min(at)) / 1e6 FROM facts WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
+UNION ALL
 SELECT 'updates_aside', count(*) FROM updates WHERE state = 'aside'
 UNION ALL
 SELECT 'instances', count(*) FROM instances WHERE seen_at >= :now - 10000000
@@ -102,6 +106,17 @@ WHERE id IN (
         ORDER BY received_at LIMIT :limit)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
+
+-- name: forget_uploads
+-- Files that were sent and never ordered with, a few at a time; not those that somebody still has before them.
+DELETE FROM uploads
+WHERE address IN (
+        SELECT u.address FROM uploads u
+        WHERE u.ordered = 0 AND u.at < :now - CAST(:older_than * 1000000 AS INTEGER) AND NOT EXISTS (
+            SELECT 1 FROM drafts d WHERE d.person_id = u.person_id AND instr(d.body, u.address) > 0)
+        ORDER BY u.at LIMIT :limit)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING address;
 
 -- name: last_callback
 -- The newest callback there is.

@@ -241,6 +241,7 @@ async def test_history_has_pages_and_each_order_its_buttons(here: Town) -> None:
     for number in range(10):
         await ann.say(f"/gen z-image fox {number}")
     await ann.sees(lambda message: "#10" in message.text and "complete" in message.text)
+    await here.quiet()  # the notices have come, and the list is the newest message
     await ann.say("/history")
     rows = [one["text"] for one in ann.screen.buttons if one["callback_data"].startswith("order:")]
     assert len(rows) == 8

@@ -19,7 +19,7 @@ from genlock.domain.alarm import ALARMS, NO_ACTIVE
 from genlock.metrics import COUNTS, GAUGES
 from genlock.providers.kie_answers import ANSWERS, Row
 from genlock.providers.kie_families import ROUTES
-from genlock.sandbox import kie_faults
+from genlock.sandbox.kie import faults as kie_faults
 from genlock.settings import ServiceSettings, Settings
 
 DOCS = Path(__file__).parent

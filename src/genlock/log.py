@@ -14,6 +14,7 @@ from genlock.domain.events import Event
 
 _LOUD = {
     Event.RESULT_CONTRADICTION: logging.ERROR,
+    Event.RESULT_FOREIGN: logging.ERROR,
     Event.STAGE_ERROR: logging.ERROR,
     Event.ALARM: logging.ERROR,
     Event.ATTENTION: logging.WARNING,
@@ -27,6 +28,8 @@ _LOUD = {
     Event.UPDATE_FAIL: logging.WARNING,
     Event.UPDATE_ASIDE: logging.ERROR,
     Event.POLL_CONFLICT: logging.WARNING,
+    Event.SETTING_UNKNOWN: logging.WARNING,
+    Event.SUSPECT: logging.WARNING,
 }
 _encode = json.JSONEncoder(default=str, ensure_ascii=False).encode
 #: what looks like a bot's token, ours or not: the addresses that libraries put into their errors hold it
@@ -55,6 +58,14 @@ class LogObserver:
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         """Not for the log."""
+
+
+class Silent:
+    """An observer that keeps nothing."""
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None: ...
+
+    def count(self, name: str, amount: float = 1, /, **labels: str) -> None: ...
 
 
 def human_line(event: Event, correlation: str, facts: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from genlock.domain.errors import GenlockError
 from genlock.domain.events import Event
 from genlock.log import Mask, set_up_logging
 from genlock.service import Service
-from genlock.settings import LogFormat, ServiceSettings
+from genlock.settings import LogFormat, ServiceSettings, unknown_settings
 
 #: an end that takes longer is no end: whoever asked for it kills us soon
 STOP_SECONDS_MAX = 19.0
@@ -45,6 +45,8 @@ async def _serve(settings: ServiceSettings, mask: Mask) -> int:
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, _ask_to_end, asked)
     service = Service(settings, mask)
+    for unknown, nearest in unknown_settings():
+        service.observer.event(Event.SETTING_UNKNOWN, name=unknown, nearest=nearest)
     address = await service.start()
     _rest()
     mode = "webhook" if settings.public_url else "polling"

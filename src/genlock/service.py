@@ -34,10 +34,10 @@ from genlock.engine.alarms import Alarms
 from genlock.engine.forget import Forget
 from genlock.engine.pulse import Pulse
 from genlock.engine.updates import Updates
-from genlock.engine.worker import every
+from genlock.engine.worker import every, run_for_ever
 from genlock.log import LogObserver, Mask
 from genlock.metrics import MetricsObserver, Observers
-from genlock.ports import WholeStore
+from genlock.ports import UpdateStore, WholeStore
 from genlock.settings import LogFormat, ServiceSettings
 from genlock.telegram.answers import answer_repeated, tell_operators
 from genlock.telegram.calls import Caller, Priority, make_bot
@@ -104,7 +104,7 @@ class Service:
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
         self._closing.push_async_callback(chat.close)
         engine.updates = Updates(
-            engine.kit, store, partial(_handle, chat, caller.bot, self._mask), partial(answer_repeated, caller)
+            engine.kit, store, partial(_handle, chat, caller.bot, store, self._mask), partial(answer_repeated, caller)
         )
         await self._check_token(caller)
         intake, doors = await self._make_intake(caller, store, engine.updates)
@@ -120,7 +120,7 @@ class Service:
         address = await self._listen(web)
         await engine.start()
         self._closing.push_async_callback(engine.stop)
-        self._begin(intake, *self._janitors(caller, store, pulse), *self._chores(chat))
+        self._tasks = run_for_ever(engine.kit, intake, *self._janitors(caller, store, pulse), *self._chores(chat))
         self._open = True
         return address
 
@@ -222,9 +222,6 @@ class Service:
             else:
                 return
 
-    def _begin(self, *loops: Coroutine[Any, Any, None]) -> None:
-        self._tasks = [asyncio.get_running_loop().create_task(loop) for loop in loops]
-
     async def stop(self) -> None:
         """Nothing new; the role goes to another at once; what is left is finished or handed over."""
         self._open = False
@@ -242,10 +239,16 @@ async def _language_of(store: WholeStore, outside: int) -> str:
     return next((one.language for one in found if one.outside_id == str(outside)), "")
 
 
-async def _handle(chat: ChatBot, bot: telegram.Bot, mask: Mask, update: Update) -> None:
-    told = telegram.Update.de_json(json.loads(update.body), bot)
+async def _handle(chat: ChatBot, bot: telegram.Bot, store: UpdateStore, mask: Mask, update: Update) -> None:
+    def read(body: str) -> telegram.Update:
+        return telegram.Update.de_json(json.loads(body), bot)
+
+    async def behind() -> telegram.Update | None:
+        following = await store.update_behind(update.id)
+        return read(following.body) if following else None
+
     try:
-        await chat.handle(told, first=update.attempts == 1)
+        await chat.handle(read(update.body), first=update.attempts == 1, behind=behind)
     except GenlockError:
         raise
     except Exception as error:

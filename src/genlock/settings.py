@@ -1,14 +1,16 @@
 """Settings, from the environment and a `.env` file. The one place that knows their names."""
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from genlock.domain.errors import Refusal
 from genlock.domain.retry import POLL_SECONDS
@@ -16,6 +18,9 @@ from genlock.domain.retry import POLL_SECONDS
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
+_PREFIX = "GENLOCK_"
+#: variables of ours that are no settings of a service
+_OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_POSTGRES_URL"}
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 _TOKEN_NAMES = AliasChoices("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN")
 _KEY_NAMES = AliasChoices("GENLOCK_KIE_API_KEY", "KIE_API_KEY")
@@ -221,8 +226,28 @@ def read_settings(kind: type[Kind]) -> Kind:
     try:
         return kind()
     except ValidationError as error:
-        problems = "\n".join(f"  {_explain(kind, problem)}" for problem in error.errors(include_url=False))
-        raise Refusal(f"These settings are not right:\n{problems}") from None
+        problems = [_explain(kind, problem) for problem in error.errors(include_url=False)]
+        lines = "\n".join(f"  {line}" for line in (*problems, *unknown_words()))
+        raise Refusal(f"These settings are not right:\n{lines}") from None
+
+
+def unknown_settings() -> Iterator[tuple[str, str | None]]:
+    """Variables that look like settings and are none, each with the name that was probably meant. Never a value."""
+    known = [name.upper() for name in Settings.model_fields]
+    sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
+    given = {name.upper() for source in sources for name in source.env_vars}
+    for name in sorted(given - {f"{_PREFIX}{one}" for one in known} - _OTHERS):
+        if name.startswith(_PREFIX):
+            nearest = get_close_matches(name.removeprefix(_PREFIX), known, 1)
+            yield name, f"{_PREFIX}{nearest[0]}" if nearest else None
+
+
+def unknown_words() -> list[str]:
+    """The same in sentences."""
+    return [
+        f"{name} is no setting and has no effect" + (f": did you mean {nearest}?" if nearest else "")
+        for name, nearest in unknown_settings()
+    ]
 
 
 def _explain(kind: type[Settings], problem: Any) -> str:

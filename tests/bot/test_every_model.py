@@ -25,10 +25,12 @@ def least(model: Model) -> dict[str, Any]:
 
 
 def most(model: Model) -> dict[str, Any]:
-    """The most that fits into a chat's messages."""
+    """The most that a person can say in a chat, in messages of its size."""
     values: dict[str, Any] = {}
     for name, value in model.maximal_input().items():
         one = model.field(name)
+        if one is not None and one.internal:
+            continue
         long = one is not None and one.type is FieldType.TEXT and isinstance(value, str) and len(value) > TEXT_MAX
         values[name] = value[:TEXT_MAX] if long and isinstance(value, str) else value
     return values

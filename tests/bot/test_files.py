@@ -13,8 +13,9 @@ from genlock.bot.shop import Shop
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from genlock.engine.forget import KEEP_SECONDS
-from genlock.sandbox import telegram_media
-from genlock.sandbox.kie_media import make_film, make_sound
+from genlock.sandbox.kie.media import make_film, make_sound
+from genlock.sandbox.telegram import media as telegram_media
+from genlock.sandbox.telegram.journal import Call
 from tests.bot.test_kindness import picture
 from tests.bot.test_length import SECONDS, film
 from tests.bot.world import Customer, Town, sqlite_url, town
@@ -31,6 +32,11 @@ async def ordered(here: Town, ann: Customer) -> Job:
     await ann.tap("Generate")
     await ann.sees("Generation complete")
     return (await here.jobs(ann))[0]
+
+
+def shown(here: Town) -> list[Call]:
+    """Every time a screen was sent or changed."""
+    return [*here.telegram.calls("sendMessage"), *here.telegram.calls("editMessageText")]
 
 
 async def test_a_photo_goes_to_the_provider_and_the_token_to_nobody(here: Town) -> None:
@@ -74,14 +80,36 @@ async def test_an_album_is_taken_whole_and_shown_on_one_screen(here: Town) -> No
     ann = await opened(here, "Nano Banana Edit")
     await ann.say("put them together")
     await ann.sees("also as an album")
+    before = len(shown(here))
     async with here.done(3):
         await ann.hands.send_album([picture(), picture(32), picture(16)])
     await ann.sees("Received: 3")
     assert len(ann.from_bot) == 1
+    assert len(shown(here)) == before + 1
     await ann.tap("That is all (3)")
     job = await ordered(here, ann)
 
     assert len(json.loads(job.input)["image_urls"]) == 3
+
+
+async def test_an_album_that_is_too_large_fills_the_order_and_says_so_once(here: Town) -> None:
+    ann = await opened(here, "Qwen Image 3 Edit")
+    await ann.say("put them together")
+    await ann.sees("1 to 3")
+    before = len(shown(here))
+    async with here.done(5):
+        await ann.hands.send_album([picture(size) for size in (64, 32, 16, 8, 4)])
+    told = await ann.sees("No more than 3 fit")
+    assert "Your images: 📎 3" in told.text
+    assert len(shown(here)) == before + 1
+
+
+async def test_an_album_out_of_the_blue_is_asked_about_once(here: Town) -> None:
+    ann = await here.person()
+    async with here.done(3):
+        await ann.hands.send_album([picture(), picture(32), picture(16)])
+    await ann.sees("Got 3 files")
+    assert len(shown(here)) == 1
 
 
 async def test_a_picture_as_a_document_is_a_picture(here: Town) -> None:
@@ -103,7 +131,7 @@ async def test_a_voice_message_and_its_length_make_the_price(here: Town) -> None
     await ann.sees("Send an audio file or a voice message")
     await ann.say("https://example.com/long.mp3")
     by_link = (await ann.sees("Price")).text
-    assert "priced as the longest file allowed" in by_link
+    assert "the price of the longest file, 60 minutes" in by_link
     await ann.tap("Back")
     await ann.send("audio", make_sound(1))
     by_file = (await ann.sees("Price")).text
@@ -129,7 +157,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("declared")
 async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here: Town) -> None:
-    ann = await opened(here, "Wan 2.2 Animate: move like the video")
+    ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
     await ann.send("video", film("mp4", "libx264"))
     shown = await ann.sees("Price")
@@ -143,10 +171,10 @@ async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here
 
 @pytest.mark.usefixtures("declared")
 async def test_what_cannot_be_measured_is_priced_as_the_longest_and_told(here: Town) -> None:
-    ann = await opened(here, "Wan 2.2 Animate: move like the video")
+    ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
     await ann.send("video", film("mp4", "libx264", fragments=True))
-    await ann.sees("priced as the longest file allowed, 30 seconds")
+    await ann.sees("the price of the longest file, 30 seconds")
     job = await ordered(here, ann)
 
     model = here.catalog.get("wan/2-2-animate-move")
@@ -169,7 +197,7 @@ async def test_a_film_that_is_longer_than_declared_is_refused_where_it_does_not_
 
 
 async def test_a_video_and_a_picture_each_find_their_place(here: Town) -> None:
-    ann = await opened(here, "Wan 2.2 Animate: move like the video")
+    ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.sees("Your image")
     await ann.send("video", make_film("A", {}, 1))
     await ann.sees("Received: 1")

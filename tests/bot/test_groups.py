@@ -3,8 +3,8 @@
 from telegram import Update
 
 from genlock.domain.money import Kind
-from genlock.sandbox.telegram_groups import Group
-from genlock.sandbox.telegram_world import Message
+from genlock.sandbox.telegram.groups import Group
+from genlock.sandbox.telegram.world import Message
 from tests.bot.world import Customer, Town, holds
 
 NAME = "@sandbox_bot"
@@ -105,11 +105,11 @@ async def test_questions_are_answered_by_a_reply(here: Town) -> None:
     ann, _, group = await friends(here)
     await ann.say(f"/models{NAME} z-image", chat=group.id)
     screen = seen(here, group)[-1]
-    model = next(one["callback_data"] for one in screen.buttons if one["text"].startswith("Z-Image"))
+    model = next(one["callback_data"] for one in screen.buttons if "Z-Image" in one["text"])
     await ann.press(screen, model)
     question = await ann.sees("Reply to this message", chat=group.id)
     await ann.say("a cat", chat=group.id, reply_to=question)
-    await ann.sees("Shape of the frame", chat=group.id)
+    await ann.sees("Aspect ratio", chat=group.id)
 
     assert len(seen(here, group)) == 1
 

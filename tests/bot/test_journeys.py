@@ -1,25 +1,26 @@
 """Journeys of people through the whole product."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from genlock.domain.catalog import Category
 from genlock.domain.job import State
-from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.kie.faults import Fault
 from tests.bot.world import Town, holds, sqlite_url, town
 
 WORDS = {
     "en": {
         "category": "Text to image",
         "describe": "Describe what you want",
-        "shape": "Shape of the frame",
+        "shape": "Aspect ratio",
         "price": "Price: 0.8 credits",
         "go": "Generate · 0.8 credits",
         "done": "Generation complete",
     },
     "ru": {
-        "category": "Текст в картинку",
+        "category": "Нарисовать",
         "describe": "Опишите, что вы хотите",
         "shape": "Соотношение сторон",
         "price": "Цена: 0,8 кредита",
@@ -152,15 +153,15 @@ async def test_back_and_cancel_are_on_every_step(here: Town) -> None:
     await ann.say("/start")
     await ann.sees("Hello")
     await ann.tap("Text to image")
-    await ann.sees("cheapest first")
+    await ann.sees("Cheapest first")
     await ann.tap("Z-Image")
     await ann.sees("Describe what you want")
     await ann.say("a cat")
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
     await ann.tap("Back")
     await ann.sees(lambda message: "Now: a cat" in message.text)
     await ann.say("a dog")
-    await ann.sees("Shape of the frame")
+    await ann.sees("Aspect ratio")
     await ann.tap("16:9")
     await ann.sees("a dog")
     await ann.tap("Back")
@@ -168,7 +169,7 @@ async def test_back_and_cancel_are_on_every_step(here: Town) -> None:
     await ann.tap("Back")
     await ann.sees("Now: a dog")
     await ann.tap("Back")
-    await ann.sees("cheapest first")
+    await ann.sees("Cheapest first")
     await ann.tap("Cancel")
     await ann.sees("Cancelled. Nothing was charged.")
 
@@ -181,8 +182,8 @@ async def test_options_change_the_price_that_is_shown(here: Town) -> None:
     await ann.tap("Kling 3.0 ·")
     await ann.sees("Describe")
     await ann.say("a storm")
-    await ann.sees("Shape of the frame")
-    await ann.tap("Everything else as usual")
+    await ann.sees("Aspect ratio")
+    await ann.tap("Defaults for the rest")
     await ann.sees("Price: 90 credits")
     await ann.tap("Options")
     await ann.sees("what would you like to change?")
@@ -221,8 +222,14 @@ async def test_a_failure_is_told_in_words_and_costs_nothing(here: Town) -> None:
     told = await ann.sees("The content filter did not let this through")
 
     assert "Order #1 did not work out" in told.text
-    assert "Nothing was charged. Back on your balance: 0.8 credits" in told.text
+    assert "Nothing was charged. Returned to your balance: 0.8 credits" in told.text
     assert await ann.available() == 1_000_000
+    assert not any("Try again" in one["text"] for one in told.buttons)
+    await ann.tap("Change", on=told)
+    await ann.sees("what would you like to change?")
+    here.kie.faults.order(Fault.TASK_FAIL)
+    await ann.say("/gen z-image another thing")
+    told = await ann.sees("Another try usually helps")
     await ann.tap("Try again", on=told)
     await ann.sees("Price")
 
@@ -247,7 +254,7 @@ async def test_a_restart_in_the_middle_of_an_order_loses_nothing(tmp_path: Path)
         await ann.tap("Z-Image")
         await ann.sees("Describe")
         await ann.say("a cat")
-        shown = await ann.sees("Shape of the frame")
+        shown = await ann.sees("Aspect ratio")
         async with here.another_bot():
             await ann.tap("3:4", on=shown)
             await ann.sees("Price")
@@ -286,3 +293,75 @@ async def test_a_person_is_shown_one_message_that_changes(here: Town) -> None:
     await ann.sees("How it works")
 
     assert ann.from_bot == [ann.hands.last]
+
+
+def in_parts(length: int, size: int = 4000) -> tuple[list[str], str]:
+    """A long text as a client sends it, and as it is meant."""
+    words = " ".join(f"word{number}" for number in range(length // 6))[:length]
+    parts = [words[start : start + size].strip() for start in range(0, length, size)]
+    return parts, "\n".join(parts)
+
+
+async def test_a_text_that_came_in_several_messages_is_one(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/models GPT Image 1.5")
+    await ann.tap("GPT Image 1.5 ·")
+    parts, whole = in_parts(9000)
+    for part in parts:
+        await ann.say(part)
+    await ann.sees("Aspect ratio")
+    await ann.tap("1:1")
+    await ann.tap("Medium")
+    await ann.tap("Generate")
+    await ann.sees("Generation complete")
+    [job] = await here.jobs(ann)
+
+    assert len(parts) == 3
+    assert json.loads(job.input)["prompt"] == whole
+
+
+async def test_the_rest_of_a_text_that_is_too_long_is_never_taken_for_all_of_it(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("/models z-image")
+    await ann.tap("Z-Image")
+    parts, whole = in_parts(4500)
+    for part in parts:
+        await ann.say(part)
+    told = await ann.sees("too long")
+    assert f"{len(whole):,} characters" in told.text
+    assert "Describe what you want" in told.text
+    await ann.say("a cat")
+    await ann.sees("Aspect ratio")
+
+
+async def test_a_long_wish_is_offered_whole_and_a_long_gen_waits_for_its_rest(here: Town) -> None:
+    ann = await here.person()
+    parts, whole = in_parts(4500)
+    await ann.say("/models GPT Image 2")
+    await ann.tap("GPT Image 2 ·")
+    await ann.say("a cat")
+    await ann.tap("Generate")
+    await ann.sees("Generation complete")
+    for part in parts:
+        await ann.say(part)
+    await ann.sees("Shall I make this with GPT Image 2?")
+    await ann.tap("Generate")
+    await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
+    for part in (f"/gen gpt-image-2-text-to-image {parts[0]}", parts[1]):
+        await ann.say(part)
+    assert len(await here.jobs(ann)) == 2, "it may go on, so it is not ordered at once"
+    await ann.tap("Generate")
+    await ann.sees(lambda message: "#3" in message.text and "complete" in message.text)
+
+    last, before, _ = await here.jobs(ann)
+    assert json.loads(last.input)["prompt"] == json.loads(before.input)["prompt"] == whole
+
+
+async def test_two_texts_that_were_written_one_after_the_other_are_two(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a cat")
+    await ann.sees("a cat")
+    await ann.say("a dog")
+    shown = await ann.sees("a dog")
+
+    assert "a cat" not in shown.text

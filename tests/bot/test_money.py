@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from telegram import LabeledPrice
 
-from genlock.bot.buttons import button
+from genlock.bot.buttons import base36, button
 from genlock.bot.rules import ShopRules
 from genlock.bot.tongue import tongue
 from genlock.domain.catalog import Catalog
@@ -18,8 +18,8 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job
 from genlock.domain.money import Kind
 from genlock.domain.tariff import PriceRow
-from genlock.sandbox.kie_faults import Fault
-from genlock.sandbox.telegram_faults import Fault as Trouble
+from genlock.sandbox.kie.faults import Fault
+from genlock.sandbox.telegram.faults import Fault as Trouble
 from tests.bot.world import CATALOG, PACKAGES, Customer, Town, die_once, sqlite_url, town
 
 OPEN = ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
@@ -42,7 +42,7 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
         await ann.say("/models Kling 3.0")
         await ann.tap("Kling 3.0 ·")
         await ann.say("a storm")
-        await ann.tap("Everything else as usual")
+        await ann.tap("Defaults for the rest")
         short = await ann.sees("Missing: 80 credits")
         assert "Balance: 10 credits" in short.text
         assert not any("Generate" in one["text"] for one in short.buttons)
@@ -418,10 +418,12 @@ async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> N
     ann, bob = await here.person("Ann"), await here.person("Bob")
     await ann.say("/start")
     await bob.say("/start")
-    for person, other in ((ann, bob), (bob, ann), (ann, ann)):
-        await person.say(f"/start r{other.number}")
+    cid, dora = await here.person("Cid"), await here.person("Dora")
+    for guest, host in ((ann, bob), (bob, ann), (cid, cid), (dora, ann)):
+        await guest.say(f"/start r{base36(host.number)}")
 
-    assert [(await here.store.profile(one.number)).referred_by for one in (ann, bob)] == [None, None]
+    people = (ann, bob, cid, dora)
+    assert [(await here.store.profile(one.number)).referred_by for one in people] == [None, None, None, ann.number]
 
 
 async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator(here: Town) -> None:

@@ -9,8 +9,8 @@ import pytest
 from genlock.domain.alarm import Words
 from genlock.domain.chat import BroadcastState, PaymentState
 from genlock.domain.errors import ChannelUnknown
-from genlock.sandbox.kie_faults import Fault as Failure
-from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.kie.faults import Fault as Failure
+from genlock.sandbox.telegram.faults import Fault
 from genlock.service import _language_of
 from genlock.telegram.answers import tell_operators
 from genlock.telegram.turns import Priority, Turns
@@ -58,7 +58,7 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
     await boss.tap("Ann · 2")
     handle, repeated = here.bot.handle, []
 
-    async def twice(update: object, *, first: bool) -> None:
+    async def twice(update: object, *, first: bool, **_: object) -> None:
         repeated.append(update)
         await handle(update, first=first)  # type: ignore[arg-type]
         await handle(update, first=False)  # type: ignore[arg-type]

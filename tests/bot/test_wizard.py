@@ -1,6 +1,7 @@
 """The wizard and its screens, without a chat: whatever is pressed, there is a next screen that Telegram takes."""
 
 import random
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -10,7 +11,7 @@ from genlock.bot import draft as drafts
 from genlock.bot import wizard
 from genlock.bot.buttons import DATA_BYTES_MAX, base36, from_base36, read
 from genlock.bot.draft import At, Draft, Sent
-from genlock.bot.look import Look
+from genlock.bot.look import Look, shown_choice, titled
 from genlock.bot.presses import STEPS
 from genlock.bot.refusals import explain
 from genlock.bot.screens import front, order
@@ -26,6 +27,8 @@ from tests.bot.world import CATALOG
 
 SHOP = Shop(CATALOG, markup=2.0, credit_usd=0.01)
 TEXT_MAX, BUTTONS_MAX, ROW_MAX = 4096, 100, 8
+#: the provider's names and numbers: nothing a person should read
+RAW = re.compile(r"[a-z]_[a-z]|_url|[a-z][A-Z][a-z]+:|\d{10}")
 FILE = {
     FieldType.IMAGE: "https://example.com/a.png",
     FieldType.VIDEO: "https://example.com/a.mp4",
@@ -76,9 +79,12 @@ def check(said: Said) -> None:
         assert len(one.data.encode()) <= DATA_BYTES_MAX
 
 
+def verbs(said: Said) -> set[str]:
+    return {read(one.data or "").verb for row in said.buttons for one in row}
+
+
 def has_a_way_out(said: Said) -> bool:
-    verbs = {read(one.data or "").verb for row in said.buttons for one in row}
-    return bool(verbs & {"cancel", "menu"})
+    return bool(verbs(said) & {"cancel", "menu"})
 
 
 @pytest.mark.parametrize("model", CATALOG.offered(), ids=lambda model: model.id)
@@ -92,6 +98,7 @@ def test_whatever_is_pressed_and_written_there_is_a_screen_that_telegram_takes(m
             said = screen(draft, model, seen)
             check(said)
             assert has_a_way_out(said), (draft.at, said)
+            assert not [one.text for row in said.buttons for one in row if RAW.search(one.text)]
             assert drafts.load(drafts.dump(draft), version=draft.version, message=None) == draft
             draft = step(draft, model, said, chance)
 
@@ -162,11 +169,11 @@ def test_answers_are_understood_as_people_type_them() -> None:
     ("model", "field", "typed", "english", "russian"),
     [
         ("z-image", "prompt", "x" * 1001, "That is too long: 1,001 characters. At most 1,000 fit.",
-         "Слишком длинно: 1 001 символ. Помещается не больше 1 000."),
+         "Слишком длинно: 1 001 символ. Помещается до 1 000."),
         ("wan/2-7-image", "n", "13", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
         ("wan/2-7-image", "n", "many", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
-        ("wan/2-7-image", "seed", "1.5", "It must be between 0 and 2,147,483,647.",
-         "Нужно число от 0 до 2 147 483 647."),
+        ("wan/2-7-image", "seed", "1.5", "I need a whole number here.",
+         "Здесь нужно целое число."),
         ("elevenlabs/text-to-speech-turbo-2-5", "style", "0.305", "It goes in steps of 0.01.", "Шаг — 0,01."),
         ("z-image", "aspect_ratio", "5:7", "Please take one of the buttons.", "Выберите, пожалуйста, одну из кнопок."),
         ("kling-3.0/video", "sound", "maybe", "Yes or no, please.", "Да или нет?"),
@@ -193,13 +200,13 @@ def test_what_does_not_fit_is_refused_with_what_does(
     ("model", "values", "english"),
     [
         ("gpt-image-2-text-to-image", {"aspect_ratio": "1:1", "resolution": "4K"},
-         "These do not go together: Shape of the frame: 1:1 + Resolution: 4K."),
+         "These do not go together: Aspect ratio: 1:1 + Resolution: 4K."),
         ("gpt-image-2-text-to-image", {"aspect_ratio": "16:9", "resolution": "2K", "background": "opaque"},
          "“Background” cannot be used together with Resolution: 2K / 4K."),
         ("bytedance/seedance-2", {"first_frame_url": "https://a/b", "reference_image_urls": ["https://a/b"]},
          "“Reference images” cannot be combined with “First frame”."),
         ("wan/2-7-image", {"n": 9}, "“How many images”: at most 4 with A series of images: No."),
-        ("suno/generate", {"customMode": True}, "With Own words, style and title: Yes I also need “Style”."),
+        ("suno/generate", {"customMode": True}, "With Sing my text word for word: Yes I also need “Style”."),
         ("kling-3.0/video", {"multi_shots": True}, "“Shots”"),
     ],
 )  # fmt: skip
@@ -220,11 +227,72 @@ def test_what_a_rule_demands_is_asked_for() -> None:
     assert draft.field == "customMode"
     draft = wizard.rest(draft, suno)
     assert (draft.at, draft.field) == (At.ASK, "prompt"), "without own words a description is needed"
-    assert not order._answers(draft, suno, suno.field("prompt"), look())[0][0].text.startswith("⏩")  # type: ignore[arg-type]
+    assert "skip" not in verbs(order.ask(draft, suno, look()))
     draft = wizard.answer(draft, suno, "x" * 600)
     assert draft.problem is not None
     assert draft.field == "prompt"
     assert wizard.answer(draft, suno, "a song").at is At.CONFIRM
+
+
+def test_a_text_that_a_rule_wants_is_not_offered_to_be_left_out() -> None:
+    suno, gpt = CATALOG.get("suno/generate"), CATALOG.get("kling/ai-avatar-pro")
+    draft = wizard.open_model(Draft(), suno, "music")
+    assert "skip" not in verbs(order.ask(draft, suno, look()))
+    draft = wizard.open_model(Draft(), gpt, "avatar")
+    assert "skip" in verbs(order.ask(draft, gpt, look()))
+
+
+def test_the_list_shows_first_what_most_people_change_and_nothing_internal() -> None:
+    model = CATALOG.get("qwen/image-edit")
+    names = [one.name for one in wizard.listed(model)]
+    assert names[:4] == ["prompt", "image_url", "image_size", "num_images"]
+    assert {"nsfw_checker", "enable_safety_checker"}.isdisjoint(names)
+    assert {one.name for one in model.fields} - set(names) == {"nsfw_checker", "enable_safety_checker"}
+
+
+def test_from_an_input_one_comes_back_to_its_place_in_the_list() -> None:
+    model = CATALOG.get("qwen/image-edit")
+    last = wizard.listed(model)[-1]
+    values = {"prompt": "a cat", "image_url": "https://example.com/a.png"}
+    draft = wizard.edit(Draft(model=model.id, values=values), model, model.fields.index(last))
+    assert last.name == "seed"
+    for after in (wizard.back(draft, model), wizard.answer(draft, model, "5")):
+        assert after is not None
+        assert (after.at, after.page, after.field) == (At.OPTIONS, 1, "")
+        assert any("Seed" in one.text for row in order.options(after, model, look()).buttons for one in row)
+
+
+def test_what_is_cleared_leads_back_to_the_list_and_files_can_be_sent_anew() -> None:
+    model = CATALOG.get("flux-2/pro-image-to-image")
+    values = {"prompt": "a cat", "input_urls": ["https://example.com/a.png"], "aspect_ratio": "4:3"}
+    whole = Draft(model=model.id, at=At.EDIT, values=values)
+    files = replace(whole, field="input_urls")
+    assert "clear" in verbs(order.ask(files, model, look()))
+    without = wizard.clear(files, model)
+    assert (without.at, set(without.values)) == (At.EDIT, {"prompt", "aspect_ratio"})
+    seed = CATALOG.get("z-image")
+    text = Draft(model=seed.id, at=At.EDIT, field="aspect_ratio", values={"prompt": "a cat", "aspect_ratio": "4:3"})
+    assert wizard.clear(text, seed).at is At.OPTIONS
+
+
+@pytest.mark.parametrize(
+    ("longest", "count", "columns"), [(4, 5, 3), (4, 4, 4), (4, 8, 4), (5, 1, 1), (20, 3, 1), (4, 9, 3)]
+)
+def test_no_row_of_choices_is_nearly_empty(longest: int, count: int, columns: int) -> None:
+    assert order._columns(longest, count) == columns
+
+
+def test_titles_and_choices_are_said_in_the_persons_language() -> None:
+    ru, en = tongue("ru"), tongue("en")
+    kling = CATALOG.get("kling-2.6/image-to-video")
+    assert (titled(kling, en), titled(kling, ru)) == ("Kling 2.6 from an image", "Kling 2.6 по картинке")
+    speech = CATALOG.get("elevenlabs/text-to-speech-multilingual-v2")
+    voice = speech.field("voice")
+    assert voice is not None
+    assert [shown_choice(voice, voice.default, t) for t in (en, ru)] == [
+        "James, husky and bold", "James, хриплый и дерзкий",
+    ]  # fmt: skip
+    assert [titled(model, ru) for model in CATALOG.offered() if " from " in titled(model, ru)] == []
 
 
 def test_a_model_is_found_however_its_name_is_typed() -> None:

@@ -13,17 +13,18 @@ from genlock.bot import draft as drafts
 from genlock.bot import wizard
 from genlock.bot.buttons import base36
 from genlock.bot.draft import At, Draft
+from genlock.bot.shop import code_of
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Delivery, Job
-from genlock.sandbox.kie_media import make_film, make_sound
-from genlock.sandbox.telegram_world import Message
+from genlock.sandbox.kie.media import make_film, make_sound
+from genlock.sandbox.telegram.world import Message
 from tests.bot.world import Customer
 
 PATIENCE_SECONDS = 60.0
 STEPS_MAX = 120
-#: a message of Telegram's holds no more
-TEXT_MAX = 4000
+#: a longer text may go on in the next message, and the walker is quick
+TEXT_MAX = 2000
 
 
 @cache
@@ -125,7 +126,8 @@ class Walker:
     async def order(self) -> Job:
         now = await self.say(f"/models {self.model.title}")
         now, message = await self._screen(lambda data: data.startswith("model:"))
-        exact = [one for one in message.buttons if one["text"].startswith(f"{self.model.title} · ")]
+        wanted = f"model:{code_of(self.model.id)}:"
+        exact = [one for one in message.buttons if one["callback_data"].startswith(wanted)]
         assert exact, [one["text"] for one in message.buttons]
         await self._press(message, exact[0]["callback_data"])
         now = await self._after(now)

@@ -22,10 +22,10 @@ from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.ports import WholeStore
 from genlock.providers.kie import Kie
-from genlock.sandbox.kie import KieSimulator, running_kie
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_people import Person
-from genlock.sandbox.telegram_world import Message, Press
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram.world import Message, Press
 from genlock.stores.sqlite import SqliteStore
 from genlock.telegram.calls import Caller, Priority, make_bot
 from genlock.telegram.download import Downloads
@@ -93,9 +93,13 @@ class Postman:
     async def _work(self, queue: "asyncio.Queue[Update]") -> None:
         while True:
             update = await queue.get()
+
+            async def behind() -> Update | None:
+                return queue._queue[0] if queue.qsize() else None  # type: ignore[attr-defined]
+
             for attempt in range(5):
                 try:
-                    await self.bot.handle(update, first=attempt == 0)
+                    await self.bot.handle(update, first=attempt == 0, behind=behind)
                 except Exception as error:  # noqa: BLE001 - the test looks at it in the end
                     if self.patient and isinstance(error, ChannelBusy | ChannelUnknown):
                         continue

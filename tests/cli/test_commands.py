@@ -16,7 +16,8 @@ from genlock import __version__
 from genlock.app import make_engine, open_store
 from genlock.domain.job import NewJob
 from genlock.domain.money import Kind
-from genlock.sandbox.bench import InstantChannel, InstantProvider, Quiet
+from genlock.log import Silent
+from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
 
 
 class Shell:
@@ -52,11 +53,11 @@ def order_a_job(url: str, model: str = "z-image") -> int:
     """A person with money and one job that nobody works on."""
 
     async def order() -> int:
-        store = await open_store(url, observer=Quiet())
+        store = await open_store(url, observer=Silent())
         person = await store.person("instant", "bot", "1")
         await store.transfer(person, Kind.TOPUP, 5_000, "payment-1")
         engine = make_engine(
-            store, Quiet(), providers={"instant": InstantProvider("t")}, channels={"instant": InstantChannel()}
+            store, Silent(), providers={"instant": InstantProvider("t")}, channels={"instant": InstantChannel()}
         )
         engine.worker._stopping = True  # accepts, but works on nothing
         job = await engine.order(
@@ -103,6 +104,7 @@ def test_empty_lists_say_that_they_are_empty(shell: Shell) -> None:
         ("orphans", "ls"),
         ("updates", "ls"),
         ("updates", "retry", "1"),
+        ("wallet", "ls"),
         ("wallet", "show", "1"),
         ("wallet", "credit", "1", "2", "--reason", "sorry"),
         ("doctor",),
@@ -168,6 +170,28 @@ def test_an_action_that_is_not_possible_is_refused_in_a_sentence(shell: Shell) -
     unknown, early = shell.run("jobs", "retry", "404"), shell.run("jobs", "resend", str(job))
     assert (unknown.returncode, unknown.stderr) == (1, "there is no job 404\n")
     assert (early.returncode, early.stderr) == (1, f"job {job} has nothing to resend yet (queued, none)\n")
+
+
+def test_a_person_is_found_and_given_credits(shell: Shell) -> None:
+    assert "Nobody." in shell.run("migrate").stdout + shell.run("wallet", "ls").stdout
+    order_a_job(shell.url)
+
+    async def introduce() -> None:
+        store = await open_store(shell.url, observer=Silent())
+        await store.see_profile(1, language="en", name="Ann Lee", username="ann", referred_by=None)
+        await store.close()
+
+    asyncio.run(introduce())
+    for words in ((), ("@ann",), ("Lee",), ("1",)):
+        [found] = shell.json("wallet", "ls", *words)
+        assert (found["person_id"], found["name"], found["available"], found["held"]) == (1, "Ann Lee", 4_200, 800)
+    head, row = shell.run("wallet", "ls").stdout.splitlines()
+    assert head.split("  ")[0] == "person"
+    assert re.fullmatch(r"1 +Ann Lee +@ann +instant +1 +4.2 +0.8 +\d\d [A-Z][a-z][a-z] \d\d:\d\d *", row)
+    assert shell.run("wallet", "ls", "Bob").stdout == "Nobody is found by 'Bob'.\n"
+    assert shell.json("wallet", "ls", "Bob") == []
+    assert shell.run("wallet", "credit", row.split()[0], "2.5", "--reason", "sorry").returncode == 0
+    assert shell.json("wallet", "ls")[0]["available"] == 6_700
 
 
 def test_credit_with_a_key_is_given_once(shell: Shell) -> None:

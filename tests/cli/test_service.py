@@ -17,7 +17,7 @@ class Failing:
         self.error = error
         self.first: bool | None = None
 
-    async def handle(self, _: object, *, first: bool) -> None:
+    async def handle(self, _: object, *, first: bool, **__: object) -> None:
         self.first = first
         raise self.error
 
@@ -39,7 +39,7 @@ def update(attempts: int = 1) -> Update:
 async def handle(chat: Failing, attempts: int = 1) -> None:
     bot = make_bot(TOKEN, "http://127.0.0.1:1")
     try:
-        await _handle(chat, bot, Mask([TOKEN]), update(attempts))  # type: ignore[arg-type]
+        await _handle(chat, bot, None, Mask([TOKEN]), update(attempts))  # type: ignore[arg-type]
     finally:
         for request in bot._request:
             await request.shutdown()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from genlock.domain.errors import Refusal
-from genlock.settings import LogFormat, ServiceSettings, Settings, read_settings
+from genlock.settings import LogFormat, ServiceSettings, Settings, read_settings, unknown_settings
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 
@@ -143,3 +143,41 @@ def test_a_service_that_telegram_cannot_reach_is_refused(monkeypatch: pytest.Mon
 )
 def test_a_databases_password_is_a_secret_wherever_it_stands(url: str, secrets: set[str]) -> None:
     assert set(Settings(database_url=url).secrets()) == secrets
+
+
+def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GENLOCK_ADMIN_ID", "12")
+    monkeypatch.setenv("genlock_markups", "3")
+    monkeypatch.setenv("GENLOCK_BENCH_DATABASE_URL", "postgresql://db/x")
+    monkeypatch.setenv("GENLOCK_PORT", "81")
+    monkeypatch.setenv("GENLOCKED", "1")
+    (tmp_path / ".env").write_text("GENLOCK_QQQQ=1\nKIE_KEY=2\ngenlock_host=0.0.0.0\n")
+
+    assert list(unknown_settings()) == [
+        ("GENLOCK_ADMIN_ID", "GENLOCK_ADMIN_IDS"),
+        ("GENLOCK_MARKUPS", "GENLOCK_MARKUP"),
+        ("GENLOCK_QQQQ", None),
+    ]
+
+
+def test_every_setting_is_known_by_each_of_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, field in Settings.model_fields.items():
+        for spelled in (f"GENLOCK_{name.upper()}", *getattr(field.validation_alias, "choices", ())):
+            monkeypatch.setenv(spelled, "x")
+
+    assert list(unknown_settings()) == []
+
+
+def test_a_missing_setting_is_told_together_with_the_misspelt_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GENLOCK_TELEGRAM_TOKEN", TOKEN)
+    monkeypatch.setenv("GENLOCK_KIE_APIKEY", "kie-secret")
+
+    with pytest.raises(Refusal) as refusal:
+        read_settings(ServiceSettings)
+
+    said = str(refusal.value)
+    assert "GENLOCK_KIE_API_KEY is not set" in said
+    assert "GENLOCK_KIE_APIKEY is no setting and has no effect: did you mean GENLOCK_KIE_API_KEY?" in said
+    assert "kie-secret" not in said

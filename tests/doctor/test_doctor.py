@@ -18,11 +18,12 @@ from genlock.doctor import doctor as module
 from genlock.doctor.doctor import Doctor
 from genlock.doctor.finding import Phase
 from genlock.domain.money import Kind
-from genlock.sandbox.bench import Quiet
+from genlock.log import Silent
+from genlock.sandbox.fleet import simulated
 from genlock.sandbox.instance import Instance, running_instance
-from genlock.sandbox.kie import KieSimulator, running_kie
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.processes import find_free_port
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.settings import Settings
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
@@ -47,15 +48,7 @@ class Clinic:
     now: Callable[[], float] = time
 
     def environment(self) -> dict[str, str]:
-        return {
-            "GENLOCK_TELEGRAM_TOKEN": self.telegram.token,
-            "GENLOCK_TELEGRAM_API_URL": self.telegram.url,
-            "GENLOCK_KIE_API_KEY": self.kie.key,
-            "GENLOCK_KIE_API_URL": self.kie.url,
-            "GENLOCK_KIE_UPLOAD_URL": self.kie.url,
-            "GENLOCK_DATABASE_URL": self.url,
-            **self.settings,
-        }
+        return simulated(self.telegram.url, self.telegram.token, self.kie, self.url) | self.settings
 
     async def examine(self) -> dict[str, Phase]:
         named = {name.removeprefix("GENLOCK_").lower(): value for name, value in self.environment().items()}
@@ -73,7 +66,7 @@ class Clinic:
     async def serving(self) -> AsyncIterator[Instance]:
         port = str(find_free_port())
         self.settings |= {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
-        async with running_instance(self.environment(), self.folder) as instance:
+        async with running_instance(self.environment()) as instance:
             await instance.until("WEBHOOK_SET")
             yield instance
 
@@ -83,9 +76,9 @@ class Clinic:
         store: SqlStore
         if self.url.startswith("sqlite"):
             path = self.url.removeprefix("sqlite:///")
-            store = await SqliteStore.open(path, clock=SystemClock(), observer=Quiet(), beside=True)
+            store = await SqliteStore.open(path, clock=SystemClock(), observer=Silent(), beside=True)
         else:
-            store = await PostgresStore.open(self.url, observer=Quiet(), migrate=False)
+            store = await PostgresStore.open(self.url, observer=Silent(), migrate=False)
         yield store
         await store.close()
 
@@ -107,7 +100,7 @@ class Clinic:
 @pytest.fixture(params=["sqlite", "postgres"])
 async def clinic(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Clinic]:
     url = f"sqlite:///{tmp_path}/genlock.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    store = await open_store(url, observer=Quiet())
+    store = await open_store(url, observer=Silent())
     person = await store.person("telegram", "1", "2")
     await store.transfer(person, Kind.TOPUP, 5000, "payment")
     await store.close()
@@ -148,6 +141,26 @@ async def test_it_runs_as_a_command(clinic: Clinic) -> None:
     assert (process.returncode, said["ok"]) == (0, True)
     assert [phase["name"] for phase in said["phases"]] == NAMES
     assert all(phase.keys() == {"name", "ok", "detail"} for phase in said["phases"])
+    assert said["warnings"] == []
+
+
+async def test_a_variable_that_is_no_setting_is_named_and_its_value_is_not(clinic: Clinic) -> None:
+    clinic.settings["GENLOCK_KIE_WEBHOOK_KEYS"] = KEY
+    (clinic.folder / ".env").write_text(f"GENLOCK_ADMIN_ID={KEY}\n")
+    for as_json in (True, False):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "genlock", "doctor", *(["--json"] if as_json else [])),
+            env={**os.environ, **clinic.environment()},
+            cwd=clinic.folder,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said = (await process.communicate())[0].decode()
+        assert process.returncode == 0, "it is worth a word, but nothing is broken"
+        assert "GENLOCK_ADMIN_ID is no setting and has no effect: did you mean GENLOCK_ADMIN_IDS?" in said
+        assert "did you mean GENLOCK_KIE_WEBHOOK_KEY?" in said
+        assert KEY not in said
+        assert not as_json or len(json.loads(said)["warnings"]) == 2
 
 
 # illnesses

@@ -15,7 +15,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.engine.limits import Limit
 from genlock.stores.store import CALLBACK_HOLD_SECONDS
-from tests.engine.world import PRICE, URL, Wire, World, callback_body, failure, idle, success, work
+from tests.engine.world import PRICE, URL, Wire, World, callback_body, failure, idle, success, take_in, work
 
 POLL = 10.0
 
@@ -97,8 +97,7 @@ async def test_a_poll_after_the_callback_changes_nothing(world: World, engine: E
     world.mill.reports["task-1"] = success("task-1", "https://files.example/other.png")
     world.mill.status_gate.shut()
     world.clock.turn(POLL)
-    [taken] = await world.store.claim(1, poller.kit.lease)
-    poller.worker.take(taken)
+    await world.take(poller)
     await world.mill.status_gate.holds()
     await world.call_back(engine, job)
     delivered = await world.see(job)
@@ -214,6 +213,71 @@ async def test_a_busy_provider_is_asked_again_when_it_said(world: World, engine:
     assert row.due_at is not None
     assert (row.due_at - world.clock.now()).total_seconds() == 33
     assert (row.state, row.attempts) == (State.RUNNING, 0)
+
+
+# what is said at a job's address about another task
+
+
+@pytest.mark.parametrize("door", ["short", "long"])
+@pytest.mark.parametrize("state", ["success", "failed"])
+async def test_a_callback_at_a_jobs_address_about_another_jobs_task_ends_neither_and_is_told(
+    world: World, engine: Engine, door: str, state: str
+) -> None:
+    """The short way is one commit at the door; on the long way the callback is kept first and understood later."""
+    mine, others = [await world.running(engine) for _ in range(2)]
+    world.mill.reports |= {
+        job.task_id: success(job.task_id, f"{URL}?{job.id}") for job in (mine, others) if job.task_id
+    }
+    body = callback_body(task=others.task_id, state=state, urls=[f"{URL}?{others.id}"], cost=9)
+    if door == "short":
+        await engine.callback("mill", world.mill.token(mine), body)
+    else:
+        await take_in(engine, world.mill.token(mine), body)
+    await idle(engine)
+
+    for job in (mine, others):
+        row = await world.see(job)
+        assert (row.state, row.delivery, row.cost, row.task_id) == (State.RUNNING, Delivery.NONE, None, job.task_id)
+    assert len(world.recorder.of(Event.RESULT_FOREIGN, job=mine.id, task_id=others.task_id)) == 1
+    assert world.recorder.total("callbacks", outcome="foreign") == 1
+    [kept] = await world.store.callbacks(InboxState.DONE, 10)
+    assert (kept.job_id, kept.task_id, kept.note) == (mine.id, others.task_id, "foreign")
+
+    await poll(world, engine)
+    for job in (mine, others):
+        assert world.chat.showing(f"{URL}?{job.id}") == [job.placeholder], "each gets its own"
+
+
+async def test_a_result_for_a_job_whose_task_is_not_known_is_believed_unless_the_task_is_anothers(
+    world: World, engine: Engine
+) -> None:
+    others = await world.running(engine)
+    world.mill.faults.add("create", SubmitUnknown())
+    mine = await engine.order(world.order())
+    await idle(engine)
+
+    await world.call_back(engine, mine, task=others.task_id)
+    assert (await world.see(mine)).state is State.SUBMITTING
+    await world.call_back(engine, mine, task="task-2")
+
+    row = await world.see(mine)
+    assert (row.delivery, row.task_id) == (Delivery.DELIVERED, "task-2")
+    assert (await world.see(others)).state is State.RUNNING
+
+
+async def test_an_answer_about_another_task_than_the_one_asked_after_is_none(world: World, engine: Engine) -> None:
+    job = await world.running(engine, deadline_seconds=60)
+    world.mill.reports["task-1"] = success("task-2")
+
+    await poll(world, engine)
+    row = await world.see(job)
+    assert (row.state, row.attempts, row.lease_owner) == (State.RUNNING, 1, None)
+    assert world.recorder.total("provider_errors", call="status", reason="ProviderError") == 1
+
+    world.clock.turn(60 + Rules().last_answer_seconds)
+    await work(engine)
+    assert (await world.see(job)).state is State.EXPIRED, "it does not wait for ever"
+    assert await world.spent() == 0
 
 
 # A5
@@ -443,8 +507,7 @@ async def test_a_result_that_comes_while_the_person_is_told_of_the_deadline_wait
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(60)
     world.chat.gate.shut()
-    [taken] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(taken)
+    await world.take(engine)
     await world.chat.gate.holds()
 
     await door.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
@@ -554,8 +617,7 @@ async def test_a_bill_that_came_while_somebody_asked_is_not_asked_for_again(worl
     await engine.cancel(job.id, "the person")
     await idle(engine)
     world.mill.status_gate.shut()
-    [taken] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(taken)
+    await world.take(engine)
     await world.mill.status_gate.holds()
     await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL], cost=40))
     world.mill.status_gate.open()

@@ -19,7 +19,7 @@ from genlock.domain.money import Purse
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
-from tests.engine.world import PRICE, URL, Call, Wire, World, die, idle, work
+from tests.engine.world import PRICE, URL, Call, Gate, Wire, World, die, idle, work
 
 URLS = [f"https://files.example/{number}.png" for number in range(4)]
 LEASE = Rules().lease_seconds
@@ -30,6 +30,14 @@ async def pause(world: World, job: Job) -> float:
     row = await world.see(job)
     assert row.due_at is not None
     return (row.due_at - world.clock.now()).total_seconds()
+
+
+async def die_at(gate: Gate, world: World, dying: Engine) -> None:
+    """The instance takes the job, comes as far as the gate, and is gone."""
+    gate.shut()
+    await world.take(dying)
+    await gate.holds()
+    await die(dying)
 
 
 # the way of a delivery
@@ -52,8 +60,7 @@ async def test_a_result_becomes_the_message_the_person_pressed(world: World, eng
 async def test_delivered_at_is_set_after_the_channel_confirmed_and_never_before(world: World, engine: Engine) -> None:
     world.chat.gate.shut()
     job = await world.ended(engine)
-    [taken] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(taken)
+    await world.take(engine)
     await world.chat.gate.holds()
     during = await world.see(job)
 
@@ -101,11 +108,7 @@ async def test_parts_shown_by_a_dead_instance_are_not_shown_again(world: World, 
     wire = Wire(world.store)
     dying = world.engine(store=wire)
     gate = wire.gate("finish")
-    gate.shut()
-    [taken] = await world.store.claim(1, dying.kit.lease)
-    dying.worker.take(taken)
-    await gate.holds()
-    await die(dying)
+    await die_at(gate, world, dying)
     world.chat.calls.clear()
 
     world.clock.turn(LEASE + 1)
@@ -124,11 +127,7 @@ async def test_a_confirmed_part_is_remembered_before_the_next_is_begun(world: Wo
     wire = Wire(world.chat)
     dying = world.engine(chat=wire)
     gate = wire.gate("place")
-    gate.shut()
-    [taken] = await world.store.claim(1, dying.kit.lease)
-    dying.worker.take(taken)
-    await gate.holds()
-    await die(dying)
+    await die_at(gate, world, dying)
     world.chat.calls.clear()
 
     world.clock.turn(LEASE + 1)
@@ -175,11 +174,7 @@ async def test_the_level_reached_is_remembered_by_whoever_takes_over(world: Worl
     dying = world.engine(store=wire)
     world.chat.refused = {Level.ADDRESS}
     gate = wire.gate("finish")
-    gate.shut()
-    [taken] = await world.store.claim(1, dying.kit.lease)
-    dying.worker.take(taken)
-    await gate.holds()
-    await die(dying)
+    await die_at(gate, world, dying)
     world.chat.calls.clear()
 
     world.clock.turn(LEASE + 1)
@@ -308,8 +303,7 @@ async def test_a_send_is_journaled_before_it_is_made(world: World, engine: Engin
     sender = world.engine(chat=wire)
     gate = wire.gate("send")
     gate.shut()
-    [taken] = await world.store.claim(1, sender.kit.lease)
-    sender.worker.take(taken)
+    await world.take(sender)
     await gate.holds()
 
     [part] = (await world.see(job)).parts
@@ -371,11 +365,7 @@ async def test_a_send_whose_instance_died_is_never_made_again(world: World, engi
     store, chat = Wire(world.store), Wire(world.chat)
     dying = world.engine(store=store, chat=chat)
     gate = chat.gate("send") if moment == "before" else store.gate("finish")
-    gate.shut()
-    [taken] = await world.store.claim(1, dying.kit.lease)
-    dying.worker.take(taken)
-    await gate.holds()
-    await die(dying)
+    await die_at(gate, world, dying)
 
     world.clock.turn(LEASE + 1)
     await work(engine)
@@ -399,8 +389,7 @@ async def test_a_message_deleted_during_a_put_that_outlasts_its_lease_is_replace
     engine = world.engine(Rules(lease_seconds=0.05))
     job = await world.ended(engine)
     world.chat.gate.shut()
-    [taken] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(taken)
+    await world.take(engine)
     await world.chat.gate.holds()
     world.chat.delete(job.placeholder)
     await asyncio.sleep(0.06)  # trust in a lease is measured by the loop's own clock
@@ -469,8 +458,7 @@ async def test_the_notice_comes_after_the_result_is_recorded(world: World, engin
     gate = wire.gate("notify")
     gate.shut()
     notifier = world.engine(chat=wire)
-    [taken] = await world.store.claim(1, notifier.kit.lease)
-    notifier.worker.take(taken)
+    await world.take(notifier)
     await gate.holds()
 
     row = await world.see(job)
@@ -509,12 +497,8 @@ async def test_a_notice_whose_instance_died_is_not_sent_again(world: World, engi
     job = await world.ended(engine)
     wire = Wire(world.chat)
     gate = wire.gate("notify")
-    gate.shut()
     dying = world.engine(chat=wire)
-    [taken] = await world.store.claim(1, dying.kit.lease)
-    dying.worker.take(taken)
-    await gate.holds()
-    await die(dying)
+    await die_at(gate, world, dying)
 
     world.clock.turn(LEASE + 1)
     assert await work(engine) == []
@@ -528,12 +512,8 @@ async def test_a_notice_is_sent_by_another_instance_if_the_first_died_before_it_
     job = await world.ended(engine)
     wire = Wire(world.store)
     gate = wire.gate("begin_notice")
-    gate.shut()
     dying = world.engine(store=wire)
-    [taken] = await world.store.claim(1, dying.kit.lease)
-    dying.worker.take(taken)
-    await gate.holds()
-    await die(dying)
+    await die_at(gate, world, dying)
 
     world.clock.turn(LEASE + 1)
     await work(engine)
@@ -599,12 +579,10 @@ async def test_the_same_delivery_by_two_instances_at_once_shows_one_result(world
     slow = world.engine()
     job = await world.ended(engine, *URLS)
     world.chat.gate.shut()
-    [taken] = await world.store.claim(1, slow.kit.lease)
-    slow.worker.take(taken)
+    await world.take(slow)
     await world.chat.gate.holds()
     world.clock.turn(LEASE + 1)
-    [again] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(again)
+    again = await world.take(engine)
     await world.chat.gate.holds(2)
     world.chat.gate.open()
     await idle(slow, engine)

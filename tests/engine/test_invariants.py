@@ -1,7 +1,6 @@
 """Exactly one of three ends, told from a row."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
@@ -10,45 +9,24 @@ from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.money import Purse
 from genlock.domain.result import PartKind
 from genlock.engine.invariants import End, ends
+from tests.rows import JOB, NOW
 
-NOW = datetime(2030, 1, 1, tzinfo=UTC)
 RESULT = (Part(kind=PartKind.FILE, value="https://files/1", step=Step.DONE, message="m1"),)
 TOLD = (replace(WORDS[0], step=Step.DONE, message="m1"),)
 
-DELIVERED = Job(
-    id=1,
-    person_id=1,
-    request_key="k",
-    correlation="",
-    provider="kie",
-    channel="chat",
-    address="ann",
+DELIVERED = replace(
+    JOB,
     placeholder="m1",
-    model="model",
-    input="{}",
     price=100,
     purse=Purse.CAPTURED,
     state=State.SUCCEEDED,
     task_id="t1",
-    error_code="",
-    error_text="",
-    cost=None,
-    late=False,
     parts=RESULT,
     delivery=Delivery.DELIVERED,
     notice=Notice.SENT,
-    attention=None,
-    attempts=0,
-    due_at=None,
-    deadline_at=NOW,
-    grace_until=None,
-    lease_owner=None,
-    lease_token=3,
-    created_at=NOW,
     submitted_at=NOW,
     ended_at=NOW,
     delivered_at=NOW,
-    read_at=NOW,
 )
 FAILED = replace(DELIVERED, state=State.FAILED, parts=TOLD, purse=Purse.RELEASED)
 LISTED = replace(

@@ -137,8 +137,7 @@ async def test_a_paused_instance_that_wakes_after_its_lease_was_taken_changes_no
     paused = world.engine()
     job = await world.ended(engine, URL, f"{URL}?2")
     world.chat.gate.shut()
-    [held] = await world.store.claim(1, paused.kit.lease)
-    paused.worker.take(held)
+    held = await world.take(paused)
     await world.chat.gate.holds()
     sleeper = world.chat.gate
     world.chat.gate = type(sleeper)()

@@ -93,8 +93,7 @@ async def test_a_parked_order_submitted_again_has_its_grace_time_again(world: Wo
     await operate.retry(engine.kit, job.id, "ann")
     dying = world.engine()
     world.mill.create_gate.shut()
-    [taken] = await world.store.claim(1, dying.kit.lease)
-    dying.worker.take(taken)
+    await world.take(dying)
     await world.mill.create_gate.holds()
     await die(dying)
 

@@ -8,21 +8,15 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State
-from genlock.engine.collect import receive
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
-from tests.engine.world import URL, Wire, World, callback_body, die, idle, success, work
+from tests.engine.world import URL, Wire, World, callback_body, die, idle, success, take_in, work
 
 FORGED = "https://evil.example/fox.png"
 
 
 async def states(world: World) -> dict[InboxState, int]:
     return {state: found for state in InboxState if (found := len(await world.store.callbacks(state, 100)))}
-
-
-async def take_in(engine: Engine, token: str, body: bytes) -> None:
-    """The long way through the door: kept first, understood later."""
-    engine.worker.take_callback(await receive(engine.kit, "mill", token, body))
 
 
 @pytest.mark.parametrize("door", ["open", "wrong secret", "secret of another job", "unknown job"])

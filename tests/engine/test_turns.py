@@ -48,8 +48,7 @@ async def test_where_everything_is_slow_an_order_goes_out_all_the_same(world: Wo
         await hold_up(engine, gate)
         assert world.mill.created == []
         world.clock.turn(1)
-        [taken] = await world.store.claim(1, engine.kit.lease)
-        engine.worker.take(taken)
+        await world.take(engine)
     await hold_up(engine, gate)
     assert (await world.see(job)).state is State.RUNNING
     assert len(world.mill.created) == 1

@@ -259,6 +259,63 @@ async def test_the_updates_of_a_dead_instance_are_taken_over(live_store: SqlStor
     assert await live_store.violations(settled=True) == []
 
 
+async def test_an_update_that_every_process_dies_of_is_set_aside_while_others_are_handled(
+    live_store: SqlStore, recorder: Recorder
+) -> None:
+    deaths_max, never, begun = 3, asyncio.Event(), 0
+
+    async def die_of_it(update: Update) -> None:
+        nonlocal begun
+        if update.update_id == 1:
+            begun += 1
+            await never.wait()
+
+    house = make_house(live_store, recorder, "life-0", deaths_max=deaths_max)
+    await house.updates.take_in(message(1, number=1))
+    await house.updates.take_in(message(1, number=2))
+    for life in range(deaths_max):
+        house.act = die_of_it
+        await house.engine.start()
+        await house.until(lambda life=life: begun > life)  # type: ignore[misc]
+        tasks = [*house.engine._loops, *(task for _, _, task in house.updates._lanes.values())]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        house = make_house(live_store, recorder, f"life-{life + 1}", deaths_max=deaths_max)
+        await house.updates.take_in(message(2, number=10 + life))
+
+    house.act = die_of_it
+    await house.engine.start()
+    await house.until(lambda: 2 in house.seen)
+
+    assert begun == deaths_max
+    [aside] = await live_store.updates(UpdateState.ASIDE, 10)
+    assert (aside.update_id, aside.note) == (1, "RuntimeError('it was begun too often and never ended')")
+    assert {update.update_id for update in await live_store.updates(UpdateState.DONE, 10)} == {2, 10, 11, 12}
+    assert recorder.of(Event.SUSPECT)
+    await house.engine.stop()
+    assert await live_store.violations(settled=True) == []
+
+
+async def test_an_update_whose_end_cannot_be_written_is_told_and_handled_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle, broken = house.store.settle_update, [RuntimeError("bug")]
+
+    async def fail_once(*args: Any) -> Any:
+        if broken:
+            raise broken.pop()
+        return await settle(*args)
+
+    monkeypatch.setattr(house.store, "settle_update", fail_once)
+    await house.updates.take_in(message(1, number=1))
+    await house.until(lambda: bool(house.recorder.of(Event.STAGE_ERROR, step="updates")))
+    await house.until(lambda: not house.updates._lanes)
+    assert house.recorder.of(Event.STAGE_ERROR, step="updates")[0].facts["error"] == "RuntimeError('bug')"
+    await house.store.rescue_lanes("me")
+    await house.until(lambda: house.seen == [1, 1])
+
+
 async def test_a_clean_stop_finishes_and_hands_over(live_store: SqlStore, recorder: Recorder) -> None:
     first, second = make_house(live_store, recorder, "first"), make_house(live_store, recorder, "second")
     gate = asyncio.Event()

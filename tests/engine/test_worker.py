@@ -12,7 +12,7 @@ from genlock.domain.money import Purse
 from genlock.engine.collect import receive
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
-from genlock.engine.worker import every
+from genlock.engine.worker import every, run_for_ever
 from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, success, work
 
 LEASE = Rules().lease_seconds
@@ -31,8 +31,7 @@ async def deliver_slowly(world: World, engine: Engine) -> Job:
     """A delivery in mid-air."""
     await world.ended(engine)
     world.chat.gate.shut()
-    [taken] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(taken)
+    taken = await world.take(engine)
     await world.chat.gate.holds()
     return taken
 
@@ -129,6 +128,7 @@ async def test_a_poisoned_job_is_parked_after_its_tries_while_the_others_go_on(w
     [row] = await world.store.attention(10)
     assert (row.id, row.due_at, row.lease_owner) == (poisoned.id, None, None)
     assert row.attention == "stage error: RuntimeError('bug')"
+    assert len(world.recorder.of(Event.ATTENTION, job=poisoned.id, reason=row.attention)) == 1
     assert world.recorder.total("stage_errors") == 4
     assert (await world.wallet()).held == PRICE
 
@@ -226,6 +226,18 @@ async def test_a_janitor_survives_whatever_happens_to_it(world: World, engine: E
     assert len(world.recorder.of(Event.STAGE_ERROR, step="unlucky")) == 3
 
 
+async def test_a_loop_that_ends_by_a_failure_says_so(world: World, engine: Engine) -> None:
+    async def broken() -> None:
+        raise RuntimeError("bug")
+
+    [task] = run_for_ever(engine.kit, broken())
+    await asyncio.wait([task])
+
+    [told] = world.recorder.of(Event.STAGE_ERROR)
+    assert told.facts["step"].endswith("broken")
+    assert told.facts["error"] == "RuntimeError('bug')"
+
+
 # leases of long work
 
 
@@ -257,8 +269,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
         if end == "poll":
             world.mill.reports["task-1"] = success("task-1")
         world.clock.turn(60 if end == "deadline" else 10)
-        [taken] = await world.store.claim(1, engine.kit.lease)
-        engine.worker.take(taken)
+        taken = await world.take(engine)
     await world.chat.gate.holds()
     for _ in range(3):
         world.clock.turn(LEASE - 1)
@@ -300,8 +311,7 @@ async def test_a_lost_lease_ends_the_work_on_the_job(world: World, engine: Engin
 async def test_a_newer_lease_for_the_same_job_replaces_the_older_work(world: World, engine: Engine) -> None:
     job = await deliver_slowly(world, engine)
     world.clock.turn(LEASE + 1)
-    [again] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(again)
+    await world.take(engine)
     await world.chat.gate.reached(2)
     assert world.chat.gate.waiting == 1, "the older one has let go"
     world.chat.gate.open()
@@ -338,8 +348,7 @@ async def test_a_notice_on_the_wire_is_not_broken_off_for_want_of_a_lease(world:
     gate = wire.gate("notify")
     gate.shut()
     job = await world.ended(engine)
-    [taken] = await world.store.claim(1, engine.kit.lease)
-    engine.worker.take(taken)
+    await world.take(engine)
     await gate.holds()
     grow_old(engine)
 

@@ -19,6 +19,8 @@ from genlock.domain.inbox import Callback
 from genlock.domain.job import Job, NewJob, State, Verdict
 from genlock.domain.money import Wallet
 from genlock.domain.result import Outcome, PartKind, Piece, Report, read_state
+from genlock.domain.suspicion import ROOMS
+from genlock.engine.collect import receive
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Kit, Rules
 from genlock.engine.limits import Limits
@@ -462,12 +464,23 @@ class World:
         assert (await self.store.end(ending, None)).verdict is Verdict.WON
         return await self.see(job)
 
+    async def take(self, engine: Engine) -> Job:
+        """Have an instance take the one job that is due."""
+        [taken] = await self.store.claim(1, engine.kit.lease)
+        engine.worker.take(taken)
+        return taken
+
     async def call_back(self, engine: Engine, job: Job, **said: Any) -> Callback:
         """The provider calls the job's own address; returns when the instance has done all that follows."""
         body = callback_body(**({"task": job.task_id, "urls": [URL]} | said))
         callback = await engine.callback("mill", self.mill.token(job), body)
         await idle(engine)
         return callback
+
+
+async def take_in(engine: Engine, token: str, body: bytes) -> None:
+    """The long way through the door: kept first, understood later."""
+    engine.worker.take_callback(await receive(engine.kit, "mill", token, body))
 
 
 def callback_body(**said: Any) -> bytes:
@@ -497,6 +510,7 @@ async def idle(*engines: Engine) -> None:
 async def work(engine: Engine) -> list[Job]:
     """One round of an instance: it claims what is due and does it."""
     jobs = await engine.kit.store.claim(engine.worker.room, engine.kit.lease)
+    jobs += await engine.kit.store.claim_suspects(ROOMS, engine.kit.lease)
     for job in jobs:
         engine.worker.take(job)
     await idle(engine)

@@ -13,13 +13,12 @@ import pytest
 
 from genlock.app import open_store
 from genlock.domain.money import Kind
-from genlock.sandbox import telegram
+from genlock.log import Silent
 from genlock.sandbox.books import Order, is_notice, is_sorry
-from genlock.sandbox.chaos import Plan, Teller, World, let_people_order, report, run, running_world
-from genlock.sandbox.databases import Silent
-from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.chaos.chaos import Plan, Teller, World, let_people_order, report, run, running_world
+from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.processes import guarded_folder
-from genlock.sandbox.telegram_world import Message
+from genlock.sandbox.telegram.world import Message
 
 KEYS = {
     "jobs",
@@ -203,17 +202,8 @@ async def check_that_money_is_missed(world: World) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_a_channel_that_repeats_what_is_sent_makes_it_exit_1(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As a client does that tries again without asking whether the first try worked."""
-    name, send = telegram.METHODS["sendmessage"]
-
-    async def twice(world: Any, given: Any) -> Any:
-        await send(world, given)
-        return await send(world, given)
-
-    monkeypatch.setitem(telegram.METHODS, "sendmessage", (name, twice))
+@pytest.mark.usefixtures("sends_twice")
+def test_a_channel_that_repeats_what_is_sent_makes_it_exit_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(Plan(jobs=1), as_json=True) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["delivered_once"], told["duplicates"]) == (1, 1)

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from genlock.sandbox.chaos import Plan, World, report, running_world, until_quiet
+from genlock.sandbox.chaos.chaos import Plan, World, report, running_world, until_quiet
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import guarded_folder
 
@@ -51,7 +51,6 @@ async def test_a_rolling_deploy_under_load_loses_doubles_and_delays_nothing(own_
             await ordering
             assert await until_quiet(new)
             assert await fleet.stop() == [0, 0]
-            fleet.log.read(fleet.instances)
             told, stories = await report(world)
 
     assert told["violations"] == []
@@ -59,6 +58,6 @@ async def test_a_rolling_deploy_under_load_loses_doubles_and_delays_nothing(own_
     assert (told["delivered_once"], told["failed_told"]) == (ORDERS, 0), (told, stories)
     assert len(lateness(world)) == ORDERS
     assert max(lateness(world)) <= usual + LATE_SECONDS
-    both = {line["process"] for line in fleet.log.lines if line["event"] == "MARK_DELIVERED"}
+    both = {line["process"] for line in fleet.said() if line["event"] == "MARK_DELIVERED"}
     assert both & {instance.name for instance in old}
     assert both & {instance.name for instance in new}

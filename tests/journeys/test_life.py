@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from operator import itemgetter
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from time import monotonic
@@ -10,11 +11,11 @@ from time import monotonic
 import pytest
 
 from genlock.sandbox.instance import Instance
-from genlock.sandbox.kie import running_kie
+from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.processes import find_free_port
-from genlock.sandbox.telegram import running_telegram
-from genlock.sandbox.telegram_faults import Fault
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import running_telegram
 from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, Town, until
 
 CHAIN = [
@@ -38,7 +39,7 @@ async def open_town(url: str, folder: Path, *, public: bool, speed: float = 30.0
             yield town
         finally:
             for instance in town.instances:
-                await instance.kill()
+                instance.kill()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -55,7 +56,7 @@ async def newcomer(town: Town, language: str = "en") -> Person:
 
 def chain(instances: list[Instance]) -> list[str]:
     """The events of the one job there is, over all instances, in the order of their times."""
-    lines = sorted((line for instance in instances for line in instance.said), key=lambda line: str(line.get("at")))
+    lines = sorted((line for instance in instances for line in instance.said), key=itemgetter("at"))
     [correlation] = {line["correlation"] for line in lines if line["event"] == "GEN_CREATE"}
     return [line["event"] for line in lines if line.get("correlation") == correlation]
 

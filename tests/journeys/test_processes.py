@@ -21,8 +21,8 @@ from genlock.domain.job import Job, NewJob
 from genlock.domain.money import Kind, Purse
 from genlock.engine.invariants import End, ends
 from genlock.stores.postgres import PostgresStore
-from tests.journeys import instance
-from tests.journeys.instance import READY, SCHEMA, Config, Lines
+from tests.journeys import engine_process
+from tests.journeys.engine_process import READY, SCHEMA, Config, Lines
 
 PRICE = 100
 FUNDS = 1_000_000
@@ -32,14 +32,14 @@ ALLOWANCE_SECONDS = 1.0
 
 
 class Process:
-    """An instance that runs, with what it said."""
+    """An engine that runs in a process, with what it said."""
 
     def __init__(self, config: Config, log: Path) -> None:
         self.name = config.name
         self._log = log
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, str(instance.__file__), json.dumps(asdict(config))],
+                [sys.executable, str(engine_process.__file__), json.dumps(asdict(config))],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

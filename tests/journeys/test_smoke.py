@@ -4,11 +4,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from genlock.sandbox import telegram
 from genlock.sandbox.smoke import PHASES, run
 
 
@@ -30,16 +28,8 @@ def test_all_nine_phases_hold_without_any_setting(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_channel_that_repeats_what_is_sent_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    name, send = telegram.METHODS["sendmessage"]
-
-    async def twice(world: Any, given: Any) -> Any:
-        await send(world, given)
-        return await send(world, given)
-
-    monkeypatch.setitem(telegram.METHODS, "sendmessage", (name, twice))
+@pytest.mark.usefixtures("sends_twice")
+def test_a_channel_that_repeats_what_is_sent_is_found_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(as_json=True) == 1
     told = {phase["name"]: phase for phase in json.loads(capsys.readouterr().out)["phases"]}
     assert "2 notices" in told["delivery"]["detail"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from genlock.providers.kie import Kie
-from genlock.sandbox.kie import KieSimulator, running_kie
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from tests.providers.models import CATALOG
 
 FAST: dict[str, Any] = {"speed": 100.0, "late_seconds": 0.3, "retry_seconds": 0.02, "slow_seconds": 2.0}

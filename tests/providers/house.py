@@ -17,7 +17,7 @@ from genlock.domain.money import Kind
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.providers.kie import Kie
-from genlock.sandbox.kie import KieSimulator, running_kie
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.settings import Settings
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.server import make_web, serving

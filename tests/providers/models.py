@@ -3,15 +3,14 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from genlock.domain.catalog import Catalog, Category, Family, Model, Output, Status
 from genlock.domain.field import Field, FieldType
-from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.money import Purse
+from genlock.domain.job import Job
 from genlock.domain.tariff import PriceRow
+from tests.rows import JOB
 
 PROMPT = Field(name="prompt", type=FieldType.TEXT, required=True, max_length=1000)
 RATIO = Field(name="aspect_ratio", type=FieldType.CHOICE, choices=("1:1", "16:9"), default="1:1")
@@ -65,44 +64,7 @@ CATALOG = Catalog(models={model.id: model for model in MODELS})
 #: those that can be ordered
 WORKING = [model.id for model in MODELS if model.status is Status.OFFERED]
 
-NOW = datetime(2026, 11, 1, tzinfo=UTC)
-_JOB = Job(
-    id=1,
-    person_id=1,
-    request_key="k",
-    correlation="c",
-    provider="kie",
-    channel="chat",
-    address="42",
-    placeholder=None,
-    model="z-image",
-    input="{}",
-    price=0,
-    purse=Purse.FREE,
-    state=State.SUBMITTING,
-    task_id=None,
-    error_code="",
-    error_text="",
-    cost=None,
-    late=False,
-    parts=(),
-    delivery=Delivery.NONE,
-    notice=Notice.NONE,
-    attention=None,
-    attempts=0,
-    due_at=None,
-    deadline_at=NOW,
-    grace_until=None,
-    lease_owner=None,
-    lease_token=1,
-    created_at=NOW,
-    submitted_at=None,
-    ended_at=None,
-    delivered_at=None,
-    read_at=NOW,
-)
-
 
 def job(model: str = "z-image", values: Mapping[str, Any] | None = None) -> Job:
     given = {"prompt": "a fox in the snow"} if values is None else values
-    return replace(_JOB, model=model, input=json.dumps({**CATALOG.models[model].fixed, **given}))
+    return replace(JOB, model=model, input=json.dumps({**CATALOG.models[model].fixed, **given}))

@@ -6,9 +6,9 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-from genlock.sandbox.kie_faces import FACES
-from genlock.sandbox.kie_faults import Fault
-from genlock.sandbox.kie_task import Task
+from genlock.sandbox.kie.faces import FACES
+from genlock.sandbox.kie.faults import Fault
+from genlock.sandbox.kie.task import Task
 from tests.providers.models import MODELS
 
 JUNK: tuple[Any, ...] = (

@@ -8,8 +8,8 @@ import pytest
 from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
 from genlock.domain.result import Outcome
 from genlock.providers.kie import Kie
-from genlock.sandbox.kie import KieSimulator
-from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.kie.faults import Fault
+from genlock.sandbox.kie.simulator import KieSimulator
 from tests.providers.models import CATALOG, WORKING, job
 
 FAMILIES = ("z-image", "veo3_fast", "runway", "aleph", "4o", "flux-kontext-pro", "suno/generate")

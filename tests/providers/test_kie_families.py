@@ -8,8 +8,8 @@ from aiohttp import web
 
 from genlock.domain.result import Outcome, PartKind, Report, settle_report
 from genlock.providers.kie import Kie
-from genlock.sandbox.kie import KieSimulator
-from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.kie.faults import Fault
+from genlock.sandbox.kie.simulator import KieSimulator
 from tests.providers.models import CATALOG, WORKING, job
 
 

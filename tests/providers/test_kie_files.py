@@ -9,9 +9,9 @@ from PIL import Image
 
 from genlock.domain.errors import ProviderError
 from genlock.providers.kie import Kie
-from genlock.sandbox.kie import KieSimulator
-from genlock.sandbox.kie_faults import Fault
-from genlock.sandbox.telegram_media import AGENT
+from genlock.sandbox.kie.faults import Fault
+from genlock.sandbox.kie.simulator import KieSimulator
+from genlock.sandbox.telegram.media import AGENT
 from tests.providers.models import job
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64)"}

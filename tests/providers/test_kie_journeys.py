@@ -9,8 +9,8 @@ import pytest
 
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
-from genlock.sandbox.kie_caller import STOLEN
-from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.kie.caller import STOLEN
+from genlock.sandbox.kie.faults import Fault
 from tests.providers.house import PRICE, House, open_house
 from tests.providers.models import CATALOG, WORKING
 

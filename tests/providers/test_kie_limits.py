@@ -16,16 +16,16 @@ from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.engine.limits import Limit
 from genlock.providers.kie import Kie
-from genlock.sandbox.kie import KieSimulator, running_kie
-from genlock.sandbox.kie_shop import Window
-from genlock.sandbox.virtual_time import VirtualClock
+from genlock.sandbox.kie.shop import Window
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
+from genlock.sandbox.simulation.virtual_time import VirtualClock
 from tests.engine.world import Chat, Recorder
 from tests.providers.models import CATALOG
-from tests.providers.quick_time import run_quickly
+from tests.providers.quick_time import on_quick_time, run_quickly
 
 INSTANCES = 3
 ORDERS = 500
-SPEED = 50.0
+SPEED = 200.0
 #: as in production, but nobody is taken for dead because the database was slow for a moment of quick time
 QUERIES_ONLY = {"status:kie": kie_limits()["status:kie"]}
 RULES = Rules(limits=kie_limits(), silent_seconds=600.0, lease_seconds=600.0)
@@ -38,7 +38,7 @@ async def instances(url: str, simulator: KieSimulator, rules: Rules) -> AsyncIte
         for _ in range(INSTANCES):
             recorder = Recorder()
             clock = VirtualClock(asyncio.get_running_loop())
-            store = await open_store(url, observer=recorder, clock=clock)
+            store = on_quick_time(await open_store(url, observer=recorder, clock=clock))
             stack.push_async_callback(store.close)
             kie = Kie(key=simulator.key, find_model=CATALOG.get, api_url=simulator.url)
             stack.push_async_callback(kie.close)
@@ -110,7 +110,7 @@ def test_status_queries_of_three_instances_meet_no_refusal_and_use_the_allowance
             assert window.refused == 0
             assert used(window) >= 0.9
 
-    run_quickly(scenario(), SPEED / 10)
+    run_quickly(scenario(), SPEED)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from aiohttp import web
 from genlock.catalog import load
 from genlock.providers.kie import Kie
 from genlock.providers.kie_signature import is_signed
-from genlock.sandbox.kie import KieSimulator, running_kie
-from genlock.sandbox.kie_faults import Fault
+from genlock.sandbox.kie.faults import Fault
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from tests.providers.conftest import FAST
 from tests.providers.models import CATALOG, job
 

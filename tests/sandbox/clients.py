@@ -25,7 +25,7 @@ from aiogram.exceptions import (
 from pydantic import BaseModel
 from telegram.request import HTTPXRequest
 
-from genlock.sandbox.telegram import TelegramSimulator
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.clients import LIBRARIES, Client, connect
 
 

@@ -7,7 +7,7 @@ from functools import cache
 import av
 from PIL import Image
 
-from genlock.sandbox.kie_media import make_film, make_sound
+from genlock.sandbox.kie.media import make_film, make_sound
 
 
 @cache

@@ -9,7 +9,7 @@ async def test_it_runs_by_itself_and_tells_where() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "genlock.sandbox.telegram_alone",
+        "genlock.sandbox.telegram",
         "--token",
         "77:alone",
         stdout=asyncio.subprocess.PIPE,

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.clients import Bytes, Client, connect
 from tests.sandbox.samples import film, picture
 

@@ -5,10 +5,10 @@ import httpx
 import pytest
 import telegram as library
 
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_faults import Fault
-from genlock.sandbox.telegram_limiter import Limits
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.limiter import Limits
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
 from tests.sandbox.samples import picture
 from tests.sandbox.waiting import until

@@ -6,8 +6,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from genlock.sandbox.telegram import NAMES, TelegramSimulator
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import NAMES, TelegramSimulator
 
 FIELDS = (
     *("chat_id", "from_chat_id", "message_id", "message_ids", "text", "caption", "parse_mode", "entities"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
 from tests.sandbox.clients import Bytes, Client, Told
 from tests.sandbox.samples import PDF, film, moving_picture, picture, sound, voice
 

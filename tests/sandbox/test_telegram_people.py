@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from genlock.sandbox.telegram import TelegramSimulator
-from genlock.sandbox.telegram_people import Person, Unseen
-from genlock.sandbox.telegram_wire import Upload
+from genlock.sandbox.telegram.people import Person, Unseen
+from genlock.sandbox.telegram.simulator import TelegramSimulator
+from genlock.sandbox.telegram.wire import Upload
 from tests.sandbox.clients import Bytes, Client, Told
 from tests.sandbox.samples import picture
 from tests.sandbox.waiting import until

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from genlock.sandbox.telegram import TelegramSimulator
-from genlock.sandbox.telegram_people import Person
-from genlock.sandbox.telegram_world import Press
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator
+from genlock.sandbox.telegram.world import Press
 from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
 from tests.sandbox.samples import PDF, picture, sample
 from tests.sandbox.waiting import until

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.waiting import until
 
 KEYBOARD = {"inline_keyboard": [[{"text": "Menu", "callback_data": "menu"}]]}

@@ -6,9 +6,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from genlock.sandbox.telegram import TelegramSimulator
-from genlock.sandbox.telegram_faults import Fault
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.samples import picture
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from genlock.domain.money import Kind
 from genlock.ports import Store
-from genlock.sandbox.crashes import CutOff, Fate, Life, StoreProxy
-from genlock.sandbox.databases import Sqlite
-from genlock.sandbox.virtual_time import VirtualLoop
-from genlock.sandbox.world import World
+from genlock.sandbox.simulation.crashes import CutOff, Fate, Life, StoreProxy
+from genlock.sandbox.simulation.databases import Sqlite
+from genlock.sandbox.simulation.virtual_time import VirtualLoop
+from genlock.sandbox.simulation.world import World
 
 
 def play(scene: Callable[[World, Store], Coroutine[Any, Any, None]]) -> None:

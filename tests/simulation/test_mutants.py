@@ -14,7 +14,7 @@ from genlock.domain.result import Report
 from genlock.engine import collect, deliver, progress, submit, worker
 from genlock.engine.kit import Kit
 from genlock.ports import Finish, Placed, Store, Wait
-from genlock.sandbox.simulate import run_seed
+from genlock.sandbox.simulation.simulate import run_seed
 
 #: some are found by hundreds of seeds only, which takes its time on a busy machine
 pytestmark = pytest.mark.timeout(600)
@@ -94,6 +94,8 @@ STORE_MUTANTS: dict[str, list[Tamper]] = {
         Sql("end", "CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END", "'done'"),
         Sql("end", "CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END", "NULL"),
     ],
+    "a callback about another task ends the job": [Sql("end", "WHEN i.task_id <> j.task_id OR", "WHEN 1 = 0 AND")],
+    "what an instance died with is not taken up": [Sql("claim_suspects", "WHERE deaths > 0", "WHERE 1 = 0")],
     "a rescue forgets the jobs": [Sql("rescue", "due_at IS NOT NULL AND lease_owner = :instance", "1 = 0")],
 }
 

@@ -10,21 +10,21 @@ from collections.abc import Iterator
 import pytest
 
 from genlock.ports import Store
-from genlock.sandbox import simulate as command
-from genlock.sandbox.crashes import POINTS
-from genlock.sandbox.databases import Database, Postgres
 from genlock.sandbox.postgres import Postgres as Server
-from genlock.sandbox.scenario import Run
-from genlock.sandbox.simulate import Failure, Summary, report, run, run_seed, simulate
-from genlock.sandbox.world import RATES
+from genlock.sandbox.simulation import simulate as command
+from genlock.sandbox.simulation.crashes import POINTS
+from genlock.sandbox.simulation.databases import Database, Postgres
+from genlock.sandbox.simulation.scenario import Run
+from genlock.sandbox.simulation.simulate import Failure, Summary, report, run, run_seed, simulate
+from genlock.sandbox.simulation.world import RATES
 
 SEEDS = 200
 SEEDS_MAX = 1000
 
 DIGEST = """
 import hashlib, sys
-from genlock.sandbox.simulate import run_seed
-print(hashlib.sha256(repr([run_seed(seed).history for seed in (1, 2, 3)]).encode()).hexdigest())
+from genlock.sandbox.simulation.simulate import run_seed
+print(hashlib.sha256(repr([run_seed(seed).history for seed in (1, 9, 38)]).encode()).hexdigest())
 """
 
 
@@ -62,7 +62,7 @@ def play(seed: int, database: Database) -> Run:
 
 
 def test_a_seed_is_one_history_in_every_process() -> None:
-    here = [run_seed(seed).history for seed in (1, 2, 3)]
+    here = [run_seed(seed).history for seed in (1, 9, 38)]  # in 9 and 38 callbacks arrive together
     digest = hashlib.sha256(repr(here).encode()).hexdigest()
 
     for hash_seed in ("1", "2"):

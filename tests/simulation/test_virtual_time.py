@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from genlock.sandbox.virtual_time import START, TimeStandsStill, VirtualClock, VirtualLoop
+from genlock.sandbox.simulation.virtual_time import START, TimeStandsStill, VirtualClock, VirtualLoop
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:

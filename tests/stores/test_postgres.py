@@ -17,7 +17,7 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State, Verdict, hash_secret
 from genlock.domain.money import Kind, Purse, Wallet
 from genlock.ports import Store
-from genlock.sandbox.bench import make_history
+from genlock.sandbox.bench.history import make_history
 from genlock.sandbox.postgres import PostgresServer
 from genlock.stores import postgres
 from genlock.stores.postgres import PostgresStore
@@ -494,7 +494,8 @@ async def long_used(postgres_url: str, notebook: Notebook) -> AsyncIterator[Post
         ("claim_callbacks", {"limit": 10, "hold_seconds": 5.0}, "inbox_due"),
         ("match_orphans", {"limit": 10}, "inbox_orphans"),
         ("attention", {"limit": 10}, "jobs_attention"),
-        ("rescue", {"instance": "me", "but": "{}"}, "jobs_due"),
+        ("rescue", {"instance": "me", "but": "{}", "died": True, "often": 3}, "jobs_due"),
+        ("claim_suspects", {"rooms": "{100,10,1}", "owner": "me", "seconds": 30.0}, "jobs_suspects"),
     ],
 )
 async def test_what_looks_for_work_does_not_read_history(

@@ -153,6 +153,8 @@ async def a_little_of_updates(store: SqlStore) -> None:
     [lane] = await store.claim_lanes(10, ME, urgent=False)
     assert await store.renew_lanes([lane], ME) == {lane.id}
     assert await store.next_update(lane)
+    assert lane.update
+    assert await store.update_behind(lane.update.id)
     assert await store.settle_update(lane, UpdateState.ASIDE, "", ME)
     [aside] = await store.updates(UpdateState.ASIDE, 10)
     assert await store.retry_update(aside.id)
@@ -207,7 +209,8 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
 
     await a_little_of_the_inbox(store, clock)
     await store.heartbeat("me", 3.0)
-    await store.rescue("me", [1])
+    await store.rescue("me", [1], died=True)
+    await store.claim_suspects([10, 1], ME)
     assert await store.reserve("create", 1, 1.0, 1, 1.0)
     assert await store.jobs()
     await store.attention(10)
@@ -245,6 +248,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.see_profile(1, language="en", name="Ann", username="ann", referred_by=None)
     await store.profile(1)
     await store.find_profiles("ann", 1)
+    await store.holders(None, 1)
     await store.newest_profiles(1)
     await store.set_language(1, "ru")
     await store.set_last_model(1, "z-image")

@@ -241,6 +241,31 @@ async def set_pages_max(store: SqliteStore, pages: int) -> None:
     await store._call(work)
 
 
+async def test_whatever_breaks_in_its_thread_is_told_to_those_who_wait(sqlite: SqliteStore) -> None:
+    sqlite._connection.close()  # not even a roll-back is possible any more
+
+    async with asyncio.timeout(5):
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                await sqlite.wallet(1)
+
+
+async def test_instances_known_before_it_was_opened_are_dead(path: str, clock: HandClock, notebook: Notebook) -> None:
+    first = await SqliteStore.open(path, clock=clock, observer=notebook)
+    await first.heartbeat("before", 3.0)
+    assert await first.left_behind() == []
+    visitor = await SqliteStore.open(path, clock=clock, observer=notebook, beside=True)
+    assert list(await visitor.left_behind()) == [], "whoever has the file lives"
+    await visitor.close()
+    await first.close()
+
+    second = await SqliteStore.open(path, clock=clock, observer=notebook)
+    await second.heartbeat("after", 3.0)
+
+    assert await second.left_behind() == ["before"]
+    await second.close()
+
+
 async def test_a_store_in_memory_keeps_nothing(clock: HandClock, notebook: Notebook) -> None:
     for _ in range(2):
         store = await SqliteStore.open(":memory:", clock=clock, observer=notebook)

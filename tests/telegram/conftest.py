@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.telegram.house import House, running_house
 
 

@@ -23,9 +23,9 @@ from genlock.engine.engine import Engine
 from genlock.engine.kit import Kit, Rules
 from genlock.engine.limits import Limits
 from genlock.ports import Ending
-from genlock.sandbox.kie_media import make_film
-from genlock.sandbox.telegram import TelegramSimulator
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.kie.media import make_film
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 from genlock.stores.sqlite import SqliteStore
 from genlock.stores.store import SqlStore
 from genlock.telegram.calls import Caller, Priority, make_bot

@@ -12,8 +12,8 @@ from genlock.domain.errors import ChannelBusy, ChatClosed
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import Purse
-from genlock.sandbox.telegram_faults import Fault
-from genlock.sandbox.telegram_groups import Group
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.groups import Group
 from tests.telegram.house import House, picture
 
 PNG = "image/png"

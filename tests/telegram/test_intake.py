@@ -13,8 +13,8 @@ from genlock.app import SystemClock
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate, UpdateState
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
 from genlock.telegram import intake
 from genlock.telegram.calls import Caller, make_bot

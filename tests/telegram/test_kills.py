@@ -16,7 +16,7 @@ import pytest
 from genlock.app import SystemClock
 from genlock.domain.job import Delivery
 from genlock.domain.money import Purse
-from genlock.sandbox.kie_media import make_picture
+from genlock.sandbox.kie.media import make_picture
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Recorder
 from tests.telegram.house import Shelf, film, running_shelf
@@ -125,7 +125,7 @@ class Stage:
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     async with (
-        process("genlock.sandbox.telegram_alone") as telegram,
+        process("genlock.sandbox.telegram") as telegram,
         process("tests.telegram.sender_alone") as zygote,
         aiohttp.ClientSession() as web,
     ):

@@ -17,22 +17,22 @@ from genlock.domain.result import PartKind, Piece
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.ports import Ending, Store
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_faults import Fault
-from genlock.sandbox.virtual_time import VirtualClock
+from genlock.sandbox.simulation.virtual_time import VirtualClock
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
 from genlock.telegram.calls import Caller, make_bot
 from genlock.telegram.download import Downloads
 from genlock.telegram.sender import TelegramChannel
 from genlock.telegram.turns import BOT, CHAT, GROUP, Priority, Turns
 from tests.engine.world import Mill, Recorder
-from tests.providers.quick_time import run_quickly
+from tests.providers.quick_time import on_quick_time, run_quickly
 from tests.telegram.words import PlainWords
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
 #: nobody is taken for dead because the database was slow for a moment of quick time
 RULES = Rules(silent_seconds=600.0, lease_seconds=600.0, capacity=RESULTS // INSTANCES + 20)
-SPEED = 20.0
+SPEED = 100.0
 
 
 # many results at once
@@ -44,7 +44,8 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
         engines = []
         for _ in range(INSTANCES):
             recorder = Recorder()
-            store = await open_store(url, observer=recorder, clock=VirtualClock(asyncio.get_running_loop()))
+            clock = VirtualClock(asyncio.get_running_loop())
+            store = on_quick_time(await open_store(url, observer=recorder, clock=clock))
             stack.push_async_callback(store.close)
             turns = Turns(store, "42")
             caller = Caller(make_bot(telegram.token, telegram.url), turns, recorder)
@@ -125,7 +126,8 @@ def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_u
 
 @asynccontextmanager
 async def some_turns(count: int = 1) -> AsyncIterator[list[Turns]]:
-    store = await SqliteStore.open(":memory:", clock=VirtualClock(asyncio.get_running_loop()), observer=Recorder())
+    clock = VirtualClock(asyncio.get_running_loop())
+    store = on_quick_time(await SqliteStore.open(":memory:", clock=clock, observer=Recorder()))
     yield [Turns(store, "42") for _ in range(count)]
     await store.close()
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import ExifTags, Image
 
-from genlock.sandbox.kie_media import make_sound
+from genlock.sandbox.kie.media import make_sound
 from genlock.telegram.film import Film, measure
 from genlock.telegram.media import (
     DoesNotFit,

@@ -9,7 +9,7 @@ from genlock.domain.delivery import Level
 from genlock.domain.job import Delivery, Job
 from genlock.domain.result import PartKind, Piece
 from genlock.engine.engine import Engine
-from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.telegram.faults import Fault
 from genlock.telegram.sender import MOMENTS
 from tests.engine.world import idle
 from tests.telegram.house import EXPECTED_SECONDS, House, film, picture, until

@@ -13,8 +13,8 @@ from genlock.domain.job import Delivery, Notice, State
 from genlock.domain.money import Purse
 from genlock.domain.result import PartKind, Piece
 from genlock.engine import operate
-from genlock.sandbox.kie_media import make_sound
-from genlock.sandbox.telegram_faults import Fault
+from genlock.sandbox.kie.media import make_sound
+from genlock.sandbox.telegram.faults import Fault
 from genlock.telegram.content import FETCH_TRIES, FILES_AT_ONCE
 from genlock.telegram.words import Button, Said
 from tests.engine.world import idle

@@ -24,7 +24,7 @@ from genlock.bot.rules import ShopRules
 from genlock.bot.shop import Shop
 from genlock.bot.talk import Talk, start_payload
 from genlock.bot.tongue import guess_language, tongue
-from genlock.bot.visit import Visit, shown_message, thread_of, who
+from genlock.bot.visit import Behind, Visit, nothing, shown_message, thread_of, who
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.engine.engine import Engine
@@ -117,12 +117,15 @@ class ChatBot:
     def _bot(self) -> Bot:
         return self._desk.caller.bot
 
-    async def handle(self, update: Update, *, first: bool) -> None:
-        """Answer one update. Raises what may pass (the store, the channel), to be called again."""
+    async def handle(self, update: Update, *, first: bool, behind: Behind = nothing) -> None:
+        """Answer one update. Raises what may pass (the store, the channel), to be called again.
+
+        `behind` tells what the same person did next, so that what belongs together is shown once.
+        """
         await self._desk.introduce()
         for left in reversed(range(TRIES)):
             try:
-                await self._handle(update, first=first)
+                await self._handle(update, first=first, behind=behind)
             except DraftChanged:
                 if not left:
                     raise
@@ -146,7 +149,7 @@ class ChatBot:
         except ChannelError:
             return  # what went wrong is about to be told to the operator
 
-    async def _handle(self, update: Update, *, first: bool) -> None:
+    async def _handle(self, update: Update, *, first: bool, behind: Behind) -> None:
         if update.pre_checkout_query is not None:
             await self._payments.check(update.pre_checkout_query)
             return
@@ -159,17 +162,17 @@ class ChatBot:
         if update.callback_query is not None:
             await self._press(update, update.callback_query, user, first=first)
         elif update.message is not None:
-            await self._message(update, update.message, user, first=first)
+            await self._message(update, update.message, user, first=first, behind=behind)
         elif update.edited_message is not None and update.edited_message.chat.type == ChatType.PRIVATE:
             visit = await self._visit(update, update.edited_message, user, first=first)
             await self._desk.say(visit, visit.tongue.say("misc.edited"))
 
-    async def _message(self, update: Update, message: Message, user: User, *, first: bool) -> None:
+    async def _message(self, update: Update, message: Message, user: User, *, first: bool, behind: Behind) -> None:
         heard = self._talk.heard(message)
         if heard is None:
             return
         visit = await self._visit(update, message, user, first=first)
-        visit.message = message.message_id
+        visit.message, visit.behind = message.message_id, behind
         if message.successful_payment is not None:
             await self._payments.paid(visit, message.successful_payment)
             return
@@ -184,7 +187,7 @@ class ChatBot:
             )
             return
         visit = await self._visit(update, message, user, first=first)
-        visit.pressed = message.message_id
+        visit.pressed, visit.notice = message.message_id, message.reply_to_message is not None
         visit.query = query.id
         try:
             if not await self._shut_out(visit, user):

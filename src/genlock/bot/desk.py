@@ -57,7 +57,7 @@ class Desk:
 
     async def keep(self, visit: Visit, draft: Draft) -> None:
         """Write the draft that this update has led to."""
-        draft = replace(await self._priced(visit, draft), update=visit.update)
+        draft = replace(await self._priced(visit, draft), update=visit.update, part=visit.part)
         saved = SavedDraft(version=visit.draft.version, message=draft.message, body=drafts.dump(draft))
         version = await self.store.save_draft(visit.person, visit.chat, saved)
         if version is None:
@@ -115,7 +115,7 @@ class Desk:
             if visit.pressed == visit.draft.message:
                 return visit.pressed
             # In a group it may be somebody else's.
-            kept = visit.group or await self.store.is_of_order(visit.person, str(visit.pressed))
+            kept = visit.group or visit.notice or await self.store.is_of_order(visit.person, str(visit.pressed))
             return None if kept else visit.pressed
         shown = visit.draft.message
         return shown if shown is not None and visit.message is not None and shown > visit.message else None

@@ -44,6 +44,20 @@ class Problem:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """A text that may go on: clients send one that is too long for a message as several. And where it was said."""
+
+    text: str
+    #: when its last message was sent, in seconds
+    sent: int
+    at: At = At.HOME
+    category: str = ""
+    field: str = ""
+    path: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
     #: grows with every change and never goes back, so an old button can be told from a new one
     version: int = 0
@@ -68,9 +82,15 @@ class Draft:
     text: str = ""
     sent: tuple[Sent, ...] = ()
     problem: Problem | None = None
+    part: Part | None = None
     #: what the person saw as the price
     price: int | None = None
     job: int | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether an order waits to be gone on with."""
+        return self.at in (At.ASK, At.EDIT, At.OPTIONS, At.CONFIRM)
 
     def emptied(self) -> "Draft":
         """The same place in the store with nothing in it."""
@@ -93,6 +113,8 @@ def dump(draft: Draft) -> str:
         body["problem"] = asdict(draft.problem)
     if draft.sent:
         body["sent"] = [asdict(one) for one in draft.sent]
+    if draft.part:
+        body["part"] = asdict(draft.part)
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -100,11 +122,14 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
     said = json.loads(body)
     known = {one.name for one in fields(Draft)}
     said = {name: value for name, value in said.items() if name in known}
-    if "at" in said:
-        said["at"] = At(said["at"])
-    for name in ("path", "settled"):
-        if name in said:
-            said[name] = tuple(said[name])
+    for place in (said, said.get("part") or {}):
+        if "at" in place:
+            place["at"] = At(place["at"])
+        for name in ("path", "settled"):
+            if name in place:
+                place[name] = tuple(place[name])
+    if said.get("part"):
+        said["part"] = Part(**said["part"])
     if said.get("problem"):
         said["problem"] = Problem(**said["problem"])
     if "sent" in said:

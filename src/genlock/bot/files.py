@@ -52,10 +52,17 @@ class Attachment:
     #: as the sender's program says: good for refusing early, never for a price
     seconds: float | None
     ending: str
+    #: what the messages of one album have in common
+    album: str | None = None
 
 
 def attachment(message: Message) -> Attachment | None:
     """The file that a message carries, if it carries one."""
+    found = _attached(message)
+    return replace(found, album=message.media_group_id) if found else None
+
+
+def _attached(message: Message) -> Attachment | None:
     if message.photo:
         photo = message.photo[-1]
         return Attachment(kind=FieldType.IMAGE, file=photo.file_id, size=photo.file_size, seconds=None, ending="jpg")
@@ -140,20 +147,21 @@ class Files:
             await self._put_aside(visit, sent, caption, problem)
             return
         if place is None or problem is not None:
-            await self._refuse(visit, problem)
+            await self._show(visit, sent, replace(draft, problem=problem))
             return
         taken = await self._hand_on(visit, sent)
         if isinstance(taken, Problem):
-            await self._refuse(visit, taken)
+            await self._show(visit, sent, replace(draft, problem=taken))
             return
         draft = wizard.add_file(draft, place, taken)
         draft = wizard.with_caption(draft, model, caption) if caption else draft
-        await self._desk.keep(visit, wizard.after_file(draft, model, place))
-        await self._desk.show_draft(visit)
+        await self._show(visit, sent, wizard.after_file(draft, model, place))
 
-    async def _refuse(self, visit: Visit, problem: Problem | None) -> None:
-        await self._desk.keep(visit, replace(visit.draft, problem=problem))
-        await self._desk.show_draft(visit)
+    async def _show(self, visit: Visit, sent: Attachment, draft: Draft) -> None:
+        """Show what came of a file; of an album the last one that is there shows it for all."""
+        await self._desk.keep(visit, draft)
+        if not await _goes_on(visit, sent):
+            await self._desk.show_draft(visit)
 
     async def _put_aside(self, visit: Visit, sent: Attachment, caption: str, problem: Problem) -> None:
         """This order has no place for the file, but the person may want another one."""
@@ -162,8 +170,7 @@ class Files:
             taken = await self._hand_on(visit, sent)
             if isinstance(taken, Sent):
                 draft = replace(draft, sent=_with(draft, taken), text=caption or draft.text)
-        await self._desk.keep(visit, draft)
-        await self._desk.show_draft(visit)
+        await self._show(visit, sent, draft)
 
     async def _carry(self, visit: Visit, sent: Attachment, caption: str) -> None:
         """A file out of the blue waits for a model."""
@@ -177,8 +184,7 @@ class Files:
             return
         assert taken is not None
         kept = visit.draft.carrying()
-        await desk.keep(visit, replace(kept, sent=_with(kept, taken), text=caption or kept.text))
-        await desk.show_draft(visit)
+        await self._show(visit, sent, replace(kept, sent=_with(kept, taken), text=caption or kept.text))
 
     async def _hand_on(self, visit: Visit, sent: Attachment) -> Sent | Problem:
         """Take the file from Telegram and give it to the provider, who keeps it for some days."""
@@ -270,6 +276,12 @@ class Files:
             return Problem(name="file_gone")
         await self._store.keep_upload(replace(upload, address=fresh, person_id=visit.person, seconds=seconds))
         return fresh
+
+
+async def _goes_on(visit: Visit, sent: Attachment) -> bool:
+    """Whether the next file of the same album has come already."""
+    following = await visit.behind() if sent.album else None
+    return following is not None and following.message is not None and following.message.media_group_id == sent.album
 
 
 class NotSuch(GenlockError):

@@ -15,10 +15,8 @@ class Guard:
         self._store = store
         self._rules = rules
 
-    async def order(self, visit: Visit, key: str) -> Html | None:
-        """Why the person may not order now; None if they may. An order that was made already is not counted again."""
-        if not visit.first and await self._made(visit, key):
-            return None
+    async def order(self, visit: Visit) -> Html | None:
+        """Why the person may not order now; None if they may."""
         rules, t = self._rules, visit.tongue
         done = await self._store.activity(visit.person)
         if done.running >= rules.running_max:
@@ -28,10 +26,6 @@ class Guard:
         if done.hour >= rules.per_hour:
             return t.say("limit.hour", time=t.lasting(done.hour_wait))
         return None
-
-    async def _made(self, visit: Visit, key: str) -> bool:
-        jobs = await self._store.jobs(person_id=visit.person, limit=self._rules.running_max + 1)
-        return any(job.request_key == key for job in jobs)
 
     async def cancel(self, visit: Visit) -> str | None:
         """Why the person may not cancel an order that the provider has already."""

@@ -31,7 +31,17 @@ ICONS = {
     Category.AUDIO_TOOLS: "🎚",
     Category.IMAGE_ANALYSIS: "👁",
 }
+#: ends of titles that are words, not names
+PHRASES = {
+    "from an image": "title.image",
+    "from references": "title.references",
+    "from videos": "title.videos",
+    "copy the moves": "title.move",
+    "swap the person": "title.replace",
+}
 LINE_LENGTH = 60
+#: a limit that nobody needs to be told
+ANY = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,6 +86,14 @@ def quote(draft: Draft, model: Model, look: Look) -> Quote:
     return Quote(price=0 if free else price, free=free, assumed=assumed)
 
 
+def titled(model: Model, tongue: Tongue) -> str:
+    """What a model is called: its name, and in the person's language what sets it apart from its sisters."""
+    for phrase, key in PHRASES.items():
+        if model.title.endswith(phrase):
+            return model.title.removesuffix(phrase) + tongue.tag(key)
+    return model.title
+
+
 def called(one: Field, tongue: Tongue) -> str:
     """What an input is called."""
     return one.about.get(tongue.language) or one.about.get("en") or one.name
@@ -89,22 +107,27 @@ def shown(one: Field, value: object, tongue: Tongue) -> str:
         return tongue.tag("options.files", n=len(value) if isinstance(value, list) else 1)
     if one.type is FieldType.CHOICE or isinstance(value, bool):
         return shown_choice(one, value, tongue)
-    match value:
-        case int() | float():
-            return tongue.number(Decimal(str(value)))
-        case list():
-            return shorten(", ".join(_item(item) for item in value))
-        case _:
-            return shorten(str(value))
+    if isinstance(value, int | float):
+        return tongue.number(Decimal(str(value)))
+    if isinstance(value, list):
+        return shorten(", ".join(_item(item) for item in value))
+    # The provider's name for an earlier order says nothing to anybody.
+    return "✓" if one.type is FieldType.TASK else shorten(str(value))
 
 
 def shown_choice(one: Field, value: object, tongue: Tongue) -> str:
     if isinstance(value, bool):
         return tongue.tag("button.yes" if value else "button.no")
-    if label := one.labels.get(str(value)):
-        return label
+    if labels := one.labels.get(str(value)):
+        return labels.get(tongue.language) or labels["en"]
     key = f"choice.{str(value).lower()}"
     return tongue.tag(key) if key in tongue else str(value)
+
+
+def members(one: Field, tongue: Tongue) -> str:
+    """What each line of a list of objects has, between bars."""
+    keys = {name: f"member.{name.lower()}" for name in one.members}
+    return " | ".join(tongue.tag(key) if key in tongue else name for name, key in keys.items())
 
 
 def _item(item: object) -> str:

@@ -10,7 +10,7 @@ from genlock.bot.desk import Desk
 from genlock.bot.draft import At, Problem
 from genlock.bot.files import Files
 from genlock.bot.guard import Guard
-from genlock.bot.look import Quote, code, quote
+from genlock.bot.look import Quote, code, quote, titled
 from genlock.bot.tongue import Html
 from genlock.bot.visit import Visit
 from genlock.bot.wizard import of_job, options
@@ -53,7 +53,7 @@ class Orders:
             await desk.keep(visit, replace(draft, price=cost.price))
             await desk.show_draft(visit, note=visit.tongue.say("confirm.dearer"))
             return
-        if refusal := await self._refusal(visit, cost, look.wallet.available, key):
+        if refusal := await self._refusal(visit, cost, look.wallet.available):
             await desk.show_draft(visit, note=refusal)
             return
         placeholder = draft.message if visit.pressed == draft.message else None
@@ -73,11 +73,11 @@ class Orders:
         desk, draft = self._desk, visit.draft
         key = f"update:{visit.update}"
         if not visit.first and (made := await self._store.job_ordered(visit.person, key)) is not None:
-            await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=made.id))
+            await self._leave(visit, made)
             return
         look = await desk.look(visit, order=key)
         cost = quote(draft, model, look)
-        refusal = await self._refusal(visit, cost, look.wallet.available, key)
+        refusal = await self._refusal(visit, cost, look.wallet.available)
         if refusal or cost.price > look.wallet.available:
             await desk.show_draft(visit, note=refusal)
             return
@@ -85,12 +85,19 @@ class Orders:
         if job is None:
             await desk.show_draft(visit)
             return
-        await desk.keep(visit, replace(draft.emptied(), at=At.ORDERED, job=job.id))
+        await self._leave(visit, job)
 
-    async def _refusal(self, visit: Visit, cost: Quote, available: int, key: str) -> Html | None:
+    async def _leave(self, visit: Visit, job: Job) -> None:
+        """The order has a message of its own; the screen above it has nothing more to say."""
+        before = visit.draft
+        await self._desk.keep(visit, replace(before.emptied(), at=At.ORDERED, job=job.id, message=None))
+        if before.message is not None:
+            await self._desk.remove(visit.chat, before.message)
+
+    async def _refusal(self, visit: Visit, cost: Quote, available: int) -> Html | None:
         if cost.price > available:
             return None  # the screen says it better
-        return await self._guard.order(visit, key)
+        return await self._guard.order(visit)
 
     async def _order(self, visit: Visit, model: Model, cost: Quote, key: str, *, placeholder: int | None) -> Job | None:
         """None if the money went elsewhere meanwhile, or the free run did."""
@@ -216,8 +223,7 @@ class Orders:
         except NotPossible:
             await self._desk.toast(visit, t.tag("order.too_late"))
             return
-        money = t.tag("failed.money_back", credits=t.credits(job.price)) if job.price else t.tag("failed.money_none")
-        await self._desk.toast(visit, t.tag("order.cancelled_toast", money=money))
+        await self._desk.toast(visit, t.tag("order.cancelled_toast"))
 
 
 def file_addresses(model: Model, values: Mapping[str, Any]) -> list[str]:
@@ -234,7 +240,7 @@ def _key(visit: Visit, version: int) -> str:
 def _accepted(visit: Visit, model: Model) -> Said:
     """Shown from the press until the first progress; the job has no number yet."""
     t = visit.tongue
-    text = t.say("order.accepted", title=model.title, time=t.lasting(model.expected_seconds))
+    text = t.say("order.accepted", title=titled(model, t), time=t.lasting(model.expected_seconds))
     return Said(text=text, buttons=((button(t.tag("button.stop"), "stop", visit.draft.version),),))
 
 

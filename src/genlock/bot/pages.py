@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
-from genlock.bot.buttons import Pressed, base36, button
+from genlock.bot.buttons import Pressed, Row, base36, button
 from genlock.bot.desk import Desk
 from genlock.bot.draft import At
 from genlock.bot.gifts import Gifts
@@ -131,21 +131,25 @@ class Pages:
         t = visit.tongue
         text = t.say("help.group", bot=self._desk.username) if visit.group else t.say("help.text")
         lines = [*([note, ""] if note else []), text]
-        await self._page(visit, front.page(await self._desk.look(visit), Html("\n".join(lines))))
+        await self.read(visit, Html("\n".join(lines)))
+
+    async def read(self, visit: Visit, text: Html, *rows: Row) -> None:
+        """Something to read."""
+        look = await self._desk.look(visit)
+        await self._page(visit, front.page(look, text, begun=visit.draft.begun, rows=rows))
 
     async def terms(self, visit: Visit) -> None:
-        await self._page(visit, front.page(await self._desk.look(visit), visit.tongue.say("terms.text")))
+        await self.read(visit, visit.tongue.say("terms.text"))
 
     async def paysupport(self, visit: Visit) -> None:
         t = visit.tongue
         support = self._desk.rules.support or t.tag("paysupport.support_default")
-        text = t.say("paysupport.text", support=support, person=str(visit.person))
-        await self._page(visit, front.page(await self._desk.look(visit), text))
+        await self.read(visit, t.say("paysupport.text", support=support, person=str(visit.person)))
 
     async def language(self, visit: Visit) -> None:
-        names = {"en": "English", "ru": "Русский"}
-        row = tuple(button(names[one], "speak", one) for one in LANGUAGES)
-        await self._page(visit, Said(text=visit.tongue.say("language.choose"), buttons=(row,)))
+        names, now = {"en": "English", "ru": "Русский"}, visit.tongue.language
+        row = tuple(button(f"✓ {names[one]}" if one == now else names[one], "speak", one) for one in LANGUAGES)
+        await self.read(visit, visit.tongue.say("language.choose"), row)
 
     async def speak(self, visit: Visit, language: str) -> None:
         """Another language, from now on."""

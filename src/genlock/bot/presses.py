@@ -24,7 +24,7 @@ STEPS: Mapping[str, Step] = {
     "pick": lambda draft, model, press: wizard.pick(draft, model, press.number()),
     "skip": lambda draft, model, _: wizard.skip(draft, model),
     "rest": lambda draft, model, _: wizard.rest(draft, model),
-    "clear": lambda draft, _, __: wizard.clear(draft),
+    "clear": lambda draft, model, _: wizard.clear(draft, model),
     "options": lambda draft, _, __: wizard.options(draft),
     "edit": lambda draft, model, press: wizard.edit(draft, model, press.number()),
     "done": lambda draft, model, _: wizard.advance(replace(draft, problem=None), model),
@@ -91,7 +91,7 @@ class Presses:
         model = desk.shop.by_id(draft.model) if draft.model else None
         if model is None:
             if press.verb == "back" and not draft.model:
-                await self._step(visit, draft.carrying())
+                await self._step(visit, replace(draft, query="", page=0) if draft.query else draft.carrying())
                 return
             if press.verb == "turn":
                 await self._step(visit, wizard.turn(draft, press.number()))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from genlock.bot.draft import Problem
-from genlock.bot.look import called, shown
+from genlock.bot.look import ANY, called, members, shown
 from genlock.bot.tongue import Html, Tongue
 from genlock.bot.wizard import broken_rule
 from genlock.domain.catalog import NOTHING, Model, Rule
@@ -56,6 +56,7 @@ def _length(problem: Problem, _: Field, tongue: Tongue) -> Html:
 
 def _range(problem: Problem, _: Field, tongue: Tongue) -> Html:
     low, high = problem.allowed.get("min"), problem.allowed.get("max")
+    high = None if high is not None and high >= ANY else high
     if low is not None and high is not None:
         return tongue.say("refused.number_between", low=low, high=high)
     if low is not None:
@@ -66,13 +67,13 @@ def _range(problem: Problem, _: Field, tongue: Tongue) -> Html:
 def _type(problem: Problem, one: Field, tongue: Tongue) -> Html:
     match one.type:
         case FieldType.NUMBER | FieldType.INTEGER:
-            if problem.allowed.get("min") is not None and problem.allowed.get("max") is not None:
+            if problem.allowed.get("min") is not None and (problem.allowed.get("max") or ANY) < ANY:
                 return _range(problem, one, tongue)
             return tongue.say("refused.whole_number" if one.type is FieldType.INTEGER else "refused.number")
         case FieldType.BOOLEAN:
             return tongue.say("refused.boolean")
         case FieldType.OBJECTS:
-            return tongue.say("refused.objects", members=" | ".join(one.members))
+            return tongue.say("refused.objects", members=members(one, tongue))
         case FieldType.TASK:
             return tongue.say("refused.task")
         case _:

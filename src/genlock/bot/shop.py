@@ -9,6 +9,7 @@ from difflib import SequenceMatcher, get_close_matches
 from genlock.domain.catalog import Catalog, Category, Model, Status, price, price_from
 from genlock.domain.errors import InputRefused
 from genlock.domain.field import FILES, FieldType
+from genlock.domain.tariff import PriceRow, our_price, thousandths
 
 _WORD = re.compile(r"[^\w]+")
 _AFTER_NAME = ":,; \t\n"
@@ -17,6 +18,8 @@ NAME_LENGTH, WORD_LENGTH = 40, 3
 #: how close the first word must be, the first two words, and so on
 CLOSE = (0.65, 0.8, 0.8, 0.8)
 MEANT_SHOWN = 3
+#: how a price by a measure is told: by what, and for how much of it
+PER = {"seconds": ("second", 1), "characters": ("characters", 1000)}
 #: what an order from this shelf begins with, where the model leaves it open
 BEGINS_WITH = {
     Category.IMAGE_TO_IMAGE: FieldType.IMAGE,
@@ -35,6 +38,8 @@ class Usual:
     price: int
     #: not exact: it grows with the files or the text that are given
     exact: bool
+    #: what it is the price of, where that is all there is to it: a second, or a thousand characters
+    per: str = ""
 
 
 def code_of(model_id: str) -> str:
@@ -71,8 +76,17 @@ class Shop:
         row = next(row for row in model.prices if row.matches(values))
         measures = {how[0] for one in (row, *model.extras) if one.matches(values) and (how := one.measure())}
         if measures & {"seconds", "characters"}:
-            return least
+            return self._rate(row, least) if len(measures) == 1 else least
         return Usual(price=price, exact="count" not in measures)
+
+    def _rate(self, row: PriceRow, least: Usual) -> Usual:
+        """The price of one second, or of a thousand characters, if that is what the row tells."""
+        how = row.measure()
+        if how is None or row.free:
+            return least
+        per, amount = PER[how[0]]
+        price = our_price(thousandths(row.credits * amount / row.each), self._markup, self._credit_usd)
+        return Usual(price=price, exact=False, per=per)
 
     def price(self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float]) -> int:
         """For input as `validate` returns it. Whether this run is free is somebody else's decision."""
@@ -92,11 +106,12 @@ class Shop:
         return model if model is not None and model.status is Status.OFFERED else None
 
     def search(self, text: str, category: Category | None = None) -> list[Model]:
-        """Models whose title, maker or id has every word; those of the shelf one stands at come first."""
+        """Models called so, else those whose title, maker or id has every word; those of this shelf come first."""
         words = [word for word in _WORD.split(text.lower()) if word]
         if not words:
             return []
         found = [model for model in self._shelf if all(word in _searched(model) for word in words)]
+        found = [model for model in found if _squeezed(text) in _squeezed(model.title)] or found
         return sorted(found, key=lambda model: category not in (None, model.category, *model.also))
 
     def named(self, text: str) -> tuple[Model, str] | None:

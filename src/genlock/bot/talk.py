@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from telegram import Message
 from telegram.constants import ChatType, MessageEntityType
@@ -10,13 +11,13 @@ from genlock.bot import wizard
 from genlock.bot.admin import Admin
 from genlock.bot.buttons import Row, button
 from genlock.bot.desk import Desk
-from genlock.bot.draft import At, Draft
+from genlock.bot.draft import At, Draft, Part
 from genlock.bot.files import Files, attachment
 from genlock.bot.gifts import Gifts
-from genlock.bot.look import shorten
+from genlock.bot.look import shorten, titled
 from genlock.bot.orders import Orders
 from genlock.bot.pages import Pages
-from genlock.bot.screens.front import ALL, AS_USUAL
+from genlock.bot.screens.front import ALL, AS_USUAL, row
 from genlock.bot.shop import code_of
 from genlock.bot.tongue import Html, tongue
 from genlock.bot.visit import Visit
@@ -26,6 +27,10 @@ from genlock.telegram.words import Button, Said
 Command = Callable[[Visit, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
 SENTENCE_WORDS = 3
+#: clients cut a text that is too long for one message in the second half of what fits, and send the rest at once
+PART_LENGTH = 2048
+PART_SECONDS = 2
+WHOLE_LENGTH = 40_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,23 +102,25 @@ class Talk:
         if (line := _for_operators(message, heard)) is not None and self._admin.may(visit):
             await self._admin.command(visit, line, message)
         elif heard.command:
-            await self._command(visit, heard)
+            await self._command(visit, heard, message.date)
         elif visit.repeated:
             await self._desk.show_draft(visit)
         elif (sent := attachment(message)) is not None:
             await self._files.take(visit, sent, heard.text)
         elif heard.text:
-            await self._text(visit, heard.text)
+            await self._text(visit, _joined(visit, heard.text, message.date))
         elif visit.group and not message.text:
             await self._pages.help(visit)
         else:
             await self._desk.say(visit, visit.tongue.say("misc.not_understood"))
 
-    async def _command(self, visit: Visit, heard: Heard) -> None:
+    async def _command(self, visit: Visit, heard: Heard, sent: datetime) -> None:
         command = self._commands.get(heard.command)
         if command is None:
             await self._pages.help(visit, note=visit.tongue.say("misc.unknown_command"))
             return
+        if len(heard.text) >= PART_LENGTH:
+            visit.part = Part(text=heard.text, sent=int(sent.timestamp()))
         await command(visit, heard.text)
 
     # texts
@@ -169,7 +176,8 @@ class Talk:
     async def _offer(self, visit: Visit, model: Model, carried: Draft) -> None:
         draft = wizard.rest(wizard.open_model(carried, model, model.category.value), model)
         await self._desk.keep(visit, replace(draft, path=()))
-        note = visit.tongue.say("confirm.suggestion", title=model.title) if draft.at is At.CONFIRM else None
+        t = visit.tongue
+        note = t.say("confirm.suggestion", title=titled(model, t)) if draft.at is At.CONFIRM else None
         await self._desk.show_draft(visit, note=note)
 
     async def _show(self, visit: Visit, draft: Draft) -> None:
@@ -211,7 +219,7 @@ class Talk:
         """Order at once with the model's defaults; what is missing is asked for."""
         desk, t = self._desk, visit.tongue
         if not line:
-            await desk.say(visit, t.say("misc.gen_usage"))
+            await self._pages.read(visit, t.say("misc.gen_usage"), (button(t.tag("button.models"), "cat", ALL, 0),))
             return
         if visit.repeated and visit.draft.at is At.ORDERED:
             return
@@ -223,9 +231,12 @@ class Talk:
         draft = wizard.rest(
             wizard.open_model(replace(visit.draft.emptied(), text=text), model, model.category.value), model
         )
+        draft = replace(draft, path=())  # what is asked first comes with the model's card
+        if visit.part:  # the rest may be on its way
+            visit.part = replace(visit.part, text=text, at=At.CONFIRM)
         if not visit.repeated:
             await desk.keep(visit, draft)
-        if visit.draft.at is At.CONFIRM and text:
+        if visit.draft.at is At.CONFIRM and text and not visit.part:
             await self._orders.at_once(visit, model)
             return
         await desk.show_draft(visit)
@@ -236,14 +247,16 @@ class Talk:
         models, text = desk.shop.meant(line)
         name = shorten(line.split(maxsplit=1)[0])
         if not models:
-            await desk.say(visit, t.say("misc.gen_unknown", name=name))
+            text = t.say("misc.gen_unknown", name=name)
+            await self._pages.read(visit, text, (button(t.tag("button.models"), "cat", ALL, 0),))
             return
         if not visit.repeated:
             await desk.keep(visit, replace(visit.draft.emptied(), at=At.LIST, text=text))
         lines = [t.say("misc.gen_meant", name=name)]
         if text:
             lines.append(t.say("list.carried_text", text=shorten(text, 200)))
-        rows: list[Row] = [(button(model.title, "model", code_of(model.id), ALL, AS_USUAL),) for model in models]
+        look = await desk.look(visit)
+        rows: list[Row] = [(button(row(look, model), "model", code_of(model.id), ALL, AS_USUAL),) for model in models]
         rows.append((button(t.tag("button.models"), "cat", ALL, 0), button(t.tag("button.menu"), "menu")))
         await desk.show(visit, Said(text="\n".join(lines), buttons=tuple(rows)))
 
@@ -260,6 +273,29 @@ def _for_operators(message: Message, heard: Heard) -> str | None:
         return heard.text
     first, _, rest = (message.caption or "").partition(" ")
     return rest if first == "/admin" else None
+
+
+def _joined(visit: Visit, text: str, date: datetime) -> str:
+    """The text, or all of it that has come so far; then the person stands where they began to say it."""
+    draft, sent = visit.draft, int(date.timestamp())
+    part, goes_on = draft.part, len(text) >= PART_LENGTH
+    if part is not None and sent - part.sent <= PART_SECONDS:
+        text = f"{part.text}\n{text}"[:WHOLE_LENGTH]
+        draft = replace(
+            draft, at=part.at, category=part.category, field=part.field, path=part.path, settled=part.settled
+        )
+        visit.draft = draft
+    if goes_on:
+        visit.part = Part(
+            text=text,
+            sent=sent,
+            at=draft.at,
+            category=draft.category,
+            field=draft.field,
+            path=draft.path,
+            settled=draft.settled,
+        )
+    return text
 
 
 def _from_a_person(message: Message) -> bool:

@@ -1,13 +1,22 @@
 """One update of one person: who, where, by what, and the draft they stand at."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from telegram import CallbackQuery, Message, Update, User
 
-from genlock.bot.draft import Draft
+from genlock.bot.draft import Draft, Part
 from genlock.bot.tongue import Tongue, tongue
 from genlock.domain.chat import Profile
 from genlock.telegram.address import Address
+
+#: asks for what the same person did next, as far as it has come by now
+Behind = Callable[[], Awaitable[Update | None]]
+
+
+async def nothing() -> Update | None:
+    """Nothing is known to come."""
+    return None
 
 
 @dataclass(kw_only=True, slots=True)
@@ -24,8 +33,13 @@ class Visit:
     draft: Draft
     #: what the person wrote
     message: int | None = None
+    behind: Behind = nothing
+    #: what the person wrote, if it may go on in their next message
+    part: Part | None = None
     #: the message whose button they pressed
     pressed: int | None = None
+    #: whether that message answers another one: it says how an order ended, and stays
+    notice: bool = False
     #: the press that waits for an answer
     query: str | None = None
 

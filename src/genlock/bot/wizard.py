@@ -16,6 +16,7 @@ NUMBER_DIGITS = 10
 #: a film of ten seconds may have a frame more
 ROUNDING_SECONDS = 0.5
 PROMPT = "prompt"
+OPTIONS_A_PAGE = 8
 
 
 def open_model(draft: Draft, model: Model, category: str) -> Draft:
@@ -68,6 +69,22 @@ def asked(model: Model, category: str) -> list[Field]:
         or (one.name == PROMPT and not one.advanced)
         or one is about
     ]
+
+
+def listed(model: Model) -> list[Field]:
+    """What can be changed, what most people care for first."""
+    return sorted((one for one in model.fields if not one.internal), key=lambda one: one.advanced)
+
+
+def can_skip(draft: Draft, model: Model, one: Field) -> bool:
+    """Whether the input may be left out as things are: a rule may want it."""
+    if not may_skip(one):
+        return False
+    try:
+        model.validate({name: value for name, value in draft.values.items() if name != one.name})
+    except InputRefused as refused:
+        return not (refused.field == one.name and refused.problem == "missing")
+    return True
 
 
 def may_skip(one: Field) -> bool:
@@ -124,10 +141,12 @@ def skip(draft: Draft, model: Model) -> Draft:
     return _on(_settle(draft, one), model)
 
 
-def clear(draft: Draft) -> Draft:
-    """Forget what was given for an input."""
+def clear(draft: Draft, model: Model) -> Draft:
+    """Forget what was given for an input; files may then be sent anew."""
     values = {name: value for name, value in draft.values.items() if name != draft.field}
-    return replace(draft, values=values, problem=None)
+    without = replace(draft, values=values, problem=None)
+    one = model.field(draft.field)
+    return without if one is not None and one.type in FILES else _on(without, model)
 
 
 def rest(draft: Draft, model: Model) -> Draft:
@@ -139,7 +158,7 @@ def rest(draft: Draft, model: Model) -> Draft:
 def back(draft: Draft, model: Model) -> Draft | None:
     """One step back; None from the first, to whatever was before the model."""
     if draft.at is At.EDIT:
-        return replace(draft, at=At.OPTIONS, field="", page=0, problem=None)
+        return _listed(draft, model)
     if draft.at is At.OPTIONS:
         return advance(replace(draft, problem=None), model)
     if not draft.path:
@@ -283,12 +302,19 @@ def _on(draft: Draft, model: Model) -> Draft:
     """After an answer: back to the options, or to the next question."""
     if draft.at is not At.EDIT:
         return advance(draft, model)
-    there = replace(draft, at=At.OPTIONS, field="", page=0, problem=None)
+    there = _listed(draft, model)
     try:
         model.validate(there.values)
     except InputRefused as refused:
         return replace(there, problem=problem_of(refused))
     return there
+
+
+def _listed(draft: Draft, model: Model) -> Draft:
+    """The list of everything, at the place that one has come from."""
+    places = [one.name for one in listed(model)]
+    page = places.index(draft.field) // OPTIONS_A_PAGE if draft.field in places else 0
+    return replace(draft, at=At.OPTIONS, field="", page=page, problem=None)
 
 
 def _refused(draft: Draft, model: Model, refused: InputRefused) -> Draft:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from genlock.bot.buttons import button
-from genlock.bot.look import code, prompt_of, shorten, text_of
-from genlock.bot.tongue import Html, Tongue, tongue
+from genlock.bot.look import code, prompt_of, shorten, text_of, titled
+from genlock.bot.tongue import DEFAULT, Html, Tongue, tongue
 from genlock.domain.catalog import Model
 from genlock.domain.delivery import Part
 from genlock.domain.errors import NoSuchModel
@@ -19,6 +19,8 @@ PROMPT_SHOWN = 500
 TITLE = "title"
 TITLE_LENGTH = 60
 ASSUMED_SECONDS = 60
+#: failures that the same order would meet again
+SAME_AGAIN_FAILS = ("moderation", "bad_input", "file_unreachable")
 
 
 class ChatWords:
@@ -28,12 +30,13 @@ class ChatWords:
         self._find_model = find_model
 
     def label(self, job: Job) -> Label:
-        words = text_of(job, TITLE) or prompt_of(job, self._model(job)) or self._title(job)
-        return Label(title=shorten(words, TITLE_LENGTH), performer=self._title(job))
+        name = self._title(job, tongue(DEFAULT))
+        words = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
+        return Label(title=shorten(words, TITLE_LENGTH), performer=name)
 
     def waiting(self, job: Job, address: Address, fraction: float | None) -> Said:
         t = tongue(address.language)
-        facts = {"title": self._title(job), "code": code(job.id), "time": t.lasting(self._expected(job))}
+        facts = {"title": self._title(job, t), "code": code(job.id), "time": t.lasting(self._expected(job))}
         if fraction is None:
             key = "order.queued" if job.state is State.QUEUED else "order.running_unknown"
             text = t.say(key, **facts)
@@ -46,9 +49,9 @@ class ChatWords:
     def place(self, job: Job, address: Address, index: int) -> Said:
         t = tongue(address.language)
         if index == 0 and not job.ended:
-            text = t.say("order.accepted", title=self._title(job), time=t.lasting(self._expected(job)))
+            text = t.say("order.accepted", title=self._title(job, t), time=t.lasting(self._expected(job)))
             return Said(text=text, buttons=((button(t.tag("button.stop"), "cancel", job.id),),))
-        return Said(text=t.say("order.next_part", title=self._title(job), code=code(job.id), index=index + 1))
+        return Said(text=t.say("order.next_part", title=self._title(job, t), code=code(job.id), index=index + 1))
 
     def caption(self, job: Job, address: Address, index: int, part: Part) -> Said:
         t = tongue(address.language)
@@ -58,14 +61,14 @@ class ChatWords:
         return Said(text="\n".join(lines), buttons=_original(part, t))
 
     def _head(self, job: Job, t: Tongue, index: int) -> Html:
-        title, number = self._title(job), code(job.id)
+        title, number = self._title(job, t), code(job.id)
         if len(job.parts) > 1:
             return t.say("order.caption_many", title=title, code=number, index=index + 1, count=len(job.parts))
         return t.say("order.caption", title=title, code=number)
 
     def link(self, job: Job, address: Address, index: int, part: Part) -> Said:
         t = tongue(address.language)
-        text = t.say("order.link", title=self._title(job), code=code(job.id), link=part.value)
+        text = t.say("order.link", title=self._title(job, t), code=code(job.id), link=part.value)
         return Said(text=text, buttons=_original(part, t))
 
     def failed(self, job: Job, address: Address) -> Said:
@@ -73,18 +76,23 @@ class ChatWords:
         if job.state is State.CANCELLED:
             text = t.say("order.cancelled", code=code(job.id), money=_money(job, t))
             return Said(text=text, buttons=_again_or_menu(job, t))
-        lines = [t.say("failed.head", code=code(job.id), title=self._title(job)), "", _reason(job, t), _money(job, t)]
+        lines = [
+            t.say("failed.head", code=code(job.id), title=self._title(job, t)),
+            "",
+            _reason(job, t),
+            _money(job, t),
+        ]
         return Said(text="\n".join(lines), buttons=_after_failure(job, t))
 
     def notice(self, job: Job, address: Address) -> Said:
         t = tongue(address.language)
-        title, number = self._title(job), code(job.id)
+        title, number = self._title(job, t), code(job.id)
         if job.state is State.CANCELLED:
             if job.error_text.startswith("by person"):
                 return Said(text="")  # they have just seen it
-            return Said(text=t.say("order.cancelled_notice", code=number), buttons=_again_or_menu(job, t))
+            return Said(text=t.say("order.cancelled_notice", code=number))
         if job.state is not State.SUCCEEDED:
-            return Said(text=t.say("failed.notice", code=number), buttons=_again_or_menu(job, t))
+            return Said(text=t.say("failed.notice", code=number))  # the message above has the buttons
         if job.late:
             text = t.say("order.done_late", title=title, code=number)
         elif job.price == 0:
@@ -107,9 +115,9 @@ class ChatWords:
         model = self._model(job)
         return model.expected_seconds if model else ASSUMED_SECONDS
 
-    def _title(self, job: Job) -> str:
+    def _title(self, job: Job, t: Tongue) -> str:
         model = self._model(job)
-        return model.title if model else job.model
+        return titled(model, t) if model else job.model
 
 
 def _original(part: Part, t: Tongue) -> tuple[tuple[Button, ...], ...]:
@@ -130,14 +138,13 @@ def _money(job: Job, t: Tongue) -> Html:
 
 
 def _after_failure(job: Job, t: Tongue) -> tuple[tuple[Button, ...], ...]:
-    return (
-        (_repeat(job, t, "button.try_again"), button(t.tag("button.change_repeat"), "change", job.id)),
-        (_menu(t),),
-    )
+    change = button(t.tag("button.change_repeat"), "change", job.id)
+    if job.error_code in SAME_AGAIN_FAILS:
+        return ((change, _menu(t)),)
+    return ((_repeat(job, t, "button.try_again"), change), (_menu(t),))
 
 
 def _again_or_menu(job: Job, t: Tongue) -> tuple[tuple[Button, ...], ...]:
-    """The message above has told what and why; this one has made the sound."""
     return ((_repeat(job, t, "button.try_again"), _menu(t)),)
 
 

@@ -40,6 +40,7 @@ class _Word:
 
     about: Mapping[str, str] = field(default_factory=dict)
     advanced: bool = False
+    internal: bool = False
 
 
 def _words(path: Path) -> dict[str, _Word]:
@@ -49,7 +50,11 @@ def _words(path: Path) -> dict[str, _Word]:
     for name, data in parse(path).items():
         table = Table(data, f"{path.name}: {name}")
         about = {language: table.take(language, str) for language in ("en", "ru") if language in table}
-        words[name] = _Word(about=about, advanced=table.take("advanced", bool, default=False))
+        words[name] = _Word(
+            about=about,
+            advanced=table.take("advanced", bool, default=False),
+            internal=table.take("internal", bool, default=False),
+        )
         table.end()
     return words
 
@@ -146,6 +151,7 @@ def _field(table: Table, context: _Context) -> Field:
         members=table.words("members"),
         sample=plain(table.raw("sample")),
         advanced=table.take("advanced", bool, default=word.advanced),
+        internal=word.internal,
         about={**word.about, **table.texts("about")},
     )
     table.end()
@@ -157,15 +163,18 @@ def _optional_int(table: Table, key: str) -> int | None:
     return table.take(key, int) if key in table else None
 
 
-def _choices(table: Table, shared: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, str]]:
+def _choices(table: Table, shared: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, dict[str, str]]]:
     """Values as a list, or as a table from value to label; a name stands for a list that several fields share."""
     value = table.raw("choices", [])
     if isinstance(value, str):
         if value not in shared:
             raise table.wrong(f"choices names {value!r}, which this file does not define under [choices]")
         value = shared[value]
-    if isinstance(value, dict) and all(isinstance(label, str) for label in value.values()):
-        return tuple(value), dict(value)
+    if isinstance(value, dict) and all(isinstance(label, str | dict) for label in value.values()):
+        return tuple(value), {
+            choice: {"en": label} if isinstance(label, str) else Table(label, table.where).all_texts()
+            for choice, label in value.items()
+        }
     if not isinstance(value, list) or any(isinstance(item, list | dict) for item in value):
         raise table.wrong("choices must be a list of values, or a table of value = label")
     return tuple(plain(item) for item in value), {}

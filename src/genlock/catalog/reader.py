@@ -78,6 +78,12 @@ class Table:
             raise self.wrong(f"{key} must be a table of texts")
         return cast("dict[str, str]", value)
 
+    def all_texts(self) -> dict[str, str]:
+        """The whole table, which has texts only."""
+        if not all(isinstance(text, str) for text in self._left.values()):
+            raise self.wrong("a label must be a text, or a table of language = text")
+        return cast("dict[str, str]", self._left)
+
     def tables(self, key: str, name: str) -> list["Table"]:
         items = self.take(key, list, [])
         return [Table(item, f"{self.where}: {name} {number}") for number, item in enumerate(items, 1)]

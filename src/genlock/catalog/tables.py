@@ -45,7 +45,7 @@ def inputs(model: Model) -> list[dict[str, Any]]:
 def _allowed(one: Field) -> str:
     if one.choices:
         more = " …" if len(one.choices) > CHOICES_SHOWN else ""
-        return ", ".join(one.labels.get(str(choice), str(choice)) for choice in one.choices[:CHOICES_SHOWN]) + more
+        return ", ".join(_label(one, choice) for choice in one.choices[:CHOICES_SHOWN]) + more
     limits = (
         (one.min, "{:g} or more"),
         (one.max, "{:g} or less"),
@@ -56,6 +56,10 @@ def _allowed(one: Field) -> str:
         (one.max_seconds, "{:g} seconds"),
     )
     return ", ".join(text.format(value) for value, text in limits if value is not None)
+
+
+def _label(one: Field, choice: object) -> str:
+    return one.labels.get(str(choice), {}).get("en", str(choice))
 
 
 def prices(model: Model, markup: float, credit_usd: float) -> list[dict[str, Any]]:

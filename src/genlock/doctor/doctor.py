@@ -4,27 +4,18 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from time import time
-from typing import Any
 
 from genlock.app import examine_store
 from genlock.doctor.finding import SKEW_SECONDS_MAX, Ill, Phase, need
 from genlock.doctor.outside import Outside
 from genlock.doctor.tries import LongAgo, try_atomic, try_replays
 from genlock.domain.errors import GenlockError
-from genlock.log import Mask
+from genlock.log import Mask, Silent
 from genlock.ports import ExaminedStore
 from genlock.settings import Settings
 
 SILENT_SECONDS = 10.0
 ARRIVAL_SECONDS = 5.0
-
-
-class Silent:
-    """Whatever happens is told by the phases."""
-
-    def event(self, *_: Any, **__: Any) -> None: ...
-
-    def count(self, *_: Any, **__: Any) -> None: ...
 
 
 class Doctor:

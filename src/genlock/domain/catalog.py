@@ -39,19 +39,19 @@ class Category(StrEnum):
 
 
 TITLES = {
-    Category.TEXT_TO_IMAGE: ("Text to image", "Текст в картинку"),
-    Category.IMAGE_TO_IMAGE: ("Edit an image", "Изменить картинку"),
-    Category.TEXT_TO_VIDEO: ("Text to video", "Текст в видео"),
-    Category.IMAGE_TO_VIDEO: ("Image to video", "Картинка в видео"),
-    Category.VIDEO_TO_VIDEO: ("Edit a video", "Изменить видео"),
-    Category.AVATAR: ("Avatars and lip sync", "Аватары и озвучка лица"),
-    Category.UPSCALE: ("Upscale", "Увеличить качество"),
-    Category.BACKGROUND_REMOVAL: ("Remove background", "Убрать фон"),
+    Category.TEXT_TO_IMAGE: ("Text to image", "Нарисовать"),
+    Category.IMAGE_TO_IMAGE: ("Edit an image", "Правка фото"),
+    Category.TEXT_TO_VIDEO: ("Text to video", "Снять видео"),
+    Category.IMAGE_TO_VIDEO: ("Image to video", "Оживить фото"),
+    Category.VIDEO_TO_VIDEO: ("Edit a video", "Правка видео"),
+    Category.AVATAR: ("Talking avatars", "Аватары"),
+    Category.UPSCALE: ("Upscale", "Увеличить"),
+    Category.BACKGROUND_REMOVAL: ("No background", "Убрать фон"),
     Category.MUSIC: ("Music", "Музыка"),
-    Category.TEXT_TO_SPEECH: ("Text to speech", "Текст в речь"),
-    Category.SOUND_EFFECTS: ("Sound effects", "Звуковые эффекты"),
+    Category.TEXT_TO_SPEECH: ("Text to speech", "Озвучить текст"),
+    Category.SOUND_EFFECTS: ("Sound effects", "Создать звук"),
     Category.SPEECH_TO_TEXT: ("Speech to text", "Речь в текст"),
-    Category.AUDIO_TOOLS: ("Audio tools", "Обработка звука"),
+    Category.AUDIO_TOOLS: ("Clean up audio", "Очистить голос"),
     Category.IMAGE_ANALYSIS: ("Look into an image", "Анализ картинки"),
 }
 

@@ -28,6 +28,21 @@ class Profile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Holder:
+    """A person with their wallet, as an operator looks for them. Whoever has not written has no name."""
+
+    person_id: int
+    channel: str
+    #: the id that the channel knows them by
+    outside_id: str
+    name: str
+    username: str
+    available: int
+    held: int
+    since: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SavedDraft:
     """A draft's row; the body is the bot's own."""
 

@@ -24,6 +24,7 @@ class Event(StrEnum):
     RESULT_DUPLICATE = "RESULT_DUPLICATE"  #: known already; nothing changed
     COST_ABOVE = "COST_ABOVE"  #: alarm: the provider billed more than the price was made from
     RESULT_CONTRADICTION = "RESULT_CONTRADICTION"  #: alarm: the provider says the opposite of before
+    RESULT_FOREIGN = "RESULT_FOREIGN"  #: alarm: the provider called a job's address about another task; nothing changed
     LOSS_RECORDED = "LOSS_RECORDED"  #: the provider billed a job that nobody pays for
     DELIVER_LOCK_WIN = "DELIVER_LOCK_WIN"  #: this instance delivers
     DELIVER_LOCK_SKIP = "DELIVER_LOCK_SKIP"  #: somebody else does, or did
@@ -44,6 +45,7 @@ class Event(StrEnum):
     CALLBACK_UNREADABLE = "CALLBACK_UNREADABLE"  #: could not be parsed; kept for the operator
     LEASE_LOST = "LEASE_LOST"  #: a write was refused: somebody else holds the job now
     PEER_DEAD = "PEER_DEAD"  #: a silent instance's work was made due
+    SUSPECT = "SUSPECT"  #: a job, or a lane, that was in hand at several deaths of instances is tried alone
     STAGE_ERROR = "STAGE_ERROR"  #: a stage failed in a way nobody foresaw; retried, then parked
     ATTENTION = "ATTENTION"  #: an operator should look
     OPERATOR = "OPERATOR"  #: somebody retried, resent or cancelled
@@ -62,6 +64,9 @@ class Event(StrEnum):
     FORGOTTEN = "FORGOTTEN"  #: old rows were removed
     ALARM = "ALARM"  #: something is wrong that an operator should know of
     RECOVERED = "RECOVERED"  #: and it is over
+    SETTING_UNKNOWN = (
+        "SETTING_UNKNOWN"  #: a GENLOCK_ variable that is no setting, with the name that was probably meant
+    )
     READY = "READY"  #: this instance works
     STOPPING = "STOPPING"  #: this instance takes nothing new
     STOPPED = "STOPPED"  #: and has handed over what was left

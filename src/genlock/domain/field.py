@@ -51,7 +51,8 @@ class Field:
     many: bool = False  #: a list of such values
     required: bool = False
     choices: tuple[Scalar, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)  #: what to call a choice that does not speak for itself
+    #: what to call a choice that does not speak for itself, by language
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     default: object = None  #: None: the provider decides
     min: Number | None = None
     max: Number | None = None
@@ -65,6 +66,7 @@ class Field:
     members: tuple[str, ...] = ()  #: what every one of `objects` has
     sample: object = None  #: a valid value, where none can be made up from the rest
     advanced: bool = False  #: a menu need not ask for it
+    internal: bool = False  #: nothing that a person in a chat can know or should decide
     about: Mapping[str, str] = field(default_factory=dict)  #: language -> a few words
 
     def clean(self, value: object) -> object:
@@ -177,9 +179,9 @@ class Field:
         if isinstance(value, str | int | float):
             word = str(value).strip().lower()
             for choice in self.choices:
-                if word == str(choice).lower() or word == self.labels.get(str(choice), "").lower() != "":
+                if word in {name.lower() for name in (str(choice), *self.labels.get(str(choice), {}).values())}:
                     return choice
-        shown = [self.labels.get(str(choice), str(choice)) for choice in self.choices]
+        shown = [self.labels.get(str(choice), {}).get("en", str(choice)) for choice in self.choices]
         more = f" and {len(shown) - CHOICES_SHOWN} more" if len(shown) > CHOICES_SHOWN else ""
         raise self.refused(
             f"must be one of {', '.join(shown[:CHOICES_SHOWN])}{more}", "choice", choices=list(self.choices)

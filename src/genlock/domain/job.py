@@ -57,6 +57,7 @@ class Verdict(StrEnum):
     DUPLICATE = "duplicate"  #: says what is known already
     CONTRADICTION = "contradiction"  #: says the opposite of what is known: alarm
     CANCELLED = "cancelled"  #: the person had cancelled; the bill is the operator's loss
+    FOREIGN = "foreign"  #: names a task that is not the job's own, or is another job's: nothing changed
     STALE = "stale"  #: the writer's lease was gone: nothing changed
     MISSING = "missing"  #: there is no such job
 
@@ -131,6 +132,8 @@ class Job:
     delivered_at: datetime | None
     #: the store's clock when the row was read
     read_at: datetime
+    #: so many instances died with it in hand, one after the other
+    deaths: int = 0
     #: somebody else was at it when it ended: a progress edit of theirs may still be on the wire
     interrupted: bool = False
 

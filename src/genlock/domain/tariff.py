@@ -7,6 +7,8 @@ from decimal import ROUND_CEILING, Decimal
 from genlock.domain.money import THOUSANDTHS
 
 PROVIDER_CREDIT_USD = Decimal("0.005")
+#: prices are whole hundredths of a credit: nobody wants to read more
+STEP = THOUSANDTHS // 100
 
 Seconds = Mapping[str, float]
 """How long the files given for a field are, together."""
@@ -77,7 +79,7 @@ def thousandths(credits_: Decimal) -> int:
 def our_price(provider_thousandths: int, markup: float | Decimal, credit_usd: float | Decimal) -> int:
     """What a person pays, in thousandths of our credit, for what costs us so many thousandths of the provider's."""
     dollars = provider_thousandths * PROVIDER_CREDIT_USD * Decimal(str(markup))
-    return int((dollars / Decimal(str(credit_usd))).to_integral_value(ROUND_CEILING))
+    return int((dollars / Decimal(str(credit_usd)) / STEP).to_integral_value(ROUND_CEILING)) * STEP
 
 
 def paid_for(price: int, markup: float | Decimal, credit_usd: float | Decimal) -> int:

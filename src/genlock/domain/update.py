@@ -76,6 +76,8 @@ class Lane:
     id: int
     token: int
     update: Update | None
+    #: so many instances died with this update in hand, one after the other
+    deaths: int = 0
 
 
 def read_update(bot: str, said: Any, body: str) -> NewUpdate:

@@ -4,7 +4,7 @@ from genlock.domain.errors import ProviderBusy
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.domain.result import Outcome
-from genlock.engine.collect import conclude
+from genlock.engine.collect import ask, conclude
 from genlock.engine.kit import Kit
 from genlock.ports import Wait
 
@@ -19,17 +19,13 @@ async def ask_bill(kit: Kit, job: Job) -> None:
 
 async def _ask(kit: Kit, job: Job) -> float | None:
     """When to ask again, if the task still runs."""
-    assert job.task_id is not None, "only a task has a bill"
     try:
-        await kit.limits.turn(f"status:{job.provider}")
-        kit.event(Event.POLL_TICK, job, task_id=job.task_id)
-        report = await kit.providers[job.provider].status(job.task_id, job)
+        report = await ask(kit, job)
     except ProviderBusy as busy:
         return busy.after
     except Exception as error:  # noqa: BLE001 - a query changes nothing: ask again later
         kit.event(Event.POLL_STATE, job, error=type(error).__name__)
     else:
-        kit.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)
         if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
             await conclude(kit, job.id, report, job.correlation)
             return None

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from genlock.domain.delivery import WORDS, plan
-from genlock.domain.errors import ProviderBusy, StoreError
+from genlock.domain.errors import ProviderBusy, ProviderError, StoreError
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Job, State, Verdict, hash_secret
@@ -26,6 +26,7 @@ _VERDICT_EVENTS = {
     Verdict.LATE: Event.RESULT_LATE,
     Verdict.CONTRADICTION: Event.RESULT_CONTRADICTION,
     Verdict.CANCELLED: Event.LOSS_RECORDED,
+    Verdict.FOREIGN: Event.RESULT_FOREIGN,
 }
 
 
@@ -143,13 +144,10 @@ async def _hint(kit: Kit, callback: Callback, report: Report) -> None:
 
 async def poll(kit: Kit, job: Job) -> Job | None:
     """Ask the provider about a running task; at the deadline, for the last time."""
-    assert job.task_id is not None, "a running job has a task"
     age = (job.read_at - (job.submitted_at or job.created_at)).total_seconds()
     asked = False
     try:
-        await kit.limits.turn(f"status:{job.provider}")
-        kit.event(Event.POLL_TICK, job, task_id=job.task_id)
-        report = await kit.providers[job.provider].status(job.task_id, job)
+        report = await ask(kit, job)
     except ProviderBusy as busy:
         kit.observer.count("provider_errors", 1, provider=job.provider, call="status", reason="ProviderBusy")
         again = Wait(job_id=job.id, token=job.lease_token, after=busy.after, failed=None)
@@ -159,7 +157,6 @@ async def poll(kit: Kit, job: Job) -> Job | None:
         after = backoff(job.attempts, kit.chance.random(), base=2.0, most=60.0)
         again = Wait(job_id=job.id, token=job.lease_token, after=after, failed=True)
     else:
-        kit.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)
         if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
             return await conclude(kit, job.id, report, job.correlation, holder=job)
         _say_unknown(kit, report, job.correlation)
@@ -173,6 +170,18 @@ async def poll(kit: Kit, job: Job) -> Job | None:
     await show(kit, job, age)
     kit.fenced(await kit.store.wait(again), job)
     return None
+
+
+async def ask(kit: Kit, job: Job) -> Report:
+    """What the provider says of the job's own task."""
+    assert job.task_id is not None, "only a task can be asked after"
+    await kit.limits.turn(f"status:{job.provider}")
+    kit.event(Event.POLL_TICK, job, task_id=job.task_id)
+    report = await kit.providers[job.provider].status(job.task_id, job)
+    if report.task_id not in (None, job.task_id):
+        raise ProviderError(f"asked for {job.task_id}, answered for {report.task_id}")
+    kit.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)
+    return report
 
 
 def _say_received(kit: Kit, callback: Callback, took: float) -> None:

@@ -56,6 +56,12 @@ async def deliver(kit: Kit, job: Job) -> None:
         await _finish(kit, showing.job, showing.parts, Delivery.DELIVERED, None)
 
 
+async def abandon(kit: Kit, job: Job, reason: str) -> None:
+    """Do not try to show a job's parts any more: money back, on the operator's list."""
+    sent = any(part.step is Step.SEND for part in job.parts)
+    await _finish(kit, job, job.parts, Delivery.UNKNOWN if sent else Delivery.UNDELIVERABLE, reason)
+
+
 class _Showing:
     """One attempt at one job's parts. `parts` is what has been reached so far."""
 

@@ -11,7 +11,7 @@ from genlock.engine.kit import Kit
 from genlock.engine.leader import Leader
 from genlock.engine.sweep import Sweep
 from genlock.engine.updates import Updates
-from genlock.engine.worker import Worker, every
+from genlock.engine.worker import Worker, every, run_for_ever
 
 
 class Engine:
@@ -61,6 +61,9 @@ class Engine:
         """Begin to work. Before the first claim the instance is known to its peers."""
         kit = self.kit
         await kit.store.heartbeat(kit.instance, kit.rules.silent_seconds)
+        dead = await kit.store.left_behind()
+        await self.worker.take_over(dead)
+        await self.leader.take_over(dead)
         loops = [
             *self.worker.loops(),
             every(kit.rules.heartbeat_seconds / 2, self.leader.round, kit),  # a role given up is taken at once
@@ -68,7 +71,7 @@ class Engine:
             every(kit.rules.limits_idle_seconds / 10, self.sweep.limits, kit),
             *(self.updates.loops() if self.updates else []),
         ]
-        self._loops = [asyncio.get_running_loop().create_task(loop) for loop in loops]
+        self._loops = run_for_ever(kit, *loops)
 
     async def stop(self) -> None:
         """Stop cleanly: what is left is taken over by the others at once."""

@@ -47,6 +47,8 @@ class Rules:
     unknown_submit: UnknownSubmit = UnknownSubmit.RELEASE
     delivery_attempts: int = 40
     stage_attempts: int = 10
+    #: a job that was in hand at so many deaths in a row, at most of them as the only one of its kind, is left alone
+    deaths_max: int = 8
     #: jobs one instance works on at the same time; waiting ones do not count, they are only rows
     capacity: int = 1000
     stop_seconds: float = 15.0

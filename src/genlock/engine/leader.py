@@ -11,6 +11,7 @@ the write, so the old one changes nothing.
 """
 
 import asyncio
+from collections.abc import Iterable
 
 from genlock.domain.events import Event
 from genlock.engine.kit import Kit
@@ -41,6 +42,11 @@ class Leader:
         if mine:
             self._trusted_until = started + kit.rules.role_seconds
         self._change(role if mine else None)
+
+    async def take_over(self, dead: Iterable[str]) -> None:
+        """Free the role of those who are dead for certain."""
+        for peer in dead:
+            await self._kit.store.leave_role(ACTIVE, peer)
 
     async def stop(self) -> None:
         """Pass the role on at once."""

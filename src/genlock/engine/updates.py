@@ -7,6 +7,7 @@ from typing import Any
 from genlock.domain.errors import ChannelBusy, ChannelUnknown, ChatClosed, StoreError
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
+from genlock.domain.suspicion import OFTEN
 from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
 from genlock.engine.kit import Kit, handled
 from genlock.engine.worker import every
@@ -93,9 +94,9 @@ class Updates:
                     held = await self._store.next_update(held)
                     continue
                 held = await self._one(held, held.update)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - a failure of the store; of a handler's it was told before
             # The rows are as they were; the lease runs out and somebody goes on.
-            self._kit.observer.event(Event.STAGE_ERROR, step="updates", lane=lane.id, error=str(error))
+            self._kit.observer.event(Event.STAGE_ERROR, step="updates", lane=lane.id, error=repr(error))
 
     async def _one(self, lane: Lane, update: Update) -> Lane | None:
         """Handle one update; returns the lane with the next one, while it is ours."""
@@ -105,8 +106,9 @@ class Updates:
             self._lanes[lane.id] = (lane, started, entry[2])
         handled.set(update.correlation)
         state, note = UpdateState.DONE, ""
+        hopeless = update.attempts > PATIENT_TRIES or lane.deaths >= kit.rules.deaths_max
         try:
-            if update.attempts > PATIENT_TRIES:
+            if hopeless:
                 raise RuntimeError("it was begun too often and never ended")  # noqa: TRY301 - it fails like any other
             async with asyncio.timeout(HANDLER_SECONDS_MAX):
                 await self._handle(update)
@@ -115,7 +117,7 @@ class Updates:
         except Exception as error:  # noqa: BLE001 - a bug or a poison update must not take the others with it
             note = repr(error)[:NOTE_MAX]
             patient = isinstance(error, ChannelBusy | ChannelUnknown | StoreError | TimeoutError)
-            if update.attempts < (PATIENT_TRIES if patient else TRIES):
+            if not hopeless and update.attempts < (PATIENT_TRIES if patient else TRIES):
                 await self._later(lane, update, error, note)
                 return None
             state = UpdateState.ASIDE
@@ -156,7 +158,8 @@ class Updates:
     # the loops
 
     def loops(self) -> list[Coroutine[Any, Any, None]]:
-        return [self._claim_loop(), self._renew_loop()]
+        suspects = every(self._kit.rules.claim_seconds, self.claim_suspects, self._kit)
+        return [self._claim_loop(), suspects, self._renew_loop()]
 
     def _renew_loop(self) -> Coroutine[Any, Any, None]:
         return every(self._kit.rules.lease_seconds / 6, self._renew, self._kit)
@@ -185,6 +188,15 @@ class Updates:
             if limit > 0 and not self._stopping:
                 for lane in await self._store.claim_lanes(limit, self._kit.lease, urgent=urgent):
                     self.take(lane, urgent=urgent)
+
+    async def claim_suspects(self) -> None:
+        """Take the lanes that others died with again and again, one at a time."""
+        for urgent in (True, False):
+            if self._stopping or any(lane.deaths >= OFTEN for lane, _, _ in self._lanes.values()):
+                return
+            for lane in await self._store.claim_lanes(1, self._kit.lease, urgent=urgent, suspects=True):
+                self._kit.observer.event(Event.SUSPECT, lane=lane.id, deaths=lane.deaths)
+                self.take(lane, urgent=urgent)
 
     async def _renew(self) -> None:
         """Keep the lanes of handlers that take long."""

@@ -1,7 +1,7 @@
 """The worker: takes due jobs, runs the stage each one is at, keeps their leases, hands over when it stops."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,10 @@ from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.retry import backoff
+from genlock.domain.suspicion import OFTEN, rooms_left
 from genlock.engine.bill import ask_bill
 from genlock.engine.collect import digest, poll
-from genlock.engine.deliver import deliver, notify
+from genlock.engine.deliver import abandon, deliver, notify
 from genlock.engine.kit import Kit, LeaseLost
 from genlock.engine.submit import settle_unknown, submit
 from genlock.ports import Wait
@@ -24,11 +25,7 @@ STRANGE_SECONDS = 5.0
 async def advance(kit: Kit, job: Job, hold: Callable[[Job], None] = lambda _: None) -> None:
     """Bring a leased job as far as it goes now. `hold` is told of the newer lease that the end of a job brings."""
     current: Job | None = job
-    if job.provider not in kit.providers or job.channel not in kit.channels:
-        # A newer instance took this order: leave it to those who know how. Not for whole rounds of our own claims:
-        # we would come back first, again and again.
-        after = STRANGE_SECONDS * (0.5 + 0.5 * kit.chance.random())
-        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after)), job)
+    if await _leave(kit, job):
         return
     if job.state is State.QUEUED:
         current = await submit(kit, job)
@@ -46,6 +43,32 @@ async def advance(kit: Kit, job: Job, hold: Callable[[Job], None] = lambda _: No
         await notify(kit, current)
     elif current.state is State.CANCELLED:
         await ask_bill(kit, current)
+
+
+async def _leave(kit: Kit, job: Job) -> bool:
+    """Leave a job that we do not know how to work on to those who do, and one that processes die of to the operator."""
+    if job.provider not in kit.providers or job.channel not in kit.channels:
+        # A newer instance took this order. Not for whole rounds of our own claims: we would come back first, again
+        # and again.
+        after = STRANGE_SECONDS * (0.5 + 0.5 * kit.chance.random())
+        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after)), job)
+        return True
+    # An unknown submit only waits, and a notice is tried once: nobody dies of those again and again.
+    if job.deaths >= kit.rules.deaths_max and job.state is not State.SUBMITTING and job.notice is not Notice.DUE:
+        await _give_up(kit, job)
+        return True
+    return False
+
+
+async def _give_up(kit: Kit, job: Job) -> None:
+    reason = f"its work ended the process {job.deaths} times"
+    if job.delivery is Delivery.SENDING:
+        await abandon(kit, job, reason)
+        return
+    # An end that the person was told of stays one: then only the bill is not asked for any more.
+    attention = None if job.ended else reason
+    kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=None, attention=attention)), job)
+    kit.event(Event.ATTENTION, job, reason=reason)
 
 
 class Worker:
@@ -176,14 +199,18 @@ class Worker:
             attention=f"stage error: {error!r}"[:500] if hopeless else None,
         )
         try:
-            await kit.store.wait(wait)
+            kept = await kit.store.wait(wait)
         except StoreError as failure:
             kit.event(Event.STAGE_ERROR, job, error=str(failure))
+        else:
+            if kept and hopeless:
+                kit.event(Event.ATTENTION, job, reason=wait.attention)
 
     # the loops
 
     def loops(self) -> list[Coroutine[Any, Any, None]]:
-        return [self._claim_loop(), *self._signs_of_life()]
+        suspects = every(self._kit.rules.claim_seconds, self.claim_suspects, self._kit)
+        return [self._claim_loop(), suspects, *self._signs_of_life()]
 
     def _signs_of_life(self) -> list[Coroutine[Any, Any, None]]:
         rules = self._kit.rules
@@ -213,13 +240,28 @@ class Worker:
             else:
                 await asyncio.sleep(kit.rules.claim_seconds)
 
+    async def claim_suspects(self) -> None:
+        """Claim what others died with, a few at a time. Beside the capacity: the others' work does not hold it up."""
+        kit = self._kit
+        rooms = rooms_left(job.deaths for job, _, _ in self._jobs.values())
+        if self._stopping or not any(rooms):
+            return
+        for job in await kit.store.claim_suspects(rooms, kit.lease):
+            if job.deaths >= OFTEN:
+                kit.event(Event.SUSPECT, job, deaths=job.deaths, state=job.state, delivery=job.delivery)
+            self.take(job)
+
+    async def take_over(self, dead: Iterable[str]) -> None:
+        kit = self._kit
+        for peer in dead:
+            freed = await kit.store.rescue(peer, died=True)
+            kit.observer.event(Event.PEER_DEAD, peer=peer, jobs=freed)
+            kit.observer.count("takeovers", freed)
+
     async def _beat(self) -> None:
         """Say that we live; take over from those who do not."""
         kit = self._kit
-        for peer in await kit.store.heartbeat(kit.instance, kit.rules.silent_seconds):
-            freed = await kit.store.rescue(peer)
-            kit.observer.event(Event.PEER_DEAD, peer=peer, jobs=freed)
-            kit.observer.count("takeovers", freed)
+        await self.take_over(await kit.store.heartbeat(kit.instance, kit.rules.silent_seconds))
         if kit.store.unsure != self._unsure:
             # A commit was made twice: a lease may be ours without our knowing. Let go of what we do not work on.
             self._unsure = kit.store.unsure
@@ -262,6 +304,19 @@ class Worker:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+
+def run_for_ever(kit: Kit, *loops: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
+    """Start loops. One that ends by a failure says so: nobody waits for it who could."""
+
+    def tell(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            kit.observer.event(Event.STAGE_ERROR, step=task.get_name(), error=repr(error))
+
+    tasks = [kit.loop.create_task(loop, name=getattr(loop, "__qualname__", None)) for loop in loops]
+    for task in tasks:
+        task.add_done_callback(tell)
+    return tasks
 
 
 async def every(seconds: float, action: Callable[[], Coroutine[Any, Any, None]], kit: Kit) -> None:

@@ -4,12 +4,12 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from genlock.sandbox.kie import KieSimulator
-from genlock.sandbox.kie_task import Task
-from genlock.sandbox.telegram import TelegramSimulator
-from genlock.sandbox.telegram_people import Person
-from genlock.sandbox.telegram_probe import make_sizes
-from genlock.sandbox.telegram_world import MEDIA, Message
+from genlock.sandbox.kie.simulator import KieSimulator
+from genlock.sandbox.kie.task import Task
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.probe import make_sizes
+from genlock.sandbox.telegram.simulator import TelegramSimulator
+from genlock.sandbox.telegram.world import MEDIA, Message
 
 #: how the bot begins when an order brought nothing, in any language
 SORRY = "😔"

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from genlock.sandbox.balancer import Balancer
-from genlock.sandbox.instances import Instance, Log
-from genlock.sandbox.kie import KieSimulator
-from genlock.sandbox.telegram import TelegramSimulator
+from genlock.sandbox.instance import Instance
+from genlock.sandbox.kie.simulator import KieSimulator
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 WEBHOOK_KEY = "sandbox-webhook-key"
 
@@ -24,7 +26,6 @@ class Fleet:
     folder: Path
     settings: dict[str, str]
     instances: list[Instance] = field(default_factory=list)
-    log: Log = field(default_factory=Log)
 
     @property
     def url(self) -> str:
@@ -44,9 +45,25 @@ class Fleet:
         await asyncio.gather(*(instance.ready() for instance in [self.add() for _ in range(count)]))
         await self.balancer.served()
 
+    def said(self) -> list[dict[str, Any]]:
+        """What all of them have said so far, in the order of their times."""
+        return sorted((line for instance in self.instances for line in instance.said), key=itemgetter("at"))
+
     async def stop(self) -> list[int]:
         """End all in order; their exit statuses."""
         return list(await asyncio.gather(*(one.stop() for one in self.instances if one.running)))
+
+
+def simulated(telegram_url: str, token: str, kie: KieSimulator, database_url: str) -> dict[str, str]:
+    """The settings of an instance between the simulators: what each of them must be told."""
+    return {
+        "GENLOCK_TELEGRAM_TOKEN": token,
+        "GENLOCK_TELEGRAM_API_URL": telegram_url,
+        "GENLOCK_KIE_API_KEY": kie.key,
+        "GENLOCK_KIE_API_URL": kie.url,
+        "GENLOCK_KIE_UPLOAD_URL": kie.url,
+        "GENLOCK_DATABASE_URL": database_url,
+    }
 
 
 @asynccontextmanager
@@ -62,16 +79,10 @@ async def running_fleet(
     """A fleet without instances yet. Whatever still runs when the block ends is killed: stop it before."""
     async with Balancer.running(port) as balancer:
         told = {
-            "GENLOCK_TELEGRAM_TOKEN": telegram.token,
-            "GENLOCK_TELEGRAM_API_URL": telegram.url,
-            "GENLOCK_KIE_API_KEY": kie.key,
-            "GENLOCK_KIE_API_URL": kie.url,
-            "GENLOCK_KIE_UPLOAD_URL": kie.url,
+            **simulated(telegram.url, telegram.token, kie, database_url),
             "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
             "GENLOCK_MEDIA_PRIVATE_HOSTS": ",".join(_host(url) for url in (telegram.url, kie.url, kie.files_url)),
-            "GENLOCK_DATABASE_URL": database_url,
             "GENLOCK_PUBLIC_URL": balancer.url,
-            "GENLOCK_LOG_FORMAT": "json",
         }
         fleet = Fleet(
             telegram=telegram, kie=kie, balancer=balancer, folder=folder, settings=told | dict(settings or {})

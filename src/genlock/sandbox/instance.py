@@ -1,135 +1,219 @@
-"""A real `genlock serve` process of our own: its lines are read, and it ends with this one."""
+"""A real `genlock serve` process, for whoever wants to run one, read what it says, pause it or kill it."""
 
 import asyncio
 import json
 import os
+import subprocess
 import sys
-from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
-from signal import SIGKILL, Signals
-from time import monotonic
+from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM, Signals
+from time import time
 from typing import Any
 
-from genlock.sandbox.processes import guarded_folder
+from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
 
-READY_SECONDS = 30.0
-#: the variables that may reach it from outside; all others are its own
-_PASSED = ("HOME", "LANG", "LC_ALL", "PATH", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV")
-
-
-class InstanceFailed(Exception):
-    """The process ended before it was asked to; its last lines are in the message."""
+READY_SECONDS = 60.0
+#: a stop takes 20 s at the most
+STOP_SECONDS = 30.0
+POLL_SECONDS = 0.02
+TOLD_LINES = 30
+#: the variables that may reach it from outside; what it is told besides is all it knows
+PASSED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ", "VIRTUAL_ENV")
 
 
 class Instance:
-    def __init__(self, process: Process, started: float) -> None:
-        self._process = process
-        self._started = started
-        self._news = asyncio.Event()
-        self._reader = asyncio.get_running_loop().create_task(self._read())
-        #: everything it said, and the same as values where it was JSON
-        self.text: list[str] = []
-        self.said: list[dict[str, Any]] = []
-        self.address = ""
-        #: from the start of the process to its first moment of readiness, as seen from here
-        self.start_seconds = 0.0
+    """One process with its log. A start after an end is a new process with the same port and log."""
+
+    def __init__(self, name: str, folder: Path, settings: Mapping[str, str]) -> None:
+        self.name = name
+        self.port = int(settings.get("GENLOCK_PORT") or find_free_port())
+        self.log = folder / f"{name}.log"
+        self.log.unlink(missing_ok=True)  # what a former run said
+        self._read = 0
+        self._said: list[dict[str, Any]] = []
+        self._pid = folder / f"{name}.pid"
+        self._folder = folder
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self.paused = False
+        self.started_at = 0.0
+        #: how long each start took until it was ready
+        self.starts: list[float] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int:
+        assert self._process is not None
         return self._process.pid
 
     @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def status(self) -> int | None:
-        return self._process.returncode
+        """How it ended; None while it runs."""
+        return self._process.poll() if self._process else None
 
     @property
     def megabytes(self) -> float:
         """What it holds in memory."""
         return int(Path(f"/proc/{self.pid}/statm").read_text(encoding="utf-8").split()[1]) * 4096 / 1e6
 
-    async def _read(self) -> None:
-        assert self._process.stdout is not None
-        async for raw in self._process.stdout:
-            line = raw.decode(errors="replace").rstrip("\n")
-            self.text.append(line)
-            try:
-                told = json.loads(line)
-            except ValueError:
-                told = None
-            if isinstance(told, dict):
-                self.said.append(told)
-            self._tell()
-        self._tell()
+    # its life
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def start(self) -> None:
+        assert not self.running
+        self.paused = False
+        self.started_at = time()
+        with self.log.open("ab") as log:
+            log.write(b"\n")  # a killed one may have left half a line
+            log.flush()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "genlock", "serve"],
+                cwd=self._folder,  # no .env of somebody else's
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the parent, which then stops it in order
+            )
+        self._pid.write_text(f"{self._process.pid}\n")
+
+    def _environment(self) -> dict[str, str]:
+        passed = {name: os.environ[name] for name in PASSED if name in os.environ}
+        return {**passed, "GENLOCK_LOG_FORMAT": "json", **self._settings, "GENLOCK_PORT": str(self.port)}
+
+    async def ready(self, seconds: float = READY_SECONDS) -> None:
+        """Wait until it takes traffic."""
+        deadline = time() + seconds
+        while not await answers(self.port):
+            if not self.running or time() > deadline:
+                raise ProgramFailed(f"`genlock serve` ({self.name}) is not ready:\n{self.last_words()}")
+            await asyncio.sleep(POLL_SECONDS)
+        self.starts.append(time() - self.started_at)
+
+    def signal(self, signal: Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal)
+
+    def pause(self) -> None:
+        self.paused = True
+        self.signal(SIGSTOP)
+
+    def resume(self) -> None:
+        self.signal(SIGCONT)
+        self.paused = False
+
+    def kill(self) -> None:
+        """End it in the middle of whatever it does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._pid.unlink(missing_ok=True)
+        self.paused = False
+
+    async def ended(self, seconds: float = STOP_SECONDS) -> int:
+        """Wait for its end, and say how it ended."""
+        async with asyncio.timeout(seconds):
+            while (status := self.status) is None:  # noqa: ASYNC110 - the kernel tells only who waits
+                await asyncio.sleep(POLL_SECONDS)
+        return status
+
+    async def stop(self, seconds: float = STOP_SECONDS) -> int:
+        """Ask it to end, and say how it did; who does not is killed."""
+        if self.paused:
+            self.resume()
+        self.signal(SIGTERM)
+        try:
+            return await self.ended(seconds)
+        except TimeoutError:
+            return -SIGKILL
+        finally:
+            self.kill()
+
+    # its words
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def last_words(self) -> str:
+        return "\n".join(self.text.splitlines()[-TOLD_LINES:])
+
+    def news(self) -> list[dict[str, Any]]:
+        """The lines that are new since somebody asked, not kept here."""
+        if not self.log.exists():
+            return []
+        with self.log.open("rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]  # the last one may still be in the making
+        self._read += len(whole)
+        return [_told(line, self.name) for line in whole.splitlines() if line.strip()]
+
+    @property
+    def said(self) -> list[dict[str, Any]]:
+        """All lines, for those who do not ask for news."""
+        self._said += self.news()
+        return self._said
 
     def of(self, event: str, **facts: Any) -> list[dict[str, Any]]:
         """What it said under this name, with at least these facts."""
-        return [line for line in self.said if line.get("event") == event and facts.items() <= line.items()]
+        return [line for line in self.said if line["event"] == event and facts.items() <= line.items()]
 
-    async def until(self, event: str, *, seconds: float = READY_SECONDS, **facts: Any) -> dict[str, Any]:
-        """Wait until it says so. Raises InstanceFailed if it ends before, TimeoutError if it does not."""
+    async def until(self, event: str, *, seconds: float = STOP_SECONDS, **facts: Any) -> dict[str, Any]:
+        """Wait until it says so. Raises ProgramFailed if it ends before, TimeoutError if it does not."""
         async with asyncio.timeout(seconds):
-            while not (found := self.of(event, **facts)):
-                if self._reader.done():
-                    raise InstanceFailed("\n".join(self.text[-30:]))
-                await self._news.wait()
-        return found[0]
-
-    def signal(self, signal: Signals) -> None:
-        if self._process.returncode is None:
-            self._process.send_signal(signal)
-
-    async def ended(self, seconds: float = READY_SECONDS) -> int:
-        """Wait for the end; returns the exit status."""
-        async with asyncio.timeout(seconds):
-            status = await self._process.wait()
-            await self._reader
-        return status
-
-    async def kill(self) -> None:
-        self.signal(SIGKILL)
-        await self._process.wait()
-        await self._reader
-
-
-async def start_instance(
-    settings: Mapping[str, str], folder: Path, *, ready: bool = True, guarded: Path | None = None
-) -> Instance:
-    """Start one with these settings and no others; with `ready`, wait until it is."""
-    passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
-    started = monotonic()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "genlock", "serve",
-        env={**passed, "GENLOCK_LOG_FORMAT": "json", "GENLOCK_PORT": "0", **settings},
-        cwd=folder, stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=STDOUT, limit=2**20,
-        start_new_session=True,  # Ctrl-C is for this process, which ends the others in order
-    )  # fmt: skip
-    if guarded:
-        (guarded / "pid").write_text(f"{process.pid}\n")
-    instance = Instance(process, started)
-    if ready:
-        try:
-            told = await instance.until("READY")
-        except BaseException:
-            await instance.kill()
-            raise
-        instance.start_seconds = monotonic() - started
-        instance.address = told["address"]
-    return instance
+            while True:
+                running = self.running
+                if found := self.of(event, **facts):
+                    return found[0]
+                if not running:
+                    raise ProgramFailed(f"`genlock serve` ({self.name}) never said {event}:\n{self.last_words()}")
+                await asyncio.sleep(POLL_SECONDS)
 
 
 @asynccontextmanager
-async def running_instance(settings: Mapping[str, str], folder: Path) -> AsyncIterator[Instance]:
+async def running_instance(settings: Mapping[str, str]) -> AsyncIterator[Instance]:
     """One that is ready, until the block ends, even if this process is killed before."""
-    with guarded_folder() as guarded:
-        instance = await start_instance(settings, folder, guarded=guarded)
+    with guarded_folder() as folder:
+        instance = Instance("instance", folder, settings)
+        instance.start()
         try:
+            await instance.ready()
             yield instance
         finally:
-            await instance.kill()
-            (guarded / "pid").unlink()
+            instance.kill()
+
+
+async def answers(port: int, path: str = "/ready") -> bool:
+    """Whether a server says 200 there."""
+    try:
+        async with asyncio.timeout(2.0):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+                return b" 200 " in await reader.readline()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return False
+
+
+def _told(line: bytes, name: str) -> dict[str, Any]:
+    """A line as an event; what is none, such as a traceback, as text."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict) or "event" not in said:
+        said = {"event": "", "correlation": "", "text": line.decode(errors="replace")}
+    at = datetime.fromisoformat(said["at"]).timestamp() if "at" in said else time()
+    return {"process": name, **said, "at": at}

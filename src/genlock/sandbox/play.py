@@ -19,10 +19,10 @@ from rich.table import Table
 from genlock.catalog import load
 from genlock.domain.errors import Refusal
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
-from genlock.sandbox.kie import running_kie
+from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
-from genlock.sandbox.telegram import running_telegram
+from genlock.sandbox.telegram.simulator import running_telegram
 
 STATE = Path(".sandbox")
 #: of the chat page; the service, the simulated Kie.ai and its files come after it
@@ -181,7 +181,7 @@ async def _watch(fleet: Fleet, asked: Asked, console: Console) -> None:
 
 
 def _pass_on(fleet: Fleet, console: Console) -> None:
-    for line in fleet.log.take(fleet.instances):
+    for line in (line for instance in fleet.instances for line in instance.news()):
         fleet.telegram.world.events.add("log", line=line)
         if line["event"] in LOUD:
             console.print(f"{line['process']}: {in_words(line)}", style="red", highlight=False, markup=False)

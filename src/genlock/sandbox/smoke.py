@@ -15,21 +15,21 @@ import aiohttp
 from genlock.app import open_store
 from genlock.domain.inbox import InboxState
 from genlock.domain.money import Purse
+from genlock.log import Silent
 from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
 from genlock.sandbox.books import Books, Order, is_notice
-from genlock.sandbox.chaos_verdict import all_jobs, prompt_of
-from genlock.sandbox.databases import Silent
+from genlock.sandbox.chaos.verdict import all_jobs, prompt_of
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
-from genlock.sandbox.kie import running_kie
-from genlock.sandbox.kie_faces import FACES
-from genlock.sandbox.kie_faults import Fault as KieFault
-from genlock.sandbox.kie_task import Task
+from genlock.sandbox.kie.faces import FACES
+from genlock.sandbox.kie.faults import Fault as KieFault
+from genlock.sandbox.kie.simulator import running_kie
+from genlock.sandbox.kie.task import Task
 from genlock.sandbox.processes import ProgramFailed, guarded_folder
-from genlock.sandbox.telegram import running_telegram
-from genlock.sandbox.telegram_faults import Fault
-from genlock.sandbox.telegram_journal import Call
-from genlock.sandbox.telegram_people import Person
-from genlock.sandbox.telegram_world import Message
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.journal import Call
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import running_telegram
+from genlock.sandbox.telegram.world import Message
 
 PHASES = ("person", "balance", "job", "task", "callback", "money", "delivery", "orphan", "undelivered retry")
 #: without these the others have nothing to stand on

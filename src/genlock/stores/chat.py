@@ -13,6 +13,7 @@ from genlock.domain.chat import (
     BroadcastState,
     Figures,
     FreeRuns,
+    Holder,
     Payment,
     PaymentState,
     Profile,
@@ -68,6 +69,21 @@ class ChatRows(ABC):
 
     async def newest_profiles(self, limit: int) -> list[Profile]:
         return [self._profile(row) for row in await self.one("newest_profiles", limit=limit)]
+
+    async def holders(self, text: str | None, limit: int) -> list[Holder]:
+        return [
+            Holder(
+                person_id=row["id"],
+                channel=row["channel"],
+                outside_id=row["outside_id"],
+                name=row["name"],
+                username=row["username"],
+                available=row["available"],
+                held=row["held"],
+                since=_certain(self.time(row["created_at"])),
+            )
+            for row in await self.one("holders", text=text, limit=limit)
+        ]
 
     async def set_language(self, person_id: int, language: str) -> None:
         await self.one("set_language", person_id=person_id, language=language)

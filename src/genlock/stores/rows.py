@@ -58,6 +58,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         submitted_at=time(row["submitted_at"]),
         ended_at=time(row["ended_at"]),
         delivered_at=time(row["delivered_at"]),
+        deaths=row["deaths"],
         read_at=_certain(time(row["read_at"])),
     )
 

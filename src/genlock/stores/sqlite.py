@@ -26,6 +26,7 @@ Work = Callable[[sqlite3.Connection], Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 GROUP_COMMIT_MAX = 64
+_EVER_SECONDS = 1e9
 #: people's texts and money: nobody else on the machine reads them
 _OURS = 0o600
 #: Not in ASCII: half a character would be written as one that nobody can read again; so it is refused when bound.
@@ -65,6 +66,8 @@ class SqliteStore(SqlStore):
             store._thread.start()
         try:
             store.applied = [] if beside else await store.migrate()
+            if lock:  # whoever is known here had the file before us, and has it no more
+                store._left_behind = await store.living(_EVER_SECONDS)
         except BaseException:
             await store.close()
             raise
@@ -153,7 +156,10 @@ class SqliteStore(SqlStore):
                     stop = True
                     break
                 group.append(entry)
-            answers = _together(self._connection, [work for work, _ in group])
+            try:
+                answers = _together(self._connection, [work for work, _ in group])
+            except Exception as error:  # noqa: BLE001 - a thread that ends leaves everybody waiting for ever
+                answers = [StoreError(f"SQLite could not roll back: {error!r}")] * len(group)
             loop = group[0][1].get_loop()
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_tell, [future for _, future in group], answers)

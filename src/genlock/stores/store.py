@@ -4,6 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from operator import itemgetter
 from typing import Any
 
@@ -12,6 +13,7 @@ from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, Store
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import ROUTE, Account, Kind, Movement, Wallet
+from genlock.domain.suspicion import OFTEN
 from genlock.ports import Acceptance, Ended, Ending, Finish, Finished, Lease, Observer, Role, Violation, Wait
 from genlock.stores.batch import Batch, Item, Params
 from genlock.stores.chat import ChatRows
@@ -62,6 +64,8 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         }
         self._settle = self._batch("settle_callback", self._run_settle)
         self._limits: set[str] = set()
+        self._arrivals = count()
+        self._left_behind: Sequence[str] = ()
 
     # what a dialect brings
 
@@ -248,7 +252,10 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             "body": ending.arrival and ending.arrival.body,
         }
         shared = {**_lease(lease), "hold_seconds": CALLBACK_HOLD_SECONDS}
-        return await self._end(Item(ending.job_id, shared, item, ending))  # type: ignore[no-any-return]
+        try:
+            return await self._end(Item(ending.job_id, shared, item, ending))  # type: ignore[no-any-return]
+        except self.not_unique:  # the task it names became another job's at this very moment: now that can be seen
+            return await self._end(Item(ending.job_id, shared, item, ending))  # type: ignore[no-any-return]
 
     async def save_parts(self, job_id: int, token: int, parts: tuple[Part, ...], lease: Lease) -> bool:
         return await self._fence(
@@ -304,11 +311,15 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         rows = await self.one("claim", limit=limit, **_lease(lease))
         return [read_job(row, self.time) for row in rows]
 
+    async def claim_suspects(self, rooms: Sequence[int], lease: Lease) -> list[Job]:
+        rows = await self.one("claim_suspects", rooms=self.array(rooms), **_lease(lease))
+        return [read_job(row, self.time) for row in rows]
+
     # the inbox
 
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         item = {"provider": provider, "job_id": job_id, "secret_hash": secret_hash, "body": body}
-        row = await self._store_callback(Item(id(item), {"hold_seconds": CALLBACK_HOLD_SECONDS}, item))
+        row = await self._store_callback(Item(next(self._arrivals), {"hold_seconds": CALLBACK_HOLD_SECONDS}, item))
         received = self.time(row["received_at"])
         assert received is not None
         return Callback(
@@ -362,10 +373,13 @@ class SqlStore(ChatRows, LimitRows, UpdateRows, UpkeepRows):
         rows = await self.one("heartbeat", instance=instance, silent_seconds=silent_seconds)
         return [row["id"] for row in rows]
 
-    async def rescue(self, instance: str, but: Sequence[int] = ()) -> int:
+    async def left_behind(self) -> Sequence[str]:
+        return self._left_behind
+
+    async def rescue(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
         if not but:
-            await self.rescue_lanes(instance)  # first: the other one forgets the instance
-        return len(await self.one("rescue", instance=instance, but=self.array(but)))
+            await self.rescue_lanes(instance, died=died)  # first: the other one forgets the instance
+        return len(await self.one("rescue", instance=instance, but=self.array(but), died=died, often=OFTEN))
 
     def array(self, values: Sequence[Any]) -> Any:
         """A list as the dialect takes it."""

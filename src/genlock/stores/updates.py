@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from genlock.domain.suspicion import OFTEN
 from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
 from genlock.ports import Lease, Settled
 from genlock.stores.batch import Batch, Item, Params
@@ -57,13 +58,18 @@ class UpdateRows(ABC):
         words = {None: Received.KNOWN, "new": Received.FRESH, "repeated": Received.REPEATED}
         return [words[kept.get(item.key)] for item in items]
 
-    async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool) -> list[Lane]:
-        rows = await self.one("claim_lanes", limit=limit, urgent=urgent, owner=lease.owner, seconds=lease.seconds)
+    async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool, suspects: bool = False) -> list[Lane]:
+        which = {"urgent": urgent, "suspects": suspects, "often": OFTEN}
+        rows = await self.one("claim_lanes", limit=limit, **which, owner=lease.owner, seconds=lease.seconds)
         return [self._lane(row) for row in rows]
 
     async def next_update(self, lane: Lane) -> Lane | None:
         rows = await self.one("next_update", lane_id=lane.id, token=lane.token)
         return self._lane(rows[0]) if rows else None
+
+    async def update_behind(self, update: int) -> Update | None:
+        rows = await self.one("update_behind", id=update)
+        return read_update(rows[0], self.time) if rows else None
 
     async def settle_update(self, lane: Lane, state: UpdateState, note: str, lease: Lease) -> Settled | None:
         assert lane.update is not None
@@ -91,8 +97,8 @@ class UpdateRows(ABC):
         items = [{"lane_id": lane.id, "token": lane.token} for lane in lanes]
         return {row["id"] for row in await self.many("renew_lanes", {"seconds": lease.seconds}, items)}
 
-    async def rescue_lanes(self, instance: str, but: Sequence[int] = ()) -> int:
-        return len(await self.one("rescue_lanes", instance=instance, but=self.array(but)))
+    async def rescue_lanes(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
+        return len(await self.one("rescue_lanes", instance=instance, but=self.array(but), died=died, often=OFTEN))
 
     async def updates(self, state: UpdateState, limit: int) -> list[Update]:
         return [read_update(row, self.time) for row in await self.one("updates", state=state.value, limit=limit)]
@@ -102,4 +108,4 @@ class UpdateRows(ABC):
 
     def _lane(self, row: Row) -> Lane:
         update = None if row["id"] is None else read_update(row, self.time)
-        return Lane(id=row["lane_id"], token=row["lease_token"], update=update)
+        return Lane(id=row["lane_id"], token=row["lease_token"], update=update, deaths=row["deaths"])

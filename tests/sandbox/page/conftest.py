@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.browser import chromium
 from tests.sandbox.page.tabs import Tabs
 from tests.sandbox.page.tiny_bot import TinyBot, running_bot

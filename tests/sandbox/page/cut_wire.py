@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from genlock.sandbox.telegram import TelegramSimulator
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 
 class Wire:

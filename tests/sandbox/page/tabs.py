@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
 
 #: remembers every notification that was ever shown
 WATCH = """

@@ -3,8 +3,8 @@
 import pytest
 from playwright.async_api import Browser, expect
 
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.page.cut_wire import wire_to
 from tests.sandbox.page.tabs import Tabs, bubbles
 

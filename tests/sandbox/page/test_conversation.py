@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from genlock.sandbox.telegram import TelegramSimulator
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.tabs import Tabs, bubbles, key, say
 from tests.sandbox.page.tiny_bot import TinyBot
 

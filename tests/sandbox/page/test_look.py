@@ -3,8 +3,8 @@
 import pytest
 from playwright.async_api import Page, expect
 
-from genlock.sandbox.telegram import TelegramSimulator
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.tabs import Tabs, bubbles
 from tests.sandbox.page.tiny_bot import TinyBot
 

@@ -4,11 +4,11 @@ import aiohttp
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from genlock.sandbox.kie import running_kie
-from genlock.sandbox.kie_faults import Fault as KieFault
-from genlock.sandbox.telegram import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram_faults import Fault
-from genlock.sandbox.telegram_people import Person
+from genlock.sandbox.kie.faults import Fault as KieFault
+from genlock.sandbox.kie.simulator import running_kie
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.page.tabs import Tabs, bubbles
 from tests.sandbox.page.tiny_bot import TinyBot
 

@@ -21,8 +21,8 @@ from telegram import (
 from telegram.error import TelegramError
 
 from genlock.domain.catalog import Output
-from genlock.sandbox.kie_media import make_media
-from genlock.sandbox.telegram import TelegramSimulator
+from genlock.sandbox.kie.media import make_media
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 RICH = (
     "<b>Bold</b>, <i>italic</i>, <u>underline</u>, <s>gone</s>, <code>code</code>, "

@@ -8,6 +8,7 @@ import pytest
 from genlock.domain.chat import BroadcastState, PaymentState, Promo, PromoVerdict, SavedDraft, Upload
 from genlock.domain.errors import NoSuchPerson
 from genlock.domain.job import State
+from genlock.domain.money import Kind
 from genlock.stores.store import SqlStore
 from tests.stores.lives import HandClock, delivered, end, order, person_with, queued, running, submitting
 
@@ -63,6 +64,24 @@ async def test_people_are_found_by_number_id_username_and_name(store: SqlStore) 
         assert ann in {found.person_id for found in await store.find_profiles(text, 10)}, text
     assert [found.person_id for found in await store.find_profiles("902", 1)] == [bob]
     assert await store.find_profiles("nobody at all", 10) == []
+
+
+async def test_people_are_listed_with_what_they_have_the_newest_first(store: SqlStore, clock: HandClock) -> None:
+    ann, bob = await profiled(store, "901", name="Ann Lee"), await profiled(store, "902", name="Bob")
+    silent = await store.person("web", "bot", "903")
+    await store.transfer(ann, Kind.TOPUP, 5_000, "topup")
+    await queued(store, person_id=ann, price=800)
+
+    found = await store.holders(None, 10)
+
+    assert [holder.person_id for holder in found] == [silent, bob, ann]
+    assert (found[0].channel, found[0].outside_id, found[0].name, found[0].username) == ("web", "903", "", "")
+    assert (found[2].name, found[2].available, found[2].held, found[2].since) == ("Ann Lee", 4_200, 800, clock.now())
+    assert [holder.person_id for holder in await store.holders(None, 1)] == [silent]
+    for text in (str(ann), "901", "ann lee901", "Lee"):
+        assert ann in {holder.person_id for holder in await store.holders(text, 10)}, text
+    assert [holder.person_id for holder in await store.holders("903", 10)] == [silent]
+    assert await store.holders("nobody at all", 10) == []
 
 
 async def test_people_are_found_however_their_name_is_capitalised(store: SqlStore) -> None:

@@ -53,7 +53,8 @@ async def test_the_first_end_wins(
     assert job.state is start
     clock.advance(1)
 
-    attempt = await end(store, job, state, lease, task_id="task", error_code="code", error_text="text", cost=7)
+    said = {"task_id": job.task_id or "task", "error_code": "code", "error_text": "text", "cost": 7}
+    attempt = await end(store, job, state, lease, **said)
 
     expected = replace(
         job,
@@ -131,7 +132,7 @@ async def test_a_later_end_changes_nothing(
     job = await (delivered if shown else ended)(store, before)
     wallet = await store.wallet(job.person_id)
 
-    attempt = await end(store, job, after, OTHER, error_code="other", error_text="other", task_id="other")
+    attempt = await end(store, job, after, OTHER, error_code="other", error_text="other", task_id=job.task_id)
 
     assert (attempt.verdict, attempt.job) == (verdict, None)
     assert await unchanged(store, job)
@@ -229,21 +230,65 @@ async def test_a_late_result_wants_a_notice_only_if_the_order_did(store: Store) 
     assert (await see(store, job)).notice is Notice.NONE
 
 
-async def test_a_callback_that_names_another_jobs_task_ends_its_job_all_the_same(store: Store) -> None:
-    await running(store, "task")
+async def with_a_task(store: Store) -> Job:
+    return await running(store, "own")
+
+
+async def expired_with_a_task(store: Store) -> Job:
+    return await ended(store, State.EXPIRED, lease=None, task_id="own")
+
+
+async def cancelled_with_a_task(store: Store) -> Job:
+    return await ended(store, State.CANCELLED, task_id="own")
+
+
+@pytest.mark.parametrize("state", [State.SUCCEEDED, State.FAILED])
+@pytest.mark.parametrize("known", [True, False], ids=["a task of another job", "a task nobody knows"])
+@pytest.mark.parametrize("stage", [with_a_task, ended, delivered, expired_with_a_task, cancelled_with_a_task])
+async def test_a_callback_that_names_another_task_than_the_jobs_own_ends_neither_job(
+    store: Store, clock: HandClock, stage: Callable[[Store], Awaitable[Job]], state: State, *, known: bool
+) -> None:
+    other = await running(store, "other") if known else None
+    job = await stage(store)
+    arrival = Arrival(provider="kie", secret_hash=hash_secret(SECRET), body="{}")
+
+    attempt = await end(store, job, state, OTHER, task_id="other", cost=9, arrival=arrival)
+
+    assert (attempt.verdict, attempt.job) == (Verdict.FOREIGN, None)
+    assert await unchanged(store, job)
+    assert other is None or await unchanged(store, other)
+    assert [(kept.note, kept.task_id) for kept in await store.callbacks(InboxState.DONE, 10)] == [("foreign", "other")]
+    clock.advance(60)
+    assert await store.claim_callbacks(10, 0.0) == []
+
+
+@pytest.mark.parametrize("stage", [submitting, queued])
+async def test_a_job_whose_task_is_not_known_yet_is_not_ended_with_the_task_of_another(
+    store: Store, stage: Callable[[Store], Awaitable[Job]]
+) -> None:
+    other, job = await running(store, "other"), await stage(store)
+
+    assert (await end(store, job, State.SUCCEEDED, task_id="other")).verdict is Verdict.FOREIGN
+
+    assert await unchanged(store, job)
+    assert await unchanged(store, other)
+
+
+async def test_a_job_whose_task_is_not_known_yet_is_ended_with_the_task_that_its_callback_names(store: Store) -> None:
     job = await submitting(store)
 
-    assert (await end(store, job, State.SUCCEEDED, task_id="task")).verdict is Verdict.WON
+    assert (await end(store, job, State.SUCCEEDED, task_id="own")).verdict is Verdict.WON
 
-    assert (await see(store, job)).task_id is None
+    assert (await see(store, job)).task_id == "own"
+    assert (await end(store, job, State.FAILED, task_id="other")).verdict is Verdict.FOREIGN
 
 
-async def test_two_callbacks_that_name_the_same_task_both_end_their_jobs(store: Store) -> None:
+async def test_of_two_callbacks_at_once_that_name_the_same_task_one_ends_its_job(store: Store) -> None:
     jobs = [await submitting(store) for _ in range(2)]
 
     attempts = await asyncio.gather(*(end(store, job, State.SUCCEEDED, task_id="task") for job in jobs))
 
-    assert [attempt.verdict for attempt in attempts] == [Verdict.WON] * 2
+    assert sorted(attempt.verdict for attempt in attempts) == [Verdict.FOREIGN, Verdict.WON]
     assert sorted([(await see(store, job)).task_id or "" for job in jobs]) == ["", "task"]
 
 
@@ -275,7 +320,7 @@ async def test_a_job_that_is_not_there_is_missing(store: Store) -> None:
 async def test_the_callback_is_settled_in_the_same_commit(
     store: Store, state: State, token: int | None, note: str
 ) -> None:
-    job = await running(store)
+    job = await running(store, "task")
     first, second = [await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}") for _ in range(2)]
 
     await end(store, job, State.SUCCEEDED, task_id="task", callback_id=first.id)
@@ -289,7 +334,7 @@ async def test_the_callback_is_settled_in_the_same_commit(
 
 
 async def test_the_callback_that_brings_an_end_is_kept_in_the_same_commit(store: Store, clock: HandClock) -> None:
-    job = await running(store)
+    job = await running(store, "task")
     arrival = Arrival(provider="kie", secret_hash=hash_secret(SECRET), body='{"кот": "\\u0000"}')
 
     first = await end(store, job, State.SUCCEEDED, task_id="task", arrival=arrival)
@@ -326,7 +371,7 @@ async def test_an_end_by_a_callback_needs_the_secret_of_the_job(store: Store, ch
 async def test_a_callback_with_a_late_result_comes_due_again_while_the_person_is_being_told(
     store: Store, clock: HandClock
 ) -> None:
-    job = await ended(store, State.EXPIRED)
+    job = await ended(store, State.EXPIRED, task_id="task")
     arrival = Arrival(provider="kie", secret_hash=hash_secret(SECRET), body="{}")
 
     attempt = await end(store, job, State.SUCCEEDED, OTHER, task_id="task", arrival=arrival)

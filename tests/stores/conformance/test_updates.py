@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.suspicion import OFTEN
 from genlock.domain.update import Lane, Received, UpdateState
 from genlock.stores.store import SqlStore
 from genlock.stores.updates import PRESS_SECONDS
@@ -101,6 +102,55 @@ async def test_urgent_lanes_are_claimed_apart(store: SqlStore) -> None:
     assert [number(lane) for lane in await claim(store)] == [1]
 
 
+async def test_a_lane_that_was_often_in_hand_at_a_death_is_left_to_those_who_ask_for_it(
+    store: SqlStore, clock: HandClock
+) -> None:
+    await stored(store, 1, 2)
+    for deaths, pause in enumerate((*[0.0] * (OFTEN - 1), 1.0, 2.0, 4.0)):
+        [lane] = await store.claim_lanes(10, ME, urgent=False, suspects=deaths >= OFTEN)
+        assert (number(lane), lane.deaths) == (1, deaths)
+        await store.rescue(ME.owner, died=True)
+        if pause:
+            clock.advance(pause - 0.001)
+            assert await store.claim_lanes(10, OTHER, urgent=False, suspects=True) == []
+            clock.advance(0.001)
+
+    await stored(store, 9, lane="bob")
+    assert [number(lane) for lane in await claim(store)] == [9]
+
+
+@pytest.mark.parametrize("survive", ["settled", "postponed", "stopped"])
+async def test_a_holder_of_a_lane_that_lives_to_tell_starts_the_count_anew(store: SqlStore, survive: str) -> None:
+    await stored(store, 1, 2)
+    for _ in range(2):
+        assert len(await claim(store)) == 1
+        await store.rescue(ME.owner, died=True)
+    [lane] = await claim(store)
+    assert lane.deaths == 2
+    if survive == "settled":
+        left = await store.settle_update(lane, UpdateState.DONE, "", ME)
+        assert left is not None
+        assert left.lane.deaths == 0
+        return
+    if survive == "postponed":
+        await store.postpone_update(lane, 0.0, "")
+    else:
+        await store.rescue(ME.owner)
+    [lane] = await claim(store)
+    assert lane.deaths == (0 if survive == "postponed" else 2), "a clean stop says nothing of it"
+
+
+async def test_a_lease_of_a_lane_that_ran_out_counts_as_a_death_of_its_holder(
+    store: SqlStore, clock: HandClock
+) -> None:
+    await stored(store, 1)
+    await claim(store)
+    clock.advance(ME.seconds + 1)
+    assert [lane.deaths for lane in await claim(store)] == [0], "our own"
+    clock.advance(ME.seconds + 1)
+    assert [lane.deaths for lane in await store.claim_lanes(10, OTHER, urgent=False)] == [1]
+
+
 async def test_a_stale_holder_changes_nothing(store: SqlStore, clock: HandClock) -> None:
     await stored(store, 1, 2)
     [old] = await claim(store)
@@ -115,6 +165,24 @@ async def test_a_stale_holder_changes_nothing(store: SqlStore, clock: HandClock)
     left = await store.settle_update(new, UpdateState.DONE, "", OTHER)
     assert left is not None
     assert number(left.lane) == 2
+
+
+async def test_what_waits_behind_an_update_is_the_next_of_its_own_lane(store: SqlStore) -> None:
+    await stored(store, 1, 2, 3)
+    await stored(store, 4, lane="bob")
+    [ann, bob] = sorted(await claim(store), key=number)
+    assert ann.update
+    assert bob.update
+    behind = await store.update_behind(ann.update.id)
+    assert behind
+    assert behind.update_id == 2
+    assert await store.update_behind(bob.update.id) is None
+    left = await store.settle_update(ann, UpdateState.DONE, "", ME)
+    assert left
+    assert left.lane.update
+    behind = await store.update_behind(left.lane.update.id)
+    assert behind
+    assert behind.update_id == 3
 
 
 async def test_settling_again_changes_nothing(store: SqlStore) -> None:

@@ -2,7 +2,7 @@
 
 from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.draft import Draft
-from genlock.bot.look import ICONS, Look, shorten
+from genlock.bot.look import ICONS, Look, shorten, titled
 from genlock.bot.shop import code_of
 from genlock.bot.tongue import Html
 from genlock.domain.catalog import Category, Model
@@ -18,7 +18,8 @@ AS_USUAL = "usual"
 def menu(draft: Draft, look: Look, *, note: Html | None = None) -> Said:
     """Where everything begins."""
     t = look.tongue
-    lines = [note or t.say("menu.nothing_chosen"), "", t.say("menu.choose"), *_carried(draft, look)]
+    first = [note, ""] if note else [t.say("menu.nothing_chosen")]
+    lines = [*first, t.say("menu.choose"), *_carried(draft, look)]
     if not look.group:
         lines += ["", t.say("menu.balance", credits=t.credits(look.wallet.available))]
         lines += look.free_runs()
@@ -58,31 +59,39 @@ def what_with(draft: Draft, look: Look, *, note: Html | None = None) -> Said:
     )
     lines = [*([note, ""] if note else []), text, *_carried(draft, look, files=False)]
     rows = grid([_category(look, category) for category in look.shop.for_file(kind)], 2)
-    return Said(text="\n".join(lines), buttons=(*rows, _ways(draft, look)))
+    cancel = draft_button(t.tag("button.cancel"), draft.version, "cancel")
+    return Said(text="\n".join(lines), buttons=(*rows, (cancel, button(t.tag("button.menu"), "menu"))))
 
 
 def shelf(draft: Draft, look: Look) -> Said:
     """Models of a category, or those that a word found."""
     t = look.tongue
     category = Category(draft.category) if draft.category in set(Category) else None
-    models = look.shop.models(category)
+    kinds = {one.kind for one in draft.sent}
+    models = _taking(kinds, look.shop.models(category))
     lines = [_shelf_title(look, category, len(models)), t.say("list.search_hint")]
     if draft.query:
-        models = look.shop.search(draft.query, category)
-        key = "list.found" if models else "list.none"
-        lines = [t.say(key, query=shorten(draft.query), models=t.tag("unit.models", n=len(models)))]
-        if not models:
-            models = look.shop.models(category)
+        found = look.shop.search(draft.query, category)
+        key = "list.found" if found else "list.none"
+        lines = [t.say(key, query=shorten(draft.query), models=t.tag("unit.models", n=len(found)))]
+        models = found or models
     lines += _carried(draft, look)
     pages = max(1, -(-len(models) // MODELS_A_PAGE))
     page = min(draft.page, pages - 1)
     there = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
     shelf_name = category.value if category else ALL
-    rows: list[Row] = [(button(_row(look, model), "model", code_of(model.id), shelf_name),) for model in there]
+    icons = {model.id: f"{ICONS[model.category]} " for model in there if category is None or draft.query}
+    rows: list[Row] = [
+        (button(icons.get(model.id, "") + row(look, model), "model", code_of(model.id), shelf_name),) for model in there
+    ]
     if pages > 1:
         rows.append(pager(draft, look, page, pages))
-    back: Row = (draft_button(t.tag("button.back"), draft.version, "back"),) if draft.text or draft.sent else ()
-    return Said(text="\n".join(lines), buttons=(*rows, (*back, *_ways(draft, look))))
+    return Said(text="\n".join(lines), buttons=(*rows, _ways(draft, look)))
+
+
+def _taking(kinds: set[FieldType], models: list[Model]) -> list[Model]:
+    """Those that take the files which wait for a model; all, if none does."""
+    return [model for model in models if kinds <= {one.type for one in model.fields}] or models
 
 
 def _shelf_title(look: Look, category: Category | None, count: int) -> Html:
@@ -93,13 +102,14 @@ def _shelf_title(look: Look, category: Category | None, count: int) -> Html:
     return t.say("list.title", icon=ICONS[category], title=category.title(t.language), models=models)
 
 
-def _row(look: Look, model: Model) -> str:
+def row(look: Look, model: Model) -> str:
+    """A model and its price, on one button."""
     t = look.tongue
     if look.free_now(model):
-        return t.tag("list.row_free", title=model.title)
+        return t.tag("list.row_free", title=titled(model, t))
     usual = look.shop.usual(model)
-    key = "list.row" if usual.exact else "list.row_from"
-    return t.tag(key, title=model.title, price=t.amount(usual.price))
+    key = f"list.row_{usual.per}" if usual.per else "list.row" if usual.exact else "list.row_from"
+    return t.tag(key, title=titled(model, t), price=t.amount(usual.price))
 
 
 def is_fixed(model: Model) -> bool:
@@ -129,13 +139,13 @@ def pager(draft: Draft, look: Look, page: int, pages: int) -> Row:
 
 
 def _ways(draft: Draft, look: Look) -> Row:
+    """Off a shelf: to where one was before, and to the menu, or away from what was begun."""
     t = look.tongue
+    back = draft_button(t.tag("button.back"), draft.version, "back")
     if draft.text or draft.sent:
-        return (
-            draft_button(t.tag("button.cancel"), draft.version, "cancel"),
-            button(t.tag("button.menu"), "menu"),
-        )
-    return (button(t.tag("button.back"), "menu"), draft_button(t.tag("button.cancel"), draft.version, "cancel"))
+        return (back, draft_button(t.tag("button.cancel"), draft.version, "cancel"))
+    menu = button(t.tag("button.menu"), "menu")
+    return (back, menu) if draft.query else (menu,)
 
 
 def promo(look: Look, *, note: Html | None = None) -> Said:
@@ -146,6 +156,8 @@ def promo(look: Look, *, note: Html | None = None) -> Said:
     return Said(text="\n".join(lines), buttons=(back,))
 
 
-def page(look: Look, text: Html) -> Said:
-    """Something to read, and the way back."""
-    return Said(text=text, buttons=((button(look.tongue.tag("button.menu"), "menu"),),))
+def page(look: Look, text: Html, *, begun: bool, rows: tuple[Row, ...] = ()) -> Said:
+    """Something to read, and the way back: to the order that waits behind it, if one has been begun."""
+    t = look.tongue
+    menu = button(t.tag("button.menu"), "menu")
+    return Said(text=text, buttons=(*rows, (button(t.tag("button.back"), "here"), menu) if begun else (menu,)))

@@ -2,26 +2,26 @@
 
 from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.draft import MISPLACED, At, Draft
-from genlock.bot.look import Look, Quote, called, quote, shorten, shown, shown_choice
+from genlock.bot.look import ANY, Look, Quote, called, members, quote, shorten, shown, shown_choice, titled
 from genlock.bot.refusals import explain
 from genlock.bot.screens.front import is_fixed, pager
 from genlock.bot.shop import text_only
 from genlock.bot.tongue import Html, Tongue
-from genlock.bot.wizard import asked, choices_of, main_text, may_skip
+from genlock.bot.wizard import OPTIONS_A_PAGE, asked, can_skip, choices_of, listed, main_text
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InputRefused
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.telegram.words import Button, Said
 
 CHOICE_ROWS = 8
-MESSAGE_LENGTH = 4096
 ADDED_SHOWN = 3
 #: what Telegram gives bots
 MEGABYTES_MAX = 20
-OPTIONS_A_PAGE = 8
 WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
 """The longest word that fits, and how many such buttons stand in a row."""
 LINES_MAX = 14
+#: a phone cuts a button's words at about forty
+MAIN_LENGTH, OPTION_LENGTH, OPTION_VALUE = 30, 34, 12
 PROMPT_SHOWN = 600
 
 
@@ -53,10 +53,12 @@ def card(model: Model, look: Look) -> list[str]:
     t = look.tongue
     usual, least = look.shop.usual(model), look.shop.price_from(model)
     varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
+    if usual.per:
+        varies = f"card.facts_{usual.per}"
     facts = {"price": t.credits(usual.price), "least": t.amount(least), "time": t.lasting(model.expected_seconds)}
     own = model.title.lower().startswith(model.vendor.lower())
     lines = [
-        t.say("card.head_own" if own else "card.head", title=model.title, vendor=model.vendor),
+        t.say("card.head_own" if own else "card.head", title=titled(model, t), vendor=model.vendor),
         t.say(f"about.{model.category.value}"),
         t.say("card.facts_fixed" if is_fixed(model) else varies, **facts),
     ]
@@ -75,12 +77,13 @@ def example(model: Model, look: Look) -> str:
 def _question(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
     t = look.tongue
     lines = _by_type(draft, model, one, look)
-    if files := _files(draft, model, but=one):
+    asking = draft.at is At.ASK
+    if asking and (files := _files(draft, model, but=one)):
         lines.append(t.say("ask.have_files", n=files))
-    now = draft.values.get(one.name)
+    now = draft.values.get(one.name, one.default)
     if now not in NOTHING and one.type not in FILES and not choices_of(one):
         lines.append(t.say("ask.now", value=shorten(shown(one, now, t), 300)))
-    if may_skip(one) and one.default in NOTHING:
+    if asking and one.default in NOTHING and can_skip(draft, model, one):
         lines.append(t.say("ask.not_needed"))
     if one is main_text(model) and draft.at is At.ASK and (more := _addable(draft, model, t)):
         lines.append(t.say("ask.may_add", fields=", ".join(more).lower()))
@@ -101,7 +104,7 @@ def _by_type(draft: Draft, model: Model, one: Field, look: Look) -> list[Html]:
         return [t.say(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, look)]
     if one.many:
         key = "ask.objects" if one.type is FieldType.OBJECTS else "ask.list"
-        return [t.say(key, about=about, members=" | ".join(one.members))]
+        return [t.say(key, about=about, members=members(one, t))]
     match one.type:
         case FieldType.CHOICE | FieldType.BOOLEAN:
             hint = [] if one.default in NOTHING else [t.say("ask.choice_hint")]
@@ -123,7 +126,7 @@ def _files(draft: Draft, model: Model, *, but: Field) -> int:
 def _text_hints(model: Model, one: Field, look: Look) -> list[Html]:
     t = look.tongue
     hints = [
-        t.say("ask.text_hint", characters=t.tag("unit.characters", n=min(one.max_length, MESSAGE_LENGTH)))
+        t.say("ask.text_hint", characters=t.tag("unit.characters", n=one.max_length))
         if one.max_length
         else t.say("ask.text_hint_any")
     ]
@@ -133,7 +136,7 @@ def _text_hints(model: Model, one: Field, look: Look) -> list[Html]:
 
 
 def _range(one: Field, look: Look) -> Html:
-    if one.min is None or one.max is None:
+    if one.min is None or one.max is None or one.max >= ANY:
         return look.tongue.say("ask.number_any")
     return look.tongue.say("ask.number_range", low=one.min, high=one.max)
 
@@ -165,9 +168,9 @@ def _answers(draft: Draft, model: Model, one: Field, look: Look) -> list[Row]:
     more: list[Button] = []
     if one.type in FILES and isinstance(have, list) and len(have) >= max(one.min_count, 1):
         more.append(draft_button(t.tag("button.done_files", n=len(have)), version, "skip"))
-    elif may_skip(one) and not choices_of(one) and have in NOTHING:
+    elif draft.at is At.ASK and not choices_of(one) and have in NOTHING and can_skip(draft, model, one):
         more.append(draft_button(t.tag("button.skip"), version, "skip"))
-    if draft.at is At.EDIT and have not in NOTHING and not one.required:
+    if draft.at is At.EDIT and have not in NOTHING and (not one.required or isinstance(have, list)):
         more.append(draft_button(t.tag("button.clear"), version, "clear"))
     if main_text(model) is one and draft.at is At.ASK and not draft.path:
         more.append(draft_button(t.tag("button.example"), version, "example"))
@@ -189,7 +192,7 @@ def _choices(draft: Draft, one: Field, look: Look) -> list[Row]:
     now = draft.values.get(one.name, one.default)
     marks = {True: "✓ ", False: ""} if one.name in draft.values else {True: "• ", False: ""}
     words = [shown_choice(one, value, t) for value in values]
-    columns = _columns(max(map(len, words)))
+    columns = _columns(max(map(len, words)), len(words))
     size = CHOICE_ROWS * columns
     pages = max(1, -(-len(values) // size))
     page = min(draft.page, pages - 1)
@@ -201,9 +204,10 @@ def _choices(draft: Draft, one: Field, look: Look) -> list[Row]:
     return [*rows, pager(draft, look, page, pages)] if pages > 1 else rows
 
 
-def _columns(longest: int) -> int:
-    """How many buttons a phone shows in a row without cutting their words."""
-    return next(columns for width, columns in WIDTHS if longest <= width)
+def _columns(longest: int, count: int) -> int:
+    """How many buttons a phone shows in a row without cutting their words; no row is nearly empty."""
+    most = next(columns for width, columns in WIDTHS if longest <= width)
+    return -(-count // -(-count // most)) if count <= CHOICE_ROWS * most else most
 
 
 def ways(draft: Draft, look: Look) -> Row:
@@ -218,33 +222,45 @@ def ways(draft: Draft, look: Look) -> Row:
 def options(draft: Draft, model: Model, look: Look) -> Said:
     """Everything that can be changed, in one list."""
     t = look.tongue
-    lines: list[str] = [t.say("options.title", title=model.title)]
+    lines: list[str] = [t.say("options.title", title=titled(model, t))]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
-    pages = max(1, -(-len(model.fields) // OPTIONS_A_PAGE))
+    there = listed(model)
+    pages = max(1, -(-len(there) // OPTIONS_A_PAGE))
     page = min(draft.page, pages - 1)
     rows = _instead(draft, look)
-    for index in range(page * OPTIONS_A_PAGE, min((page + 1) * OPTIONS_A_PAGE, len(model.fields))):
-        one = model.fields[index]
-        text = t.tag("options.row", about=called(one, t), value=shorten(_effective(draft, one, look), 40))
-        rows.append((draft_button(text, draft.version, "edit", index),))
+    for one in there[page * OPTIONS_A_PAGE : (page + 1) * OPTIONS_A_PAGE]:
+        text = _option(draft, one, look, main=one is main_text(model))
+        rows.append((draft_button(text, draft.version, "edit", model.fields.index(one)),))
     if pages > 1:
         rows.append(pager(draft, look, page, pages))
-    rows.append((draft_button(t.tag("button.done"), draft.version, "done"),))
-    return Said(text="\n".join(lines), buttons=(*rows, ways(draft, look)))
+    done = draft_button(t.tag("button.done"), draft.version, "done")
+    cancel = draft_button(t.tag("button.cancel"), draft.version, "cancel")
+    return Said(text="\n".join(lines), buttons=(*rows, (done, cancel)))
+
+
+def _option(draft: Draft, one: Field, look: Look, *, main: bool) -> str:
+    t = look.tongue
+    value = _effective(draft, one, look)
+    if main and draft.values.get(one.name):
+        return t.tag("options.main", value=shorten(value, MAIN_LENGTH))
+    about = called(one, t)
+    return t.tag("options.row", about=about, value=shorten(value, max(OPTION_LENGTH - len(about), OPTION_VALUE)))
 
 
 def _effective(draft: Draft, one: Field, look: Look) -> str:
     value = draft.values.get(one.name)
-    if value not in NOTHING:
-        return shown(one, value, look.tongue)
-    return shown(one, one.default, look.tongue) if one.default not in NOTHING else look.tongue.tag("options.usual")
+    if value in NOTHING:
+        value = one.default
+    if value in NOTHING and one.type in (FieldType.CHOICE, FieldType.BOOLEAN, FieldType.NUMBER, FieldType.INTEGER):
+        return look.tongue.tag("options.usual")
+    return shown(one, value, look.tongue)
 
 
 def confirm(draft: Draft, model: Model, look: Look, *, note: Html | None = None) -> Said:
     """All that was said, the price of exactly this, and what remains."""
     t = look.tongue
-    lines: list[str] = [*([note, ""] if note else []), t.say("confirm.title", title=model.title)]
+    lines: list[str] = [*([note, ""] if note else []), t.say("confirm.title", title=titled(model, t))]
     main = main_text(model)
     if main is not None and draft.values.get(main.name):
         lines.append(t.say("confirm.prompt", text=shorten(str(draft.values[main.name]), PROMPT_SHOWN)))

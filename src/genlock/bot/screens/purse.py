@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import quote_plus
 
 from genlock.bot.buttons import Row, button
-from genlock.bot.look import ICONS, Look, code, prompt_of, shorten
+from genlock.bot.look import ICONS, Look, code, prompt_of, shorten, titled
 from genlock.bot.rules import Package
 from genlock.bot.tongue import Html, Tongue
 from genlock.domain.job import Delivery, Job, State
@@ -13,8 +13,8 @@ from genlock.telegram.words import Button, Said
 
 HISTORY_A_PAGE = 8
 MOVEMENTS_SHOWN = 10
-#: a phone cuts a button's words at about forty
-WORDS_IN_ROW = 26
+#: a phone cuts a long button
+WORDS_IN_ROW = 22
 PROMPT_SHOWN = 500
 #: what is set aside and given back comes to nothing
 PASSING = (Kind.HOLD, Kind.RELEASE)
@@ -119,12 +119,11 @@ def cancellable(look: Look, jobs: Sequence[Job]) -> Said:
 def _row(look: Look, job: Job) -> str:
     model = look.shop.catalog.models.get(job.model)
     icon = _state_icon(job) or (ICONS[model.category] if model else "")
-    title = model.title if model else job.model
-    when = look.tongue.when(job.created_at)
+    day = look.tongue.day(job.created_at)
     if prompt := prompt_of(job, model):
-        text = shorten(prompt, WORDS_IN_ROW)
-        return look.tongue.tag("history.row_words", icon=icon, text=text, title=title, when=when)
-    return look.tongue.tag("history.row", icon=icon, title=title, when=when)
+        return look.tongue.tag("history.row_words", icon=icon, text=shorten(prompt, WORDS_IN_ROW), day=day)
+    title = titled(model, look.tongue) if model else job.model
+    return look.tongue.tag("history.row", icon=icon, title=title, day=day)
 
 
 def _state_icon(job: Job) -> str:
@@ -139,7 +138,7 @@ def order(look: Look, job: Job) -> Said:
     model = look.shop.catalog.models.get(job.model)
     text = t.say(
         "history.order",
-        title=model.title if model else job.model,
+        title=titled(model, t) if model else job.model,
         code=code(job.id),
         when=t.when(job.created_at),
         state=t.tag(f"history.{_state(job)}"),

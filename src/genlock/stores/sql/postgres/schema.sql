@@ -48,6 +48,8 @@ CREATE TABLE jobs (
     submitted_at  timestamptz,
     ended_at      timestamptz,
     delivered_at  timestamptz,
+    -- so many instances died with it in hand, one after the other
+    deaths        integer NOT NULL DEFAULT 0,
     CONSTRAINT jobs_request_once UNIQUE (person_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_purse_known CHECK (purse IN ('free', 'held', 'captured', 'released')),
@@ -67,6 +69,7 @@ CREATE TABLE jobs (
 -- The only work index: what needs somebody, and when. History is not in it.
 CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX jobs_suspects ON jobs (deaths) WHERE deaths > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention IS NOT NULL;
 
 CREATE TABLE ledger (
@@ -154,6 +157,7 @@ CREATE TABLE lanes (
     due_at       timestamptz,
     lease_owner  text,
     lease_token  bigint NOT NULL DEFAULT 0,
+    deaths       integer NOT NULL DEFAULT 0,
     CONSTRAINT lanes_once UNIQUE (bot, name),
     CONSTRAINT lanes_due_while_waiting CHECK ((due_at IS NOT NULL) = (waiting > 0)),
     CONSTRAINT lanes_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL)

@@ -100,7 +100,7 @@ RETURNING j.id;
 -- The task is known: give the job back until its first poll, or at once if an orphan was waiting for it.
 WITH moved AS (
     UPDATE jobs j
-    SET state = 'running', task_id = i.task_id, lease_owner = NULL, attempts = 0,
+    SET state = 'running', task_id = i.task_id, lease_owner = NULL, attempts = 0, deaths = 0,
         due_at = CASE
             WHEN EXISTS (SELECT FROM inbox b
                          WHERE b.state = 'orphan' AND b.provider = j.provider AND b.task_id = i.task_id)
@@ -135,6 +135,7 @@ RETURNING j.id;
 
 -- name: end
 -- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are kept or settled in it.
+-- What is said of a task that is not the job's own, or that is another job's, ends nothing.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
@@ -146,6 +147,9 @@ WITH item AS (
     SELECT i.*, CASE WHEN i.body IS NOT NULL THEN nextval('inbox_id_seq') END AS kept_id,
         CASE
             WHEN i.token <> j.lease_token THEN 'stale'
+            WHEN i.task_id <> j.task_id OR j.task_id IS NULL AND EXISTS (
+                SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = i.task_id)
+            THEN 'foreign'
             WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
             WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late
             THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
@@ -163,15 +167,12 @@ WITH item AS (
         late = f.verdict = 'late',
         -- Words about a job that expired may still be on their way to its message: a late result gets its own.
         placeholder = CASE WHEN f.verdict = 'late' THEN NULL ELSE j.placeholder END,
-        -- A callback may name a task that is another job's: its address decides whose it is.
-        task_id = coalesce(j.task_id, (SELECT f.task_id WHERE NOT EXISTS (
-            SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = f.task_id))),
-        parts = f.parts, error_code = f.error_code,
+        task_id = coalesce(j.task_id, f.task_id), parts = f.parts, error_code = f.error_code,
         error_text = f.error_text, cost = coalesce(f.cost, j.cost),
         purse = CASE WHEN j.purse = 'held' AND f.state <> 'succeeded' THEN 'released' ELSE j.purse END,
         delivery = CASE WHEN :owner::text IS NULL THEN 'pending' ELSE 'sending' END,
         delivered_at = NULL, notice = CASE WHEN j.notice = 'none' THEN 'none' ELSE 'wanted' END,
-        attention = NULL, attempts = 0, grace_until = NULL,
+        attention = NULL, attempts = 0, deaths = 0, grace_until = NULL,
         ended_at = :now,
         due_at = :now + make_interval(secs => :seconds::float8),
         lease_owner = :owner::text, lease_token = j.lease_token + 1
@@ -266,7 +267,7 @@ WITH item AS (
 ), done AS (
     UPDATE jobs j
     SET delivery = f.delivery, parts = f.parts, placeholder = coalesce(f.placeholder, j.placeholder),
-        attention = f.attention, purse = f.purse, notice = f.notice, attempts = 0,
+        attention = f.attention, purse = f.purse, notice = f.notice, attempts = 0, deaths = 0,
         delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
         lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
         due_at = CASE
@@ -312,6 +313,7 @@ SET lease_owner = NULL,
     state = coalesce(i.state, j.state), delivery = coalesce(i.delivery, j.delivery),
     notice = coalesce(i.notice, j.notice), parts = coalesce(i.parts, j.parts),
     attempts = CASE i.failed WHEN true THEN j.attempts + 1 WHEN false THEN 0 ELSE j.attempts END,
+    deaths = CASE WHEN i.failed IS NULL THEN j.deaths ELSE 0 END,
     attention = coalesce(i.attention, j.attention),
     grace_until = CASE WHEN i.grace
         THEN :now + make_interval(secs => i.after) ELSE j.grace_until END,
@@ -335,14 +337,36 @@ WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner = :owner
 RETURNING j.id;
 
 -- name: claim
--- Take due jobs, the longest overdue first. An expired lease is simply due again.
+-- Take due jobs, the longest overdue first. An expired lease is simply due again; its holder may have died.
 WITH due AS MATERIALIZED (
-    SELECT id FROM jobs WHERE due_at <= :now
+    SELECT id FROM jobs WHERE due_at <= :now AND deaths = 0
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE jobs j
 SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
     due_at = :now + make_interval(secs => :seconds::float8),
+    deaths = j.deaths + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
+    delivery = CASE WHEN j.delivery = 'pending' THEN 'sending' ELSE j.delivery END
+FROM due WHERE j.id = due.id
+RETURNING j.*, :now AS read_at;
+
+-- name: claim_suspects
+-- Take due jobs that were in hand when their instance died: of each number of deaths as many as there is room for, the
+-- last room being for that number and more. `NOT (due_at > …)`: the index of all that is due is not to be tried.
+WITH suspect AS MATERIALIZED (
+    SELECT id, due_at, least(deaths, cardinality(:rooms::int[])) AS level
+    FROM jobs WHERE deaths > 0 AND NOT (due_at > :now)
+), ranked AS MATERIALIZED (
+    SELECT id, level, row_number() OVER (PARTITION BY level ORDER BY due_at, id) AS place FROM suspect
+), due AS MATERIALIZED (
+    SELECT j.id FROM ranked r JOIN jobs j ON j.id = r.id
+    WHERE r.place <= (:rooms::int[])[r.level] AND NOT (j.due_at > :now)
+    FOR NO KEY UPDATE OF j SKIP LOCKED
+)
+UPDATE jobs j
+SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
+    due_at = :now + make_interval(secs => :seconds::float8),
+    deaths = j.deaths + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
     delivery = CASE WHEN j.delivery = 'pending' THEN 'sending' ELSE j.delivery END
 FROM due WHERE j.id = due.id
 RETURNING j.*, :now AS read_at;
@@ -447,7 +471,8 @@ SELECT id FROM instances
 WHERE id <> :instance AND seen_at < :now - make_interval(secs => :silent_seconds::float8);
 
 -- name: rescue
--- Make due what an instance holds, and forget the instance unless part of its work goes on.
+-- Make due what an instance holds, and forget the instance unless part of its work goes on. If it died, that is
+-- counted, and whatever has been in hand often is left for a while, so that others are served in between.
 WITH gone AS (
     DELETE FROM instances WHERE id = :instance AND cardinality(:but::bigint[]) = 0
 ), held AS MATERIALIZED (
@@ -455,7 +480,13 @@ WITH gone AS (
     WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
     ORDER BY id FOR NO KEY UPDATE
 )
-UPDATE jobs j SET due_at = :now, lease_owner = NULL FROM held WHERE j.id = held.id
+UPDATE jobs j
+SET lease_owner = NULL, deaths = j.deaths + CASE WHEN :died::boolean THEN 1 ELSE 0 END,
+    due_at = :now + CASE
+        WHEN :died::boolean AND j.deaths + 1 >= :often::int
+        THEN make_interval(secs => 1 << least(j.deaths + 1 - :often::int, 6))
+        ELSE interval '0' END
+FROM held WHERE j.id = held.id
 RETURNING j.id;
 
 -- name: take_role
@@ -523,7 +554,7 @@ SELECT *, :now AS read_at FROM jobs WHERE attention IS NOT NULL ORDER BY id LIMI
 -- name: retry
 -- Make a waiting or parked job due now; a parked submit is queued again.
 UPDATE jobs
-SET due_at = :now, lease_token = lease_token + 1, attempts = 0, attention = NULL,
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL,
     state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
 WHERE id = :job_id AND lease_owner IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
@@ -533,7 +564,7 @@ RETURNING id;
 -- Deliver an ended job's parts anew, on messages of their own.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND lease_token = coalesce(:token::bigint, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
@@ -562,7 +593,7 @@ WITH job AS MATERIALIZED (
 )
 UPDATE jobs j
 SET purse = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, attention = NULL
+    lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, deaths = 0, attention = NULL
 FROM job, paid WHERE j.id = job.id
 RETURNING j.id;
 

@@ -34,29 +34,39 @@ WITH item AS MATERIALIZED (
 SELECT bot, update_id, state FROM added;
 
 -- name: claim_lanes
--- Take due lanes, the longest overdue first, each with its first update. An expired lease is simply due again.
+-- Take due lanes, the longest overdue first, each with its first update. An expired lease is simply due again; its
+-- holder may have died. Those that were often in hand at a death are for whoever asks for them.
 WITH due AS MATERIALIZED (
-    SELECT id FROM lanes WHERE urgent = :urgent AND due_at <= :now
+    SELECT id FROM lanes
+    WHERE urgent = :urgent AND due_at <= :now AND (deaths >= :often::int) = :suspects::boolean
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE lanes l
     SET lease_owner = :owner::text, lease_token = l.lease_token + 1, attempts = l.attempts + 1,
+        deaths = l.deaths + CASE WHEN l.lease_owner <> :owner::text THEN 1 ELSE 0 END,
         due_at = :now + make_interval(secs => :seconds::float8)
     FROM due WHERE l.id = due.id
-    RETURNING l.id, l.bot, l.name, l.lease_token, l.attempts
+    RETURNING l.id, l.bot, l.name, l.lease_token, l.attempts, l.deaths
 )
-SELECT t.id AS lane_id, t.lease_token, t.attempts, u.*
+SELECT t.id AS lane_id, t.lease_token, t.attempts, t.deaths, u.*
 FROM taken t LEFT JOIN LATERAL (
     SELECT * FROM updates n WHERE n.bot = t.bot AND n.lane = t.name AND n.state = 'new' ORDER BY n.id LIMIT 1
 ) u ON true;
 
 -- name: next_update
 -- The first update of a lane that we hold.
-SELECT l.id AS lane_id, l.lease_token, l.attempts, u.*
+SELECT l.id AS lane_id, l.lease_token, l.attempts, l.deaths, u.*
 FROM lanes l JOIN LATERAL (
     SELECT * FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1
 ) u ON true
 WHERE l.id = :lane_id AND l.lease_token = :token;
+
+-- name: update_behind
+-- The update that waits right behind another one of its lane.
+SELECT n.*, 0 AS attempts
+FROM updates u JOIN updates n ON n.bot = u.bot AND n.lane = u.lane AND n.state = 'new' AND n.id > u.id
+WHERE u.id = :id
+ORDER BY n.id LIMIT 1;
 
 -- name: settle_updates
 -- Updates are dealt with. Whoever held the lane keeps it as long as more is waiting there, and is told what.
@@ -70,15 +80,15 @@ WITH item AS (
     ORDER BY l.id FOR NO KEY UPDATE OF l
 ), freed AS (
     UPDATE lanes l
-    SET waiting = l.waiting - 1, attempts = CASE WHEN l.waiting > 1 THEN 1 ELSE 0 END,
+    SET waiting = l.waiting - 1, attempts = CASE WHEN l.waiting > 1 THEN 1 ELSE 0 END, deaths = 0,
         lease_owner = CASE WHEN l.waiting > 1 THEN l.lease_owner END,
         due_at = CASE WHEN l.waiting > 1 THEN :now + make_interval(secs => :seconds::float8) END
     FROM found i WHERE l.id = i.lane_id
-    RETURNING l.id AS lane_id, l.bot, l.name, l.lease_token, l.attempts, l.waiting, i.id, i.state, i.note
+    RETURNING l.id AS lane_id, l.bot, l.name, l.lease_token, l.attempts, l.deaths, l.waiting, i.id, i.state, i.note
 ), settled AS (
     UPDATE updates u SET state = f.state, note = f.note FROM freed f WHERE u.id = f.id
 )
-SELECT f.lane_id, f.lease_token, f.attempts, f.waiting, u.*
+SELECT f.lane_id, f.lease_token, f.attempts, f.deaths, f.waiting, u.*
 FROM freed f LEFT JOIN LATERAL (
     SELECT * FROM updates n
     WHERE f.waiting > 0 AND n.bot = f.bot AND n.lane = f.name AND n.state = 'new' AND n.id <> f.id
@@ -89,7 +99,7 @@ FROM freed f LEFT JOIN LATERAL (
 -- A try failed: the lane is free again, and due later.
 WITH freed AS (
     UPDATE lanes
-    SET lease_owner = NULL, due_at = :now + make_interval(secs => :after::float8)
+    SET lease_owner = NULL, deaths = 0, due_at = :now + make_interval(secs => :after::float8)
     WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL
     RETURNING id
 )
@@ -104,8 +114,13 @@ WHERE l.id = i.id AND l.lease_token = i.token AND l.lease_owner IS NOT NULL
 RETURNING l.id;
 
 -- name: rescue_lanes
--- Make due the lanes that an instance holds, except those it is known to work on.
-UPDATE lanes SET due_at = :now, lease_owner = NULL
+-- Make due the lanes that an instance holds, except those it is known to work on. If it died, as for jobs.
+UPDATE lanes
+SET lease_owner = NULL, deaths = deaths + CASE WHEN :died::boolean THEN 1 ELSE 0 END,
+    due_at = :now + CASE
+        WHEN :died::boolean AND deaths + 1 >= :often::int
+        THEN make_interval(secs => 1 << least(deaths + 1 - :often::int, 6))
+        ELSE interval '0' END
 WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
 RETURNING id;
 

@@ -24,6 +24,15 @@ WHERE CAST(o.id AS TEXT) = :text OR o.outside_id = :text OR p.username = lower(:
 ORDER BY (CAST(o.id AS TEXT) = :text OR o.outside_id = :text OR p.username = lower(:text)) DESC, p.person_id DESC
 LIMIT :limit;
 
+-- name: holders
+-- People with what they have, the newest first; all, or by our number, the channel's, a username or a part of the name.
+SELECT o.id, o.channel, o.outside_id, o.available, o.held, o.created_at,
+    coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
+FROM people o LEFT JOIN profiles p ON p.person_id = o.id
+WHERE :text IS NULL OR CAST(o.id AS TEXT) = :text OR o.outside_id = :text OR p.username = lower(:text)
+    OR p.name LIKE '%' || :text || '%'
+ORDER BY o.id DESC LIMIT :limit;
+
 -- name: newest_profiles
 -- Who came last.
 SELECT p.*, o.outside_id FROM profiles p JOIN people o ON o.id = p.person_id ORDER BY p.person_id DESC LIMIT :limit;

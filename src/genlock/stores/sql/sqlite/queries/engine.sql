@@ -94,7 +94,7 @@ RETURNING id;
 -- name: submitted
 -- The task is known: give the job back until its first poll, or at once if an orphan was waiting for it.
 UPDATE jobs
-SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, attempts = 0,
+SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, attempts = 0, deaths = 0,
     due_at = CASE
         WHEN EXISTS (SELECT 1 FROM inbox b
                      WHERE b.state = 'orphan' AND b.provider = jobs.provider AND b.task_id = i.value ->> 'task_id')
@@ -126,14 +126,18 @@ RETURNING id;
 
 -- name: end
 -- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are kept or settled in it.
+-- What is said of a task that is not the job's own, or that is another job's, ends nothing.
 INSERT INTO end_item
 SELECT
-    i.job_id, i.token, i.state, value ->> 'parts', value ->> 'task_id', value ->> 'error_code',
+    i.job_id, i.token, i.state, value ->> 'parts', i.task_id, value ->> 'error_code',
     value ->> 'error_text', value ->> 'cost', value ->> 'callback_id', j.provider, i.body,
     CASE WHEN i.body IS NOT NULL THEN (SELECT coalesce(max(id), 0) FROM inbox) + row_number() OVER () END,
     j.person_id, j.price, j.purse = 'held',
     CASE
         WHEN i.token <> j.lease_token THEN 'stale'
+        WHEN i.task_id <> j.task_id OR j.task_id IS NULL AND EXISTS (
+            SELECT 1 FROM jobs o WHERE o.provider = j.provider AND o.task_id = i.task_id)
+        THEN 'foreign'
         WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
         WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late
         THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
@@ -143,7 +147,7 @@ SELECT
         ELSE 'duplicate' END,
     j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL
 FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state,
-          value ->> 'body' AS body
+          value ->> 'body' AS body, value ->> 'task_id' AS task_id
       FROM json_each(:items)) i
 JOIN jobs j ON j.id = i.job_id
     AND (i.body IS NULL OR j.secret_hash = value ->> 'secret_hash' AND j.provider = value ->> 'provider');
@@ -152,15 +156,12 @@ SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     late = i.verdict = 'late',
     -- Words about a job that expired may still be on their way to its message: a late result gets its own.
     placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,
-    -- A callback may name a task that is another job's: its address decides whose it is.
-    task_id = coalesce(jobs.task_id, (SELECT i.task_id WHERE NOT EXISTS (
-        SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = i.task_id))),
-    parts = i.parts, error_code = i.error_code,
+    task_id = coalesce(jobs.task_id, i.task_id), parts = i.parts, error_code = i.error_code,
     error_text = i.error_text, cost = coalesce(i.cost, jobs.cost),
     purse = CASE WHEN i.held AND i.state <> 'succeeded' THEN 'released' ELSE purse END,
     delivery = CASE WHEN :owner IS NULL THEN 'pending' ELSE 'sending' END,
     delivered_at = NULL, notice = CASE WHEN notice = 'none' THEN 'none' ELSE 'wanted' END,
-    attention = NULL, attempts = 0, grace_until = NULL, ended_at = :now,
+    attention = NULL, attempts = 0, deaths = 0, grace_until = NULL, ended_at = :now,
     due_at = :now + CAST(:seconds * 1000000 AS INTEGER), lease_owner = :owner, lease_token = lease_token + 1
 FROM end_item i WHERE jobs.id = i.job_id AND i.verdict IN ('won', 'late');
 INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
@@ -230,7 +231,7 @@ JOIN jobs j ON j.id = i.job_id
 WHERE j.lease_token = i.token AND j.delivery = 'sending';
 UPDATE jobs
 SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder, jobs.placeholder),
-    attention = i.attention, purse = i.purse, notice = i.notice, attempts = 0,
+    attention = i.attention, purse = i.purse, notice = i.notice, attempts = 0, deaths = 0,
     delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
     lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
     due_at = CASE
@@ -265,6 +266,7 @@ SET lease_owner = NULL,
     state = coalesce(i.state, jobs.state), delivery = coalesce(i.delivery, jobs.delivery),
     notice = coalesce(i.notice, jobs.notice), parts = coalesce(i.parts, jobs.parts),
     attempts = CASE i.failed WHEN 1 THEN attempts + 1 WHEN 0 THEN 0 ELSE attempts END,
+    deaths = CASE WHEN i.failed IS NULL THEN deaths ELSE 0 END,
     attention = coalesce(i.attention, jobs.attention),
     grace_until = CASE WHEN i.grace THEN :now + CAST(i.after * 1000000 AS INTEGER) ELSE grace_until END,
     due_at = CASE
@@ -288,11 +290,27 @@ WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND l
 RETURNING id;
 
 -- name: claim
--- Take due jobs, the longest overdue first. An expired lease is simply due again.
+-- Take due jobs, the longest overdue first. An expired lease is simply due again; its holder may have died.
 UPDATE jobs
 SET lease_owner = :owner, lease_token = lease_token + 1, due_at = :now + CAST(:seconds * 1000000 AS INTEGER),
+    deaths = deaths + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
     delivery = CASE WHEN delivery = 'pending' THEN 'sending' ELSE delivery END
-WHERE id IN (SELECT id FROM jobs WHERE due_at <= :now ORDER BY due_at LIMIT :limit)
+WHERE id IN (SELECT id FROM jobs WHERE due_at <= :now AND deaths = 0 ORDER BY due_at LIMIT :limit)
+RETURNING *, :now AS read_at;
+
+-- name: claim_suspects
+-- Take due jobs that were in hand when their instance died: of each number of deaths as many as there is room for, the
+-- last room being for that number and more. `NOT (due_at > …)`: the index of all that is due is not to be tried.
+UPDATE jobs
+SET lease_owner = :owner, lease_token = lease_token + 1, due_at = :now + CAST(:seconds * 1000000 AS INTEGER),
+    deaths = deaths + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
+    delivery = CASE WHEN delivery = 'pending' THEN 'sending' ELSE delivery END
+WHERE id IN (
+    SELECT id FROM (
+        SELECT id, level, row_number() OVER (PARTITION BY level ORDER BY due_at, id) AS place
+        FROM (SELECT id, due_at, min(deaths, json_array_length(:rooms)) AS level
+              FROM jobs WHERE deaths > 0 AND NOT (due_at > :now)))
+    WHERE place <= json_extract(:rooms, '$[' || (level - 1) || ']'))
 RETURNING *, :now AS read_at;
 
 -- name: store_callback
@@ -380,9 +398,12 @@ ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at;
 SELECT id FROM instances WHERE id <> :instance AND seen_at < :now - CAST(:silent_seconds * 1000000 AS INTEGER);
 
 -- name: rescue
--- Make due what an instance holds, and forget the instance unless part of its work goes on.
+-- Make due what an instance holds, and forget the instance unless part of its work goes on. If it died, that is
+-- counted, and whatever has been in hand often is left for a while, so that others are served in between.
 DELETE FROM instances WHERE id = :instance AND json_array_length(:but) = 0;
-UPDATE jobs SET due_at = :now, lease_owner = NULL
+UPDATE jobs
+SET lease_owner = NULL, deaths = deaths + :died,
+    due_at = :now + CASE WHEN :died AND deaths + 1 >= :often THEN 1000000 << min(deaths + 1 - :often, 6) ELSE 0 END
 WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:but))
 RETURNING id;
 
@@ -435,7 +456,7 @@ SELECT *, :now AS read_at FROM jobs WHERE attention IS NOT NULL ORDER BY id LIMI
 -- name: retry
 -- Make a waiting or parked job due now; a parked submit is queued again.
 UPDATE jobs
-SET due_at = :now, lease_token = lease_token + 1, attempts = 0, attention = NULL,
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL,
     state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
 WHERE id = :job_id AND lease_owner IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
@@ -445,7 +466,7 @@ RETURNING id;
 -- Deliver an ended job's parts anew, on messages of their own.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND lease_token = coalesce(:token, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
@@ -465,7 +486,7 @@ SELECT 'hold:' || id, person_id, id, 'hold', 'available', 'held', price, :now
 FROM jobs WHERE id = :job_id AND changes() = 2;
 UPDATE jobs
 SET purse = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, attention = NULL
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL
 WHERE id = :job_id AND changes() = 1
 RETURNING id;
 

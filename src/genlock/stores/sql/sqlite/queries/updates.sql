@@ -28,14 +28,17 @@ SELECT bot, update_id, state FROM update_item;
 DELETE FROM update_item;
 
 -- name: claim_lanes
--- Take due lanes, the longest overdue first, each with its first update. An expired lease is simply due again.
+-- Take due lanes, the longest overdue first, each with its first update. An expired lease is simply due again; its
+-- holder may have died. Those that were often in hand at a death are for whoever asks for them.
 INSERT INTO lane_item
-SELECT id FROM lanes WHERE urgent = :urgent AND due_at <= :now ORDER BY due_at LIMIT :limit;
+SELECT id FROM lanes WHERE urgent = :urgent AND due_at <= :now AND (deaths >= :often) = :suspects
+ORDER BY due_at LIMIT :limit;
 UPDATE lanes
 SET lease_owner = :owner, lease_token = lease_token + 1, attempts = attempts + 1,
+    deaths = deaths + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
     due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
 WHERE id IN (SELECT lane_id FROM lane_item);
-SELECT l.id AS lane_id, l.lease_token, l.attempts, u.*
+SELECT l.id AS lane_id, l.lease_token, l.attempts, l.deaths, u.*
 FROM lane_item i JOIN lanes l ON l.id = i.lane_id
 LEFT JOIN updates u ON u.id = (
     SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
@@ -43,10 +46,17 @@ DELETE FROM lane_item;
 
 -- name: next_update
 -- The first update of a lane that we hold.
-SELECT l.id AS lane_id, l.lease_token, l.attempts, u.*
+SELECT l.id AS lane_id, l.lease_token, l.attempts, l.deaths, u.*
 FROM lanes l JOIN updates u ON u.id = (
     SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1)
 WHERE l.id = :lane_id AND l.lease_token = :token;
+
+-- name: update_behind
+-- The update that waits right behind another one of its lane.
+SELECT n.*, 0 AS attempts
+FROM updates u JOIN updates n ON n.bot = u.bot AND n.lane = u.lane AND n.state = 'new' AND n.id > u.id
+WHERE u.id = :id
+ORDER BY n.id LIMIT 1;
 
 -- name: settle_updates
 -- Updates are dealt with. Whoever held the lane keeps it as long as more is waiting there, and is told what.
@@ -57,11 +67,11 @@ JOIN lanes l ON l.id = value ->> 'lane_id' AND l.lease_token = value ->> 'token'
 JOIN updates u ON u.id = value ->> 'id' AND u.state = 'new';
 UPDATE updates SET state = i.state, note = i.note FROM settle_item i WHERE updates.id = i.id;
 UPDATE lanes
-SET waiting = waiting - 1, attempts = CASE WHEN waiting > 1 THEN 1 ELSE 0 END,
+SET waiting = waiting - 1, attempts = CASE WHEN waiting > 1 THEN 1 ELSE 0 END, deaths = 0,
     lease_owner = CASE WHEN waiting > 1 THEN lease_owner END,
     due_at = CASE WHEN waiting > 1 THEN :now + CAST(:seconds * 1000000 AS INTEGER) END
 FROM settle_item i WHERE lanes.id = i.lane_id;
-SELECT l.id AS lane_id, l.lease_token, l.attempts, l.waiting, u.*
+SELECT l.id AS lane_id, l.lease_token, l.attempts, l.deaths, l.waiting, u.*
 FROM settle_item i JOIN lanes l ON l.id = i.lane_id
 LEFT JOIN updates u ON u.id = (
     SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
@@ -73,7 +83,7 @@ UPDATE updates SET note = :note
 WHERE id = :id AND EXISTS (
     SELECT 1 FROM lanes WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL);
 UPDATE lanes
-SET lease_owner = NULL, due_at = :now + CAST(:after * 1000000 AS INTEGER)
+SET lease_owner = NULL, deaths = 0, due_at = :now + CAST(:after * 1000000 AS INTEGER)
 WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL
 RETURNING id;
 
@@ -85,8 +95,10 @@ WHERE lanes.id = i.value ->> 'lane_id' AND lease_token = i.value ->> 'token' AND
 RETURNING lanes.id;
 
 -- name: rescue_lanes
--- Make due the lanes that an instance holds, except those it is known to work on.
-UPDATE lanes SET due_at = :now, lease_owner = NULL
+-- Make due the lanes that an instance holds, except those it is known to work on. If it died, as for jobs.
+UPDATE lanes
+SET lease_owner = NULL, deaths = deaths + :died,
+    due_at = :now + CASE WHEN :died AND deaths + 1 >= :often THEN 1000000 << min(deaths + 1 - :often, 6) ELSE 0 END
 WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:but))
 RETURNING id;
 

@@ -1,0 +1,112 @@
+"""`genlock models`: what is on sale."""
+
+import asyncio
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from genlock.cli.options import Json, choice
+from genlock.cli.show import show
+
+app = typer.Typer(no_args_is_help=True, help="What is on sale: models, their inputs and prices.")
+
+
+def _catalog() -> tuple[Any, Any]:
+    from genlock.catalog import load
+    from genlock.settings import Settings, read_settings
+
+    settings = read_settings(Settings)
+    return load(settings.catalog_overlay), settings
+
+
+@app.command()
+def ls(
+    category: Annotated[str | None, typer.Option(help="Only this category.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Also what is not offered, and why.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List models with the least they cost a person."""
+    from genlock.catalog import tables
+    from genlock.domain.catalog import Category, Status
+
+    catalog, settings = _catalog()
+    wanted = choice(Category, category)
+    rows = [
+        tables.brief(model, settings.markup, settings.credit_usd, with_status=all_)
+        for model in catalog.models.values()
+        if (all_ or model.status is Status.OFFERED) and wanted in (None, model.category, *model.also)
+    ]
+    show(rows, as_json=as_json, empty="No models.")
+
+
+@app.command("show")
+def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_json: Json = False) -> None:
+    """Show everything about one model: inputs, rules, prices."""
+    from genlock.catalog import tables
+
+    catalog, settings = _catalog()
+    model = catalog.get(model_id)
+    if as_json:
+        whole = tables.whole(model, settings.markup, settings.credit_usd)
+        typer.echo(json.dumps(whole, default=tables.plain, ensure_ascii=False, indent=2))
+        return
+    typer.echo(f"{model.title}, {model.category}, {model.status}" + (f": {model.reason}" if model.reason else ""))
+    if model.note:
+        typer.echo(model.note)
+    typer.echo("")
+    show(tables.inputs(model), as_json=False, empty="No inputs.")
+    typer.echo("")
+    show(tables.prices(model, settings.markup, settings.credit_usd), as_json=False, empty="No price is known.")
+
+
+@app.command()
+def check(as_json: Json = False) -> None:
+    """Order the least and the most of every offered model from the simulated provider. Exits 1 if one is refused."""
+    from genlock.sandbox.kie.order_all import order_all
+
+    catalog, _ = _catalog()
+    failures = [asdict(failure) for failure in asyncio.run(order_all(catalog))]
+    offered, failed = len(catalog.offered()), len({failure["model"] for failure in failures})
+    if as_json:
+        result = {"offered": offered, "failed": failed, "failures": failures}
+        typer.echo(json.dumps(result, ensure_ascii=False, indent=2))
+    else:
+        show(failures, as_json=False, empty=f"All {offered} offered models can be ordered, and each has a price.")
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def sync(
+    apply: Annotated[bool, typer.Option("--apply", help="Write what differs to the overlay file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare with the provider's public lists: new and gone models, changed prices."""
+    from genlock.catalog import load, sync, tables
+    from genlock.domain.errors import Refusal
+    from genlock.settings import Settings, read_settings
+
+    settings = read_settings(Settings)
+    path = settings.catalog_overlay
+    if apply and path is None:
+        raise Refusal("GENLOCK_CATALOG_OVERLAY is not set, so there is no file to write to")
+    catalog = load(path if path and path.exists() else None)
+    lists = asyncio.run(sync.fetch(settings.kie_api_url))
+    found = sync.diff(catalog, lists)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), default=tables.plain, ensure_ascii=False, indent=2))
+    else:
+        show(tables.differences(found), as_json=False, empty="The catalog agrees with the provider's lists.")
+    if apply and path:
+        _apply_lists(lists, path)
+
+
+def _apply_lists(lists: Any, path: Path) -> None:
+    from genlock.catalog import load, overlay, sync
+
+    changes = sync.overlay(load(), lists, datetime.now(UTC).date().isoformat())
+    overlay.write(path, overlay.written(path, changes))
+    typer.echo(f"{path}: {len(changes)} models differ from the package.", err=True)

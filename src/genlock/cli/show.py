@@ -1,0 +1,57 @@
+"""How rows are printed: as a table for people, as JSON for programs."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import typer
+
+#: columns of a table that no terminal shows
+WIDE = 10_000
+
+
+def show(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
+    """Print rows as JSON or as a table."""
+    if as_json:
+        typer.echo(json.dumps(rows, default=_plain, ensure_ascii=False, indent=2))
+        return
+    if not rows:
+        typer.echo(empty)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_told(value)) for value in row.values()))
+    # Where nobody looks, somebody searches: no column is cut or folded there.
+    Console(width=None if sys.stdout.isatty() else WIDE).print(table)
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _told(value: object) -> str:
+    """A value as one reads it in a table."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return f"{value.astimezone(UTC):%d %b %H:%M}"
+        case dict():
+            return ", ".join(f"{key} {said}" for key, one in value.items() if (said := _told(one)) not in {"", "no"})
+        case list() | tuple():
+            return "\n".join(_told(one) for one in value)
+        case _:
+            return str(value)
+
+
+def in_credits(thousandths: int) -> str:
+    return f"{thousandths / 1000:g}"

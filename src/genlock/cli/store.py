@@ -1,0 +1,32 @@
+"""The configured store, for as long as a command needs it."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from genlock.ports import Observer, WholeStore
+
+T = TypeVar("T")
+
+
+def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]], *, existing: bool = True) -> T:
+    """Open the configured store, do something with it, close it."""
+    from genlock.app import open_store
+    from genlock.log import LogObserver, Mask, set_up_logging
+    from genlock.settings import LogFormat, Settings, read_settings
+
+    settings = read_settings(Settings)
+    as_json = settings.log_format is LogFormat.JSON
+    set_up_logging(Mask(settings.secrets()), as_json=as_json, stream=sys.stderr, level=logging.WARNING)
+    observer = LogObserver(logging.getLogger("genlock"), as_json=as_json)
+
+    async def run() -> T:
+        store = await open_store(settings.database_url, observer=observer, beside=True, existing=existing)
+        try:
+            return await work(store, observer)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())

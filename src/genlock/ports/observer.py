@@ -1,0 +1,13 @@
+"""Where events and counts go."""
+
+from typing import Any, Protocol
+
+from genlock.domain.events import Event
+
+
+class Observer(Protocol):
+    """Where events and counts go: log lines, metrics, a simulation's history."""
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None: ...
+
+    def count(self, name: str, amount: float = 1, /, **labels: str) -> None: ...

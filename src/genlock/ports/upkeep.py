@@ -1,0 +1,53 @@
+"""Facts, figures, and what is forgotten in the end."""
+
+from datetime import datetime
+from typing import Protocol
+
+from genlock.domain.value import value
+from genlock.ports.store import Role, Violation
+
+
+@value
+class Fact:
+    key: str
+    value: str
+    #: seconds since it was set
+    age: float
+
+
+class UpkeepStore(Protocol):
+    """Facts that all instances share, how things go, and what is forgotten in the end."""
+
+    async def fact(self, key: str) -> Fact | None: ...
+
+    async def facts(self, beginning: str) -> list[Fact]: ...
+
+    async def keep_fact(self, key: str, value: str) -> str:
+        """Know something, unless something is known already; says what is."""
+
+    async def set_fact(self, key: str, value: str) -> None: ...
+
+    async def drop_fact(self, key: str) -> None: ...
+
+    async def clock(self) -> datetime: ...
+
+    async def living(self, silent_seconds: float) -> list[str]:
+        """The instances that were heard of lately."""
+
+    async def pulse(self) -> dict[str, float]:
+        """Counts and ages of what is open, and how the newest jobs ended."""
+
+    async def money_violations(self) -> list[Violation]:
+        """Look for money that does not add up."""
+
+    async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        """Remove some old `updates`, `callbacks`, callbacks of `strangers` or unused `uploads`; says how many."""
+
+    async def last_callback(self) -> int:
+        """The newest callback there is."""
+
+    async def marked_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
+        """Job and state of the callbacks after this one that have a mark in their body."""
+
+    async def drop_callbacks(self, after: int, mark: bytes) -> int:
+        """Remove them; says how many."""

@@ -1,0 +1,204 @@
+"""The bench: whole lives of jobs against the plain protocol, interleaved in one run. Ratios, not times, are the point.
+
+The plain protocol is what most bots do: five single-row autocommit statements per job, through a pool of 16
+connections. Ours does the same job with money, an inbox, fencing and leases besides. A second reading gives each of the
+16 a connection of its own, which few bots do: it saves what the pool costs.
+"""
+
+import asyncio
+import gc
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from genlock.sandbox.bench.history import make_history
+from genlock.sandbox.bench.plain import plain_databases, plain_lives
+from genlock.sandbox.bench.service import Load, measure_service
+from genlock.sandbox.bench.world import IN_FLIGHT, World, open_world
+from genlock.sandbox.postgres import PostgresServer
+
+PACE = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How much of everything; the figures of a small bench say little."""
+
+    rounds: int = 5
+    lives: int = 6000
+    plain_lives: int = 2000
+    paced_seconds: int = 10
+    waiting: int = 100_000
+    history: int = 1_000_000
+
+    def scaled(self, scale: float) -> "Sizes":
+        return Sizes(
+            rounds=self.rounds,
+            lives=round(self.lives * scale),
+            plain_lives=round(self.plain_lives * scale),
+            paced_seconds=max(1, round(self.paced_seconds * scale)),
+            waiting=round(self.waiting * scale),
+            history=round(self.history * scale),
+        )
+
+
+async def lives(world: World, count: int) -> float:
+    """Whole lives per second, a thousand at a time."""
+    left = count
+
+    async def person(number: int) -> None:
+        nonlocal left
+        while left > 0:
+            left -= 1
+            job = await world.engine.order(world.order(world.people[number]))
+            await world.watch.delivered(job.id)
+
+    started = time.perf_counter()
+    await asyncio.gather(*(person(number) for number in range(len(world.people))))
+    world.provider.arrived.clear()
+    world.channel.shown.clear()
+    return count / (time.perf_counter() - started)
+
+
+async def latency(world: World, seconds: int) -> dict[str, float]:
+    """From a callback's arrival to the channel call, at a hundred jobs a second."""
+    loop = asyncio.get_running_loop()
+    world.provider.arrived.clear()
+    world.channel.shown.clear()
+    started = loop.time()
+    orders = []
+    for number in range(PACE * seconds):
+        await asyncio.sleep(started + number / PACE - loop.time())
+        orders.append(loop.create_task(world.engine.order(world.order(world.people[number % len(world.people)]))))
+    jobs = await asyncio.gather(*orders)
+    await asyncio.gather(*(world.watch.delivered(job.id) for job in jobs))
+    took = sorted((shown - world.provider.arrived[task]) * 1000 for task, shown in world.channel.shown.items())
+    return {"p50": round(took[len(took) // 2], 2), "p99": round(took[len(took) * 99 // 100], 2)}
+
+
+async def waiting_cost(world: World, count: int) -> tuple[float, int]:
+    """Bytes of this process for each job that waits at the provider, and tasks for all of them."""
+    world.provider.calls_back = False
+    gc.collect()
+    before, tasks = _resident(), len(asyncio.all_tasks())
+    for _ in range(0, count, IN_FLIGHT):
+        await asyncio.gather(*(world.engine.order(world.order(person)) for person in world.people))
+    while world.engine.worker.busy:  # noqa: ASYNC110 - nothing tells us, and nothing hurries
+        await asyncio.sleep(0.05)
+    gc.collect()
+    world.provider.calls_back = True
+    return max(0, _resident() - before) / count, len(asyncio.all_tasks()) - tasks
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+@contextmanager
+def databases(store: str, database_url: str | None) -> Iterator[Callable[[str], str]]:
+    """A maker of empty databases, all gone afterwards."""
+    if store == "sqlite":
+        with tempfile.TemporaryDirectory(prefix="genlock-bench-") as folder:
+            yield lambda name: f"sqlite:///{folder}/{name}.db"
+        return
+    server = nullcontext(database_url) if database_url else PostgresServer.running()
+    with server as running:
+        if isinstance(running, PostgresServer):
+            yield lambda _: running.create_database()
+        else:
+            assert database_url is not None
+            yield lambda _: database_url
+
+
+async def measure(store: str, make: Callable[[str], str], sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
+    url = make("lives")
+    figures: dict[str, Any] = {"store": store}
+    async with open_world(url, "lives") as world:
+        if store == "postgres":
+            figures |= await _against_plain(url, world, sizes, say)
+        else:
+            figures |= await _alone(world, sizes, say)
+        say("latency at 100 jobs per second …")
+        figures["callback_to_channel_ms"] = await latency(world, sizes.paced_seconds)
+        if sizes.history:
+            say(f"{sizes.history:,} finished jobs …")
+            figures["history_ratio"] = await _with_history(store, make("history"), world, sizes, say)
+        say(f"{sizes.waiting:,} waiting jobs …")
+        cost, tasks = await waiting_cost(world, sizes.waiting)
+        figures["waiting_bytes_per_job"] = round(cost)
+        figures["waiting_tasks"] = tasks
+    load = Load(seconds=max(1.0, sizes.paced_seconds), starts=sizes.rounds, helps=sizes.rounds)
+    return figures | await measure_service(make("service"), load, say)
+
+
+async def _alone(world: World, sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
+    await lives(world, sizes.lives // 4)
+    ours = []
+    for number in range(sizes.rounds):
+        ours.append(await lives(world, sizes.lives))
+        say(f"round {number + 1}: {ours[-1]:,.0f} lives per second")
+    return {"lives_per_second": round(statistics.median(ours))}
+
+
+async def _against_plain(url: str, world: World, sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
+    """Ours, the plain protocol through a pool, and the plain protocol on connections of its own, in turn."""
+    rates: dict[str, list[float]] = {"lives": [], "plain": [], "plain_dedicated": []}
+    async with plain_databases(url) as (pool, dedicated):
+        await plain_lives(pool, "warm", sizes.plain_lives // 4)
+        await plain_lives(dedicated, "warm-dedicated", sizes.plain_lives // 4)
+        await lives(world, sizes.lives // 4)
+        for number in range(sizes.rounds):
+            rates["lives"].append(await lives(world, sizes.lives))
+            rates["plain"].append(await plain_lives(pool, f"plain-{number}", sizes.plain_lives))
+            rates["plain_dedicated"].append(await plain_lives(dedicated, f"dedicated-{number}", sizes.plain_lives))
+            now = {name: round(rate[-1]) for name, rate in rates.items()}
+            say(f"round {number + 1}: {now['lives']:,} lives per second, plain {now['plain']:,}")
+    figures: dict[str, Any] = {f"{name}_per_second": round(statistics.median(rate)) for name, rate in rates.items()}
+    for name, plain in (("ratio", "plain"), ("ratio_dedicated", "plain_dedicated")):
+        pairs = zip(rates["lives"], rates[plain], strict=True)
+        figures[name] = round(statistics.median(ours / theirs for ours, theirs in pairs), 2)
+    return figures
+
+
+async def _with_history(store: str, url: str, empty: World, sizes: Sizes, say: Callable[[str], None]) -> float:
+    """The cost of a life among many finished ones, as a multiple of its cost among few. Rounds alternate."""
+    await make_history(store, url, sizes.history)
+    ratios = []
+    async with open_world(url, "history") as full:
+        await lives(full, sizes.lives // 4)
+        for number in range(sizes.rounds):
+            among_few, among_many = await lives(empty, sizes.lives), await lives(full, sizes.lives)
+            ratios.append(among_few / among_many)
+            say(f"round {number + 1}: a life costs {ratios[-1]:.2f} times as much")
+    return round(statistics.median(ratios), 2)
+
+
+def run(store: str, database_url: str | None, sizes: Sizes, *, as_json: bool) -> int:
+    """Measure and print; returns the exit status."""
+    if store not in ("sqlite", "postgres"):
+        print(f"--store is sqlite or postgres, not {store!r}", file=sys.stderr)  # noqa: T201
+        return 2
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+    with databases(store, database_url) as make:
+        figures = uvloop.run(measure(store, make, sizes, say))
+    if as_json:
+        print(json.dumps(figures))  # noqa: T201
+    else:
+        for name, figure in figures.items():
+            print(f"{name.replace('_', ' '):>24}  {figure}")  # noqa: T201
+    return 0

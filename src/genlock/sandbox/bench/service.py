@@ -1,0 +1,245 @@
+"""The bench of the running service: how soon it is there, what it weighs, how quickly its callback door answers."""
+
+import asyncio
+import io
+import json
+import secrets
+import statistics
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from PIL import Image
+
+from genlock.app import open_store
+from genlock.domain.job import NewJob, hash_secret
+from genlock.log import Silent
+from genlock.ports import Lease, WholeStore
+from genlock.sandbox.fleet import simulated
+from genlock.sandbox.instance import Instance, running_instance
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
+from genlock.sandbox.processes import find_free_port
+
+#: callbacks in a second, as the door must bear them
+PACE = 300
+BURST = 1000
+PEOPLE = 200
+REST_SECONDS = 3.0
+SECRET = "bench-0123456789abcdef"  # noqa: S105 - of jobs that exist for seconds
+_TOKEN = "42:sandbox"  # noqa: S105 - the simulator's
+_PICTURE = "bench.png"
+_RUN = secrets.token_hex(4)
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """How much of everything."""
+
+    seconds: float = 20.0
+    starts: int = 3
+    helps: int = 5
+
+
+async def measure_service(url: str, load: Load, say: Say) -> dict[str, Any]:
+    """Everything that a real `genlock serve` process shows, over the store at this address."""
+    say("genlock --help …")
+    figures: dict[str, Any] = {"help_seconds": await _help_seconds(load.helps)}
+    async with _telegram() as telegram, running_kie() as kie:
+        people = await _make_people(telegram)
+        kie.shop.files.add(_PICTURE, _picture, seconds=3600.0)
+        say(f"{load.starts} starts of genlock serve …")
+        settings = _settings(url, telegram, kie)
+        figures |= await _starts(settings, load.starts)
+        warm, count = PACE, round(PACE * load.seconds)
+        say(f"{warm + count + BURST:,} jobs that wait for their callbacks …")
+        jobs = await _make_jobs(url, people, warm + count + BURST)
+        async with running_instance(settings) as instance:
+            say(f"{PACE} callbacks a second for {load.seconds:g} s …")
+            await _pace(instance, kie, jobs[:warm])  # connections are opened, and the first deliveries begin
+            before = await _calls_made(telegram)
+            figures["callback_door_ms"] = await _pace(instance, kie, jobs[warm : warm + count])
+            figures["channel_calls_meanwhile"] = await _calls_made(telegram) - before
+            say(f"{BURST:,} callbacks at once …")
+            figures["callback_burst"] = await _burst(instance, kie, jobs[warm + count :])
+            figures["busy_megabytes"] = round(instance.megabytes, 1)
+    return figures
+
+
+def _picture() -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (256, 256), "teal").save(file, "PNG")
+    return file.getvalue()
+
+
+async def _help_seconds(times: int) -> float:
+    took = []
+    for _ in range(times):
+        started = time.perf_counter()
+        process = await asyncio.create_subprocess_exec(sys.executable, "-m", "genlock", "--help", stdout=DEVNULL)
+        await process.wait()
+        took.append(time.perf_counter() - started)
+    return round(statistics.median(took), 3)
+
+
+@asynccontextmanager
+async def _telegram() -> AsyncIterator[str]:
+    """The simulated Telegram, in a process of its own so that it does not slow down who measures."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "genlock.sandbox.telegram", "--token", _TOKEN, stdout=PIPE, stdin=DEVNULL
+    )
+    assert process.stdout is not None
+    try:
+        yield str(json.loads(await process.stdout.readline())["url"])
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@dataclass(frozen=True)
+class Customer:
+    chat: int
+    #: the message that becomes the result
+    placeholder: str
+
+
+async def _make_people(telegram: str) -> list[Customer]:
+    async with aiohttp.ClientSession() as session:
+
+        async def post(path: str, **body: Any) -> Any:
+            async with session.post(f"{telegram}{path}", json=body) as answer:
+                return await answer.json()
+
+        found = []
+        for number in range(PEOPLE):
+            chat = (await post("/sim/people", name=f"Person {number}"))["id"]
+            sent = await post(f"/bot{_TOKEN}/sendMessage", chat_id=chat, text="…")
+            found.append(Customer(chat, str(sent["result"]["message_id"])))
+    return found
+
+
+async def _calls_made(telegram: str) -> int:
+    async with aiohttp.ClientSession() as session, session.get(f"{telegram}/sim/calls?after=0") as answer:
+        calls = await answer.json()
+    return int(calls[-1]["number"]) if calls else 0
+
+
+def _settings(url: str, telegram: str, kie: KieSimulator) -> dict[str, str]:
+    port = find_free_port()
+    return {
+        **simulated(telegram, _TOKEN, kie, url),
+        "GENLOCK_MEDIA_PRIVATE_HOSTS": kie.files_url.removeprefix("http://"),
+        "GENLOCK_PORT": str(port),
+        "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}",
+    }
+
+
+async def _starts(settings: dict[str, str], times: int) -> dict[str, float]:
+    took, weights = [], []
+    for number in range(times + 1):
+        async with running_instance(settings) as instance:
+            await instance.until("LOCK_ACTIVE")
+            if number:  # the first one makes the schema
+                took.append(instance.starts[-1])
+                await asyncio.sleep(REST_SECONDS)
+                weights.append(instance.megabytes)
+    return {
+        "start_seconds": round(statistics.median(took), 2),
+        "rest_megabytes": round(statistics.median(weights), 1),
+    }
+
+
+async def _make_jobs(url: str, people: list[Customer], count: int) -> list[int]:
+    """Jobs that run at the provider, as far as the store knows."""
+    store = await open_store(url, observer=Silent())
+    lease = Lease(owner="bench", seconds=600.0)
+    try:
+        known = [await store.person("telegram", "42", str(customer.chat)) for customer in people]
+        found: list[int] = []
+        for first in range(0, count, 1000):
+            numbers = range(first, min(first + 1000, count))
+            places = [number % len(people) for number in numbers]
+            jobs = await asyncio.gather(
+                *(
+                    _make_job(store, lease, known[place], people[place], number)
+                    for number, place in zip(numbers, places, strict=True)
+                )
+            )
+            found += jobs
+        return found
+    finally:
+        await store.rescue("bench")
+        await store.close()
+
+
+async def _make_job(store: WholeStore, lease: Lease, person: int, customer: Customer, number: int) -> int:
+    order = NewJob(
+        person_id=person,
+        request_key=f"bench-{_RUN}-{number}",
+        provider="kie",
+        channel="telegram",
+        address=f"{customer.chat}/en",
+        placeholder=customer.placeholder,
+        model="z-image",
+        input='{"prompt":"cat astronaut"}',
+        price=0,
+        deadline_seconds=3600.0,
+        correlation=f"bench-{number}",
+    )
+    job = (await store.accept(order, lease)).job
+    await store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
+    await store.submitted(job.id, job.lease_token, f"bench-{job.id}", 3000.0)
+    return job.id
+
+
+async def _call(session: aiohttp.ClientSession, instance: Instance, kie: KieSimulator, job: int) -> int:
+    result = json.dumps({"resultUrls": [f"{kie.files_url}/{_PICTURE}"]})
+    body = json.dumps({"code": 200, "data": {"taskId": f"bench-{job}", "state": "success", "resultJson": result}})
+    headers = {"Content-Type": "application/json"}
+    async with session.post(
+        f"{instance.url}/callbacks/kie/{job}.{SECRET}", data=body.encode(), headers=headers
+    ) as answer:
+        await answer.read()
+        return answer.status
+
+
+async def _pace(instance: Instance, kie: KieSimulator, jobs: list[int]) -> dict[str, float]:
+    """From the moment a callback was due to its answer, so that a queue before the door counts."""
+    loop = asyncio.get_running_loop()
+    took: list[float] = []
+
+    async def one(session: aiohttp.ClientSession, job: int, due: float) -> None:
+        assert await _call(session, instance, kie, job) == 200
+        took.append((loop.time() - due) * 1000)
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        started = loop.time() + 0.1
+        tasks = []
+        for number, job in enumerate(jobs):
+            due = started + number / PACE
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            tasks.append(loop.create_task(one(session, job, due)))
+        await asyncio.gather(*tasks)
+    took.sort()
+    return {name: round(took[int(len(took) * share)], 2) for name, share in (("p50", 0.5), ("p99", 0.99))} | {
+        "max": round(took[-1], 2)
+    }
+
+
+async def _burst(instance: Instance, kie: KieSimulator, jobs: list[int]) -> dict[str, float]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        started = time.perf_counter()
+        statuses = await asyncio.gather(*(_call(session, instance, kie, job) for job in jobs))
+        seconds = time.perf_counter() - started
+    kept = {line["job"] for line in instance.of("CALLBACK_RECEIVED")}
+    return {
+        "sent": len(jobs),
+        "acknowledged": statuses.count(200),
+        "stored": len(kept & set(jobs)),
+        "seconds": round(seconds, 2),
+    }

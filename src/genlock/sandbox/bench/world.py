@@ -1,0 +1,94 @@
+"""One engine over one store, with people who can pay and a provider and a channel that take no time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from genlock.app import make_engine, open_store
+from genlock.domain.events import Event
+from genlock.domain.job import NewJob
+from genlock.domain.money import Kind
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from genlock.log import Silent
+from genlock.ports import Store
+from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
+
+IN_FLIGHT = 1000
+
+
+class Watch(Silent):
+    """An observer that knows when a job's delivery and its money were committed."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, asyncio.Future[None]] = {}
+
+    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
+        if event is Event.MARK_DELIVERED:
+            self._end(facts["job"]).set_result(None)
+
+    async def delivered(self, job_id: int) -> None:
+        await self._end(job_id)
+        del self._ends[job_id]
+
+    def _end(self, job_id: int) -> asyncio.Future[None]:
+        if job_id not in self._ends:
+            self._ends[job_id] = asyncio.get_running_loop().create_future()
+        return self._ends[job_id]
+
+
+@dataclass
+class World:
+    """One engine over one store, with people who can pay."""
+
+    watch: Watch
+    store: Store
+    engine: Engine
+    provider: InstantProvider
+    channel: InstantChannel
+    people: list[int]
+    ordered: int = 0
+
+    def order(self, person: int) -> NewJob:
+        self.ordered += 1
+        return NewJob(
+            person_id=person,
+            request_key=f"{self.provider.tag}-{self.ordered}",
+            provider="instant",
+            channel="instant",
+            address='{"chat":1}',
+            model="z-image",
+            input='{"prompt":"cat astronaut","aspect_ratio":"1:1"}',
+            price=800,
+            deadline_seconds=900.0,
+            placeholder="1",
+            notice=False,
+            correlation=f"bench-{self.ordered}",
+        )
+
+
+@asynccontextmanager
+async def open_world(url: str, tag: str, people: int = IN_FLIGHT) -> AsyncIterator[World]:
+    observer = Watch()
+    store = await open_store(url, observer=observer)
+    provider, channel = InstantProvider(tag), InstantChannel()
+    engine = make_engine(
+        store,
+        observer,
+        providers={"instant": provider},
+        channels={"instant": channel},
+        rules=Rules(capacity=4 * IN_FLIGHT),
+        public_url="http://127.0.0.1",
+    )
+    provider.engine = engine
+    known = [await store.person("instant", "bench", f"{tag}-{number}") for number in range(people)]
+    await asyncio.gather(*(store.transfer(person, Kind.GRANT, 10**12, f"{tag}-{person}") for person in known))
+    world = World(observer, store, engine, provider, channel, known)
+    await engine.start()
+    try:
+        yield world
+    finally:
+        await engine.stop()
+        await store.close()

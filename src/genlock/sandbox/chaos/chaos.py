@@ -1,0 +1,294 @@
+"""Chaos: real processes that are killed, paused and cut off while people order; the verdict in figures."""
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from time import time
+from typing import Any
+
+import aiohttp
+
+from genlock.app import open_store
+from genlock.domain.errors import Refusal
+from genlock.log import Silent
+from genlock.sandbox.books import Books
+from genlock.sandbox.chaos.people import People
+from genlock.sandbox.chaos.trouble import LEASE_SECONDS, Trouble
+from genlock.sandbox.chaos.verdict import all_jobs, judge, spans, story, takeovers
+from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
+from genlock.sandbox.instance import Instance
+from genlock.sandbox.kie.simulator import running_kie
+from genlock.sandbox.postgres import PostgresServer
+from genlock.sandbox.processes import guarded_folder
+from genlock.sandbox.telegram.simulator import running_telegram
+
+WELCOME_CREDITS = 1000
+#: a task takes its usual time divided by this
+KIE_SPEED = 20.0
+#: how much faster its own retries of updates come, which are minutes apart after a few failures
+TELEGRAM_SPEED = 20.0
+#: Kie.ai's usual 20 would make every run a test of patience. The provider keeps to the same figure, and refuses more.
+KIE_CREATES = 400
+GRACE_SECONDS = 10.0
+QUIET_SECONDS_MAX = 120.0
+TOLD_SECONDS = 5.0
+STORIES_MAX = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    jobs: int = 100
+    instances: int = 1
+    store: str = "sqlite"
+    kill_every: float | None = None
+    pause: bool = False
+    restart_db: bool = False
+    faults: bool = False
+    #: nobody can call us: updates and results are asked for
+    polling: bool = False
+    seed: int = 1
+    limit_seconds: float | None = None
+
+    def check(self) -> None:
+        if self.store not in {"sqlite", "postgres"}:
+            raise Refusal(f"--store is sqlite or postgres, not {self.store!r}")
+        if self.store == "sqlite" and self.instances > 1:
+            raise Refusal("SQLite serves one process: use --instances 1, or --store postgres for several")
+        if self.store == "sqlite" and self.restart_db:
+            raise Refusal("SQLite has no server to restart: use --store postgres")
+
+    @property
+    def patience(self) -> float:
+        """How long the people wait at the most: much longer than it should take."""
+        return self.limit_seconds or 240.0 + 0.6 * self.jobs
+
+
+@dataclass(kw_only=True)
+class World:
+    """Everything of one run."""
+
+    plan: Plan
+    fleet: Fleet
+    books: Books
+    people: People
+    trouble: Trouble
+    database_url: str
+    problems: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+Watch = Callable[[World], None]
+
+
+def run(plan: Plan, *, as_json: bool) -> int:
+    """Run it, print the verdict, say whether it holds."""
+    plan.check()
+    with ExitStack() as stack:
+        folder = stack.enter_context(guarded_folder())
+        database = stack.enter_context(PostgresServer.running()) if plan.store == "postgres" else None
+        report, stories = asyncio.run(_run(plan, folder, database, Teller()))
+    if as_json:
+        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+    else:
+        _print(report)
+    for lines in stories:
+        sys.stderr.write("\n".join(lines) + "\n\n")
+    return 0 if report["ok"] else 1
+
+
+async def _run(
+    plan: Plan, folder: Path, database: PostgresServer | None, watch: Watch
+) -> tuple[dict[str, Any], list[list[str]]]:
+    async with running_world(plan, folder, database) as world:
+        await let_people_order(world, watch)
+        return await report(world)
+
+
+@asynccontextmanager
+async def running_world(
+    plan: Plan, folder: Path, database: PostgresServer | None, **settings: str
+) -> AsyncIterator[World]:
+    """Simulators, instances that are ready, and people who have not ordered yet. `settings` go before ours."""
+    chance = Random(plan.seed)
+    url = database.create_database() if database else f"sqlite:///{folder}/genlock.db"
+    async with AsyncExitStack() as stack:
+        telegram = await stack.enter_async_context(running_telegram(limiter=True, seed=plan.seed, speed=TELEGRAM_SPEED))
+        kie = await stack.enter_async_context(
+            running_kie(webhook_key=WEBHOOK_KEY, speed=KIE_SPEED, seed=plan.seed, create_limit=(KIE_CREATES, 10.0))
+        )
+        told = {
+            "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
+            "GENLOCK_KIE_CREATES_PER_10_SECONDS": str(KIE_CREATES),
+            "GENLOCK_GRACE_SECONDS": str(GRACE_SECONDS),
+        }
+        if plan.polling:
+            told["GENLOCK_PUBLIC_URL"] = ""
+        if plan.pause:
+            told["GENLOCK_LEASE_SECONDS"] = str(LEASE_SECONDS)
+        fleet = await stack.enter_async_context(
+            running_fleet(telegram=telegram, kie=kie, folder=folder, database_url=url, settings=told | settings)
+        )
+        books = Books(telegram, kie)
+        people = People(telegram, books, chance=chance, deadline=time() + plan.patience)
+        problems: list[str] = []
+        trouble = Trouble(
+            fleet=fleet,
+            database=database,
+            chance=chance,
+            kill_every=plan.kill_every,
+            pause=plan.pause,
+            restart_db=plan.restart_db,
+            failed=lambda error: problems.append(f"the trouble itself failed: {error!r}"),
+        )
+        await fleet.start(plan.instances)
+        yield World(
+            plan=plan,
+            fleet=fleet,
+            books=books,
+            people=people,
+            trouble=trouble,
+            database_url=url,
+            problems=problems,
+        )
+
+
+async def let_people_order(world: World, watch: Watch) -> None:
+    """Orders and trouble together, until the people know everything and the instances have ended in order."""
+    started = time()
+    plan, fleet = world.plan, world.fleet
+    watching = asyncio.get_running_loop().create_task(_watch(world, watch))
+    try:
+        if plan.faults:
+            world.trouble.set_faults()
+        world.trouble.begin()
+        await world.people.order(plan.jobs, spread_seconds=plan.jobs / 50)
+        await world.trouble.end()
+        if not await until_quiet(fleet.instances):
+            world.problems.append(
+                f"there was still work to do {QUIET_SECONDS_MAX:.0f} s after the last order had ended"
+            )
+        for instance, status in zip(fleet.instances, await fleet.stop(), strict=True):
+            if status:
+                world.problems.append(f"{instance.name} ended with {status} when it was asked to stop")
+    finally:
+        watching.cancel()
+        world.seconds = time() - started
+
+
+async def _watch(world: World, watch: Watch) -> None:
+    while True:
+        watch(world)
+        await asyncio.sleep(0.5)
+
+
+async def until_quiet(instances: Sequence[Instance]) -> bool:
+    """Wait until nobody has anything to do: notices follow results, and lost answers are asked for again."""
+    deadline = time() + QUIET_SECONDS_MAX
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+        quiet = 0
+        while quiet < 3 and time() < deadline:
+            health = [await _health(session, instance.url) for instance in instances]
+            idle = all(told.get(key) == 0 for told in health for key in ("busy", "queue_depth", "undelivered"))
+            quiet = quiet + 1 if idle else 0
+            await asyncio.sleep(0.5)
+    return quiet == 3
+
+
+async def _health(session: aiohttp.ClientSession, url: str) -> dict[str, Any]:
+    try:
+        async with session.get(f"{url}/health") as response:
+            told: dict[str, Any] = await response.json()
+            return told
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        return {}
+
+
+async def report(world: World) -> tuple[dict[str, Any], list[list[str]]]:
+    """The verdict with its figures, and the stories of those it is about."""
+    store = await open_store(world.database_url, observer=Silent())
+    try:
+        people, books = world.people, world.books
+        verdict = await judge(books, store, people.orders, people.people, welcome=WELCOME_CREDITS * 1000)
+        verdict.violations += world.problems
+        if len(people.orders) < world.plan.jobs:
+            verdict.violations.append(f"only {len(people.orders)} of {world.plan.jobs} orders could be made")
+        rows = await all_jobs(store)
+    finally:
+        await store.close()
+    stories = [story(order, books, rows, world.fleet.said()) for order in verdict.concerned[:STORIES_MAX]]
+    return verdict.told() | _figures(world), stories
+
+
+def _figures(world: World) -> dict[str, Any]:
+    fleet, blows = world.fleet, world.trouble.blows
+    lines = fleet.said()
+    times = takeovers(lines, blows)
+    ends = {prompt: tasks[0].ended for prompt, tasks in world.books.tasks().items()}
+    ended = [(order, order.ended_at) for order in world.people.orders if order.ended_at]
+    shown = [at - end for order, at in ended if (end := ends.get(order.prompt)) and world.books.results(order)]
+    return {
+        "takeover_seconds_max": round(max(times), 2) if times else None,
+        "takeovers": len(times),
+        "kills": sum(blow.what == "kill" for blow in blows),
+        "pauses": sum(blow.what == "pause" for blow in blows),
+        "ends_by_themselves": sum(blow.what == "end" for blow in blows),
+        "database_restarts": world.trouble.restarts,
+        "seconds": round(world.seconds, 1),
+        "order_seconds": spans([at - order.asked_at for order, at in ended]),
+        "result_to_chat_seconds": spans(shown),
+        "start_seconds": spans([seconds for instance in fleet.instances for seconds in instance.starts]),
+        "refused_by_telegram": fleet.telegram.limiter.refused,
+        "refused_by_kie": fleet.kie.shop.creates.refused + fleet.kie.shop.queries.refused,
+        "stage_errors": sum(line["event"] == "STAGE_ERROR" for line in lines),
+        "seed": world.plan.seed,
+    }
+
+
+class Teller:
+    """Says how it goes: on one line that changes, or on a line now and then where nobody sees that."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415 - only who watches needs it
+
+        self._console = Console(stderr=True)
+        self._told_at = 0.0
+        self._started = time()
+
+    def __call__(self, world: World) -> None:
+        people, trouble = world.people, world.trouble
+        now = time()
+        blows = Counter(blow.what for blow in trouble.blows)
+        text = (
+            f"{now - self._started:5.0f} s  {people.ended} of {world.plan.jobs} orders ended, "
+            f"{len(people.orders) - people.ended} in the works, {blows['kill']} kills, "
+            f"{blows['pause']} pauses, {trouble.restarts} database restarts"
+        )
+        if self._console.is_terminal:
+            self._console.print(text, end="\r", highlight=False, soft_wrap=True)
+        elif now - self._told_at >= TOLD_SECONDS:
+            self._told_at = now
+            self._console.print(text, highlight=False, soft_wrap=True)
+
+
+def _print(report: dict[str, Any]) -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for key, value in report.items():
+        if key in {"violations", "concerned"}:
+            value = "\n".join(value) or "none"  # noqa: PLW2901 - shown, not changed
+        if isinstance(value, dict):
+            value = ", ".join(f"{name} {one}" for name, one in value.items()) or "none"  # noqa: PLW2901
+        table.add_row(key.replace("_", " "), str(value))
+    console = Console()
+    console.print()
+    console.print(table)
+    good = "[green]Every order came to one end, once.[/green]"
+    console.print(good if report["ok"] else "[red]The promise was broken: see above.[/red]")

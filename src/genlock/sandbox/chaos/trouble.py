@@ -1,0 +1,184 @@
+"""What happens to the instances and their database while people order."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from random import Random
+from time import time
+from typing import Any
+
+from genlock.sandbox.fleet import Fleet
+from genlock.sandbox.instance import Instance
+from genlock.sandbox.kie.faults import Fault as KieFault
+from genlock.sandbox.postgres import PostgresServer
+from genlock.sandbox.processes import ProgramFailed
+from genlock.sandbox.telegram.faults import Fault as TelegramFault
+
+#: A paused process must sleep through its lease, which is the shortest there may be.
+LEASE_SECONDS = 5.0
+PAUSE_SECONDS = LEASE_SECONDS + 3.0
+PAUSE_EVERY_SECONDS = 12.0
+RESTART_EVERY_SECONDS = 30.0
+KIE_CHANCES = {
+    KieFault.CREATE_429: 0.02,
+    KieFault.CREATE_CUT: 0.02,
+    KieFault.CREATE_GARBLED: 0.01,
+    KieFault.CREATE_502: 0.01,
+    KieFault.STATUS_502: 0.05,
+    KieFault.STATUS_CUT: 0.05,
+    KieFault.STATUS_WORD: 0.02,
+    KieFault.TASK_FAIL: 0.02,
+    KieFault.CALLBACK_LOST: 0.05,
+    KieFault.CALLBACK_TWICE: 0.05,
+    KieFault.CALLBACK_EARLY: 0.05,
+    KieFault.CALLBACK_LATE: 0.02,
+    KieFault.CALLBACK_CONTRADICTING: 0.01,
+    KieFault.CALLBACK_FORGED: 0.02,
+    KieFault.CALLBACK_UNPARSABLE: 0.01,
+}
+TELEGRAM_CHANCES = {
+    TelegramFault.DROP_BEFORE: 0.02,
+    TelegramFault.DROP_AFTER: 0.02,
+    TelegramFault.SERVER_ERROR: 0.01,
+    TelegramFault.SERVER_ERROR_AFTER: 0.01,
+    TelegramFault.BAD_GATEWAY: 0.01,
+    TelegramFault.BAD_GATEWAY_AFTER: 0.01,
+    TelegramFault.UNDECODABLE: 0.01,
+    TelegramFault.TOO_MANY: 0.005,
+}
+TOO_MANY_SECONDS = 2.0
+SUPERVISE_SECONDS = 1.0
+#: how long the only one that works is left alone, and how often somebody is hit who has not come so far
+LIFE_SECONDS = 1.0
+START_SHARE = 0.25
+STARTS_MAX = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blow:
+    """Something that happened to an instance."""
+
+    #: kill, pause, or end: by itself
+    what: str
+    instance: str
+    at: float
+
+
+@dataclass(kw_only=True)
+class Trouble:
+    fleet: Fleet
+    database: PostgresServer | None
+    chance: Random
+    kill_every: float | None
+    pause: bool
+    restart_db: bool
+    #: told when an instance could not be started again
+    failed: Callable[[BaseException], None]
+    blows: list[Blow] = field(default_factory=list)
+    restarts: int = 0
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _restart: asyncio.Task[None] | None = None
+
+    def set_faults(self) -> None:
+        for fault, chance in KIE_CHANCES.items():
+            self.fleet.kie.faults.chance(fault, chance)
+        for trouble, chance in TELEGRAM_CHANCES.items():
+            self.fleet.telegram.faults.switch(trouble, probability=chance, seconds=TOO_MANY_SECONDS)
+
+    def begin(self) -> None:
+        self._spawn(self._supervise())
+        if self.kill_every:
+            self._spawn(self._kill_some(self.kill_every))
+        if self.pause:
+            self._spawn(self._pause_some())
+        if self.restart_db and self.database:
+            self._spawn(self._restart_database(self.database))
+
+    async def end(self) -> None:
+        """No more of it, and everything runs again."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._restart:
+            await self._restart
+        self.fleet.kie.faults.clear()
+        self.fleet.telegram.faults.clear()
+        await asyncio.gather(*(_bring_up(instance) for instance in self.fleet.instances))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._watch)
+
+    def _watch(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failed(error)
+
+    async def _supervise(self) -> None:
+        """As every platform does: who ended is started again."""
+        while True:
+            for instance in self.fleet.instances:
+                if not instance.running:
+                    self._note("end", instance)
+                    instance.start()
+            await asyncio.sleep(SUPERVISE_SECONDS)
+
+    async def _victim(self) -> Instance:
+        """Mostly somebody who works, sometimes somebody in the middle of a start. Never while nobody works at all."""
+        while not (working := [one for one in self._awake() if self.fleet.balancer.is_ready(one.port)]):
+            await self.fleet.balancer.served()
+            await asyncio.sleep(LIFE_SECONDS)
+        starting = [one for one in self._awake() if one not in working]
+        return self.chance.choice(starting if starting and self.chance.random() < START_SHARE else working)
+
+    def _awake(self) -> list[Instance]:
+        return [instance for instance in self.fleet.instances if instance.running and not instance.paused]
+
+    def _note(self, what: str, instance: Instance) -> None:
+        self.blows.append(Blow(what=what, instance=instance.name, at=time()))
+
+    async def _kill_some(self, every: float) -> None:
+        while True:
+            await asyncio.sleep(every)
+            victim = await self._victim()
+            self._note("kill", victim)
+            victim.kill()
+            victim.start()
+
+    async def _pause_some(self) -> None:
+        while True:
+            await asyncio.sleep(self.chance.uniform(0.5, 1.0) * PAUSE_EVERY_SECONDS)
+            victim = await self._victim()
+            self._note("pause", victim)
+            victim.pause()
+            await asyncio.sleep(PAUSE_SECONDS)
+            victim.resume()
+
+    async def _restart_database(self, database: PostgresServer) -> None:
+        """In order and by a crash, in turn."""
+        while True:
+            await asyncio.sleep(self.chance.uniform(0.3, 1.0) * RESTART_EVERY_SECONDS)
+            self._restart = asyncio.get_running_loop().create_task(self._restart_once(database))
+            await asyncio.shield(self._restart)  # once it is down it must come up again, whoever stops waiting
+
+    async def _restart_once(self, database: PostgresServer) -> None:
+        await asyncio.to_thread(database.stop if self.restarts % 2 else database.crash)
+        await asyncio.to_thread(database.start)
+        self.restarts += 1
+
+
+async def _bring_up(instance: Instance) -> None:
+    """Make it run, also if its first starts meet a database that is only just coming up."""
+    if instance.paused:
+        instance.resume()
+    for left in reversed(range(STARTS_MAX)):
+        if not instance.running:
+            instance.start()
+        try:
+            await instance.ready()
+        except ProgramFailed:
+            if not left:
+                raise
+            await asyncio.sleep(SUPERVISE_SECONDS)
+        else:
+            return

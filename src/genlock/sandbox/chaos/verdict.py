@@ -1,0 +1,205 @@
+"""The verdict on a run: what the people saw and what the provider was asked for, against the rows and the ledger."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from operator import itemgetter
+from statistics import quantiles
+from typing import Any
+
+from genlock.domain.events import Event
+from genlock.domain.job import Job, State
+from genlock.domain.money import Purse
+from genlock.ports import Store, Violation
+from genlock.sandbox.books import Books, Order, is_notice, is_sorry, job_of
+from genlock.sandbox.chaos.trouble import Blow
+from genlock.sandbox.telegram.people import Person
+
+PAGE = 500
+ENDED = {State.FAILED, State.CANCELLED, State.EXPIRED}
+
+
+@dataclass(kw_only=True)
+class Verdict:
+    jobs: int = 0
+    #: one message shows the result
+    delivered_once: int = 0
+    #: messages beyond the first that show a result, or say that it is there
+    duplicates: int = 0
+    #: the person was told nothing, and nobody knows why
+    lost: int = 0
+    failed_told: int = 0
+    failed_silent: int = 0
+    #: on the operator's list, and the person does not know
+    listed: int = 0
+    #: tasks beyond the first for one order
+    double_submits: int = 0
+    #: results in a chat of somebody else, or of another order
+    astray: int = 0
+    #: paid without a result, or a result in time that nobody paid for
+    wrongly_charged: int = 0
+    ledger_ok: bool = True
+    #: what else does not hold: invariants of the store, ends of processes
+    violations: list[str] = field(default_factory=list)
+    #: orders to tell the story of
+    concerned: list[Order] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        broken = (self.duplicates, self.lost, self.failed_silent, self.double_submits, self.astray)
+        return not any(broken) and self.ledger_ok and not self.violations
+
+    def told(self) -> dict[str, Any]:
+        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {"ok": self.ok} | said | {"concerned": [order.prompt for order in self.concerned]}
+
+
+async def judge(
+    books: Books, store: Store, orders: Sequence[Order], people: Sequence[Person], *, welcome: int
+) -> Verdict:
+    """When no work is left. `welcome` is what everybody had at first, in thousandths."""
+    rows = await all_jobs(store)
+    by_prompt: dict[str, Job] = {prompt_of(job): job for job in rows}
+    verdict = Verdict(jobs=len(orders))
+    tasks = books.tasks()
+    for order in orders:
+        job = by_prompt.get(order.prompt)
+        problems = [_judge_chat(verdict, books, order, job), _judge_money(verdict, books, order, job)]
+        extra = len(tasks[order.prompt]) - 1
+        if extra > 0:
+            verdict.double_submits += extra
+        if any(problems) or extra > 0:
+            verdict.concerned.append(order)
+    _judge_places(verdict, books, orders, people)
+    if extra_rows := len(rows) - len(by_prompt):
+        verdict.violations.append(f"{extra_rows} jobs that nobody ordered")
+    broken = [*await store.violations(settled=True), *await _judge_wallets(store, people, rows, welcome)]
+    verdict.violations += [f"{one.rule} {one.subject}: {one.detail}" for one in broken]
+    verdict.ledger_ok = not broken and not verdict.wrongly_charged
+    return verdict
+
+
+def _judge_chat(verdict: Verdict, books: Books, order: Order, job: Job | None) -> bool:
+    """Whether something is wrong with what the person sees."""
+    results = books.results(order)
+    about = [message for message in books.said(order.person) if job and job_of(message) == job.id]
+    duplicates = max(0, len(results) - 1) + max(0, sum(is_notice(message) for message in about) - 1)
+    verdict.duplicates += duplicates
+    if results:
+        false = sum(not books.is_genuine(message, task) for message in results if (task := books.shows(message)))
+        verdict.astray += false
+        verdict.delivered_once += len(results) == 1
+        return duplicates > 0 or false > 0
+    if any(is_sorry(message) for message in about):
+        verdict.failed_told += 1
+        return duplicates > 0
+    if job is not None and job.attention is not None:
+        verdict.listed += 1
+    elif job is not None and job.state in ENDED:
+        verdict.failed_silent += 1
+    else:
+        verdict.lost += 1
+    return True
+
+
+def _judge_money(verdict: Verdict, books: Books, order: Order, job: Job | None) -> bool:
+    """Paid is what is in the chat, and nothing else; what came too late is free."""
+    shown = bool(books.results(order))
+    paid = job is not None and job.purse is Purse.CAPTURED
+    late = job is not None and job.late
+    wrong = (paid and not shown) or (shown and not paid and not late)
+    verdict.wrongly_charged += wrong
+    return wrong
+
+
+def _judge_places(verdict: Verdict, books: Books, orders: Sequence[Order], people: Sequence[Person]) -> None:
+    whose = {order.prompt: order for order in orders}
+    for person in people:
+        for message in books.said(person):
+            task = books.shows(message)
+            order = whose.get(str(task.values.get("prompt"))) if task else None
+            if order is not None and order.person.id != person.id:
+                verdict.astray += 1
+                verdict.concerned.append(order)
+
+
+async def _judge_wallets(store: Store, people: Sequence[Person], rows: Sequence[Job], welcome: int) -> list[Violation]:
+    """Everybody has what they were given, less what arrived."""
+    spent: Counter[int] = Counter()
+    owners: dict[str, int] = {}
+    for job in rows:
+        owners[job.address.partition("/")[0].partition(".")[0]] = job.person_id
+        if job.purse is Purse.CAPTURED:
+            spent[job.person_id] += job.price
+    found = []
+    for person in people:
+        number = owners.get(str(person.id))
+        if number is None:
+            continue
+        wallet = await store.wallet(number)
+        if (wallet.available, wallet.held) != (welcome - spent[number], 0):
+            detail = f"has {wallet.available} and {wallet.held} held, not {welcome - spent[number]}"
+            found.append(Violation(rule="Only what arrived is paid for.", subject=str(number), detail=detail))
+    return found
+
+
+async def all_jobs(store: Store) -> list[Job]:
+    jobs: list[Job] = []
+    while page := await store.jobs(before=jobs[-1].id if jobs else None, limit=PAGE):
+        jobs += page
+    return jobs
+
+
+def prompt_of(job: Job) -> str:
+    return str(json.loads(job.input).get("prompt", ""))
+
+
+def story(order: Order, books: Books, jobs: Sequence[Job], lines: Sequence[dict[str, Any]]) -> list[str]:
+    """What happened to one order, by the logs of all instances and by the chat."""
+    job = next((job for job in jobs if prompt_of(job) == order.prompt), None)
+    told = [f"“{order.prompt}” of {order.person.user.name}, job {job.id if job else 'none'}"]
+    if job:
+        told.append(
+            f"  row: {job.state}, {job.delivery}, notice {job.notice}, purse {job.purse}, attention {job.attention}"
+        )
+        own = [line for line in lines if line.get("correlation") == job.correlation or line.get("job") == job.id]
+        told += [f"  {tell(line)}" for line in sorted(own, key=itemgetter("at"))]
+    told += [f"  Kie.ai: task {task.id} {task.state}" for task in books.tasks()[order.prompt]]
+    told += [
+        f"  chat: message {message.id} {message.kind} {message.text!r}"
+        for message in order.person.messages
+        if message.id >= order.message
+    ]
+    return told
+
+
+def tell(line: Mapping[str, Any]) -> str:
+    hidden = {"event", "correlation", "at", "process", "instance"}
+    facts = " ".join(f"{key}={value}" for key, value in line.items() if key not in hidden and value is not None)
+    clock = datetime.fromtimestamp(line["at"], UTC).strftime("%H:%M:%S.%f")[:-3]
+    return f"{clock} {line['process']} [{line['event'] or '-'}] {facts}"
+
+
+def takeovers(lines: Sequence[Mapping[str, Any]], blows: Sequence[Blow]) -> list[float]:
+    """For every instance that was killed: the seconds until another had seen it and taken its work."""
+    seen: dict[str, float] = {}
+    for line in lines:
+        if line["event"] == Event.PEER_DEAD:
+            seen.setdefault(str(line["peer"]), line["at"])
+    found = []
+    for blow in blows:
+        lives = [line for line in lines if line["process"] == blow.instance and line["at"] <= blow.at]
+        instance = next((line["instance"] for line in reversed(lives) if "instance" in line), None)
+        if blow.what == "kill" and instance in seen:
+            found.append(seen[instance] - blow.at)
+    return found
+
+
+def spans(seconds: Sequence[float]) -> dict[str, float]:
+    """The usual and the worst."""
+    if not seconds:
+        return {}
+    cuts = quantiles(seconds, n=100, method="inclusive") if len(seconds) > 1 else [seconds[0]] * 99
+    return {"p50": round(cuts[49], 2), "p99": round(cuts[98], 2), "max": round(max(seconds), 2)}

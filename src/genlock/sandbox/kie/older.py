@@ -1,0 +1,127 @@
+"""The older families of pictures and films at the simulated Kie.ai, each with words of its own."""
+
+import json
+from collections.abc import Mapping
+from typing import ClassVar
+
+from genlock.sandbox.kie.face import Call, Face, Said, envelope, first, shown
+from genlock.sandbox.kie.task import Task
+
+
+class Flagged(Face):
+    """What the older families with a `successFlag` share."""
+
+    good: ClassVar[str] = "success"
+
+    def record(self, task: Task) -> Said:
+        code, text = task.failure if task.failed and task.failure else (None, None)
+        return {
+            "taskId": task.id,
+            "paramJson": json.dumps(task.values, ensure_ascii=False),
+            "successFlag": task.flag,
+            "completeTime": task.ended_ms,
+            "createTime": task.created_ms,
+            "response": self.response(task) if task.succeeded else None,
+            "errorCode": code,
+            "errorMessage": text,
+        }
+
+    def response(self, task: Task) -> Said:
+        raise NotImplementedError
+
+    def calls(self, task: Task) -> list[Call]:
+        if task.failed and task.failure:
+            return [(1.0, self.failed(task, *task.failure))]
+        return [(1.0, self.finished(task))]
+
+    def finished(self, task: Task) -> Said:
+        raise NotImplementedError
+
+    def failed(self, task: Task, code: int, text: str) -> Said:
+        raise NotImplementedError
+
+
+class Veo(Flagged):
+    def response(self, task: Task) -> Said:
+        said = {"taskId": task.id, "resultUrls": shown(task), "originUrls": None, "resolution": "720p"}
+        return said | {"fullResultUrls": None, "hasAudioList": [True], "seeds": [10000]}
+
+    def finished(self, task: Task) -> Said:
+        info = {"resultUrls": shown(task), "originUrls": [], "resolution": "720p"}
+        prompt = json.dumps(task.values, ensure_ascii=False)
+        data = {"taskId": task.id, "promptJson": prompt, "info": info, "fallbackFlag": False}
+        return envelope(200, "Veo3.1 video generated successfully.", data)
+
+    def failed(self, task: Task, code: int, text: str) -> Said:
+        return envelope(code, text, {"taskId": task.id, "promptJson": "{}", "fallbackFlag": False})
+
+
+class Aleph(Flagged):
+    """Names its task at the root of a callback."""
+
+    def response(self, task: Task) -> Said:
+        return {"taskId": task.id, "resultVideoUrl": first(task), "resultImageUrl": first(task).replace(".mp4", ".png")}
+
+    def finished(self, task: Task) -> Said:
+        data = {"result_video_url": first(task), "result_image_url": first(task).replace(".mp4", ".png")}
+        return envelope(200, "success", data) | {"taskId": task.id}
+
+    def failed(self, task: Task, code: int, text: str) -> Said:
+        return envelope(501, text, None) | {"taskId": task.id}
+
+
+class FourO(Flagged):
+    def record(self, task: Task) -> Said:
+        word = "GENERATING" if task.ended is None else "GENERATE_FAILED" if task.failed else "SUCCESS"
+        flag = {3: 2}.get(task.flag, task.flag)
+        return super().record(task) | {"status": word, "successFlag": flag, "progress": f"{task.progress:.2f}"}
+
+    def response(self, task: Task) -> Said:
+        return {"resultUrls": shown(task)}
+
+    def finished(self, task: Task) -> Said:
+        return envelope(200, "success", {"taskId": task.id, "info": {"result_urls": shown(task)}})
+
+    def failed(self, task: Task, code: int, text: str) -> Said:
+        return envelope(code, text, {"taskId": task.id, "info": None})
+
+
+class Flux(Flagged):
+    def response(self, task: Task) -> Said:
+        return {"originImageUrl": first(task) and first(task) + "?origin", "resultImageUrl": first(task)}
+
+    def finished(self, task: Task) -> Said:
+        data = {"taskId": task.id, "info": self.response(task)}
+        return envelope(200, "BFL image generated successfully.", data)
+
+    def failed(self, task: Task, code: int, text: str) -> Said:
+        return envelope(code, text, {"taskId": task.id, "info": {"originImageUrl": "", "resultImageUrl": ""}})
+
+
+class Runway(Face):
+    words: ClassVar[Mapping[str, str]] = {"waiting": "wait", "queuing": "queueing"}
+
+    def record(self, task: Task) -> Said:
+        code, text = task.failure if task.failed and task.failure else (0, "")
+        video = {"videoId": task.id, "taskId": task.id, "videoUrl": first(task), "imageUrl": _still(task)}
+        return {
+            "taskId": task.id,
+            "generateParam": {"prompt": task.values.get("prompt", ""), "imageUrl": task.values.get("imageUrl", "")},
+            "state": self.words.get(task.state, task.state),
+            "generateTime": "2026-10-01 00:00:00",
+            "videoInfo": video if task.succeeded else None,
+            "failCode": code,
+            "failMsg": text,
+            "expireFlag": 0,
+        }
+
+    def calls(self, task: Task) -> list[Call]:
+        empty = {"task_id": task.id, "video_id": "", "video_url": "", "image_url": ""}
+        if task.failed and task.failure:
+            return [(1.0, envelope(task.failure[0], task.failure[1], empty))]
+        data = {"task_id": task.id, "video_id": task.id, "video_url": first(task), "image_url": _still(task)}
+        return [(1.0, envelope(200, "All generated successfully.", data))]
+
+
+def _still(task: Task) -> str:
+    return first(task).replace(".mp4", ".png")

@@ -1,0 +1,258 @@
+"""A Kie.ai of our own, on this machine: the same words, the same quirks, and bad days on demand.
+
+async with running_kie(speed=100) as kie:
+    provider = Kie(key=kie.key, api_url=kie.url, upload_url=kie.url, …)
+    kie.faults.order(Fault.CALLBACK_LOST)
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from time import time
+from typing import Any
+
+from aiohttp import web
+
+from genlock.catalog import load
+from genlock.domain.catalog import Catalog
+from genlock.sandbox.kie.caller import Caller
+from genlock.sandbox.kie.control import add_control
+from genlock.sandbox.kie.face import Face, envelope
+from genlock.sandbox.kie.faces import FACES
+from genlock.sandbox.kie.faults import Fault, Faults
+from genlock.sandbox.kie.files import PAGE, FileHost
+from genlock.sandbox.kie.shop import Refused, Shop, Window
+from genlock.sandbox.kie.task import Task
+from genlock.sandbox.kie.uploads import add_uploads
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+UPLOAD_BYTES_MAX = 200_000_000
+UNAUTHORIZED = (
+    "Unauthorized \u2013 Authentication failed. Please check that your Authorization and Content-Type headers are "
+    "correctly set."
+)
+HICCUP = "Server exception, please try again later"
+#: faults of either call that are an answer in themselves: HTTP status, code (None: a page), text
+ANSWERS: dict[Fault, tuple[int, int | None, str]] = {
+    Fault.CREATE_429: (200, 429, "Your call frequency is too high. Please try again later."),
+    Fault.CREATE_HTTP_429: (429, None, ""),
+    Fault.CREATE_433: (200, 433, "The usage cap of this API key is exceeded"),
+    Fault.CREATE_455: (200, 455, "The service is being maintained"),
+    Fault.CREATE_500: (200, 500, HICCUP),
+    Fault.CREATE_HTTP_500: (500, 500, HICCUP),
+    Fault.CREATE_502: (502, None, ""),
+    Fault.CREATE_PAUSED: (200, 500, "This interface is temporarily paused."),
+    Fault.CREATE_MODERATED: (200, 400, "Your prompt was flagged by Website as violating content policies."),
+    Fault.STATUS_429: (200, 429, "Your call frequency is too high. Please try again later."),
+    Fault.STATUS_455: (200, 455, "The service is being maintained"),
+    Fault.STATUS_500: (200, 500, HICCUP),
+    Fault.STATUS_502: (502, None, ""),
+}
+
+
+class KieSimulator:
+    """Both hosts, the shop behind them, and the hands that make trouble."""
+
+    def __init__(self, shop: Shop, *, key: str, slow_seconds: float) -> None:
+        self.shop = shop
+        self.key = key
+        self.slow_seconds = slow_seconds
+        self.url = ""
+        self.app = web.Application(client_max_size=UPLOAD_BYTES_MAX, middlewares=[self._errors])
+        for face in FACES:
+            self.app.router.add_post(face.create, self._creator(face))
+        for path in dict.fromkeys(face.query for face in FACES):
+            self.app.router.add_get(path, self._teller([face for face in FACES if face.query == path]))
+        self.app.router.add_get("/api/v1/chat/credit", self._credit)
+        self.app.router.add_post("/api/v1/common/download-url", self._download_url)
+        self.app.router.add_post("/api/v1/gpt4o-image/download-url", self._download_url)
+        self.app.router.add_get("/api/v1/playground/model-paths", self._model_paths)
+        add_uploads(self.app, shop.files, key)
+        add_control(self.app, self)
+
+    @property
+    def faults(self) -> Faults:
+        return self.shop.faults
+
+    @property
+    def files_url(self) -> str:
+        return self.shop.files.url
+
+    # the calls
+
+    def _creator(self, face: Face) -> Handler:
+        async def create(request: web.Request) -> web.StreamResponse:
+            self._check_key(request)
+            faults = self.faults.draw()
+            if answer := _refusal(faults, "create_"):
+                return answer
+            body = await _read_json(request)
+            task = self.shop.accept(face, body, faults)
+            if Fault.CALLBACK_EARLY in faults:
+                await self.shop.hurry(task, face)
+            else:
+                self.shop.start(task, face)
+            return await self._answer(request, envelope(200, "success", face.created(task)), faults, "create_")
+
+        return create
+
+    def _teller(self, faces: list[Face]) -> Handler:
+        async def tell(request: web.Request) -> web.StreamResponse:
+            self._check_key(request)
+            self.shop.queries.admit(asyncio.get_running_loop().time())
+            task_id = request.query.get("taskId")
+            if not task_id:
+                raise Refused(400, "taskId parameter is required")
+            task = self.shop.tasks.get(task_id)
+            face = _face_of(task, faces)
+            faults = self.faults.draw_status(task.faults if task else set())
+            if answer := _refusal(faults, "status_"):
+                return answer
+            young = task is not None and time() - task.created < self.shop.null_seconds
+            if task is None or face is None or young or Fault.STATUS_NULL in faults:
+                return _json((face or faces[0]).missing())
+            record = face.record(task)
+            if Fault.STATUS_WORD in faults:
+                record |= {key: "pondering" for key in ("state", "status", "successFlag") if key in record}
+            return await self._answer(request, envelope(200, "success", record), faults, "status_")
+
+        return tell
+
+    async def _answer(
+        self, request: web.Request, said: dict[str, Any], faults: set[Fault], prefix: str
+    ) -> web.StreamResponse:
+        """A good answer, unless it is lost on its way."""
+        if f"{prefix}cut" in faults:
+            assert request.transport is not None
+            request.transport.abort()
+        if f"{prefix}slow" in faults:
+            await asyncio.sleep(self.slow_seconds)
+        if f"{prefix}garbled" in faults:
+            return web.Response(text=json.dumps(said)[:40], content_type="application/json")
+        if f"{prefix}no_id" in faults:
+            return _json(envelope(200, "success", None))
+        return _json(said)
+
+    async def _credit(self, request: web.Request) -> web.Response:
+        self._check_key(request)
+        return _json(envelope(200, "success", self.shop.credits / 1000))
+
+    async def _download_url(self, request: web.Request) -> web.Response:
+        self._check_key(request)
+        url = (await _read_json(request)).get("url")
+        if not isinstance(url, str) or self.shop.files.find(url) is None:
+            raise Refused(422, "url is wrong")
+        return _json(envelope(200, "success", f"{url}?download=1"))
+
+    async def _model_paths(self, _: web.Request) -> web.Response:
+        return _json(envelope(200, "success", sorted(self.shop.catalog.models)))
+
+    # errors, as the real one tells them
+
+    def _check_key(self, request: web.Request) -> None:
+        if request.headers.get("Authorization") != f"Bearer {self.key}":
+            raise Refused(401, UNAUTHORIZED)
+
+    @web.middleware
+    async def _errors(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Refused as refused:
+            said = {"code": refused.code, "msg": refused.text}
+            return _json(said if refused.code == 401 else said | {"data": None})
+        except web.HTTPNotFound:
+            return _json({"code": 404, "msg": "Not Found", "data": None})
+
+
+def _face_of(task: Task | None, faces: list[Face]) -> Face | None:
+    """The face that took the order, if it is one of these."""
+    if task is None:
+        return None
+    kind = (task.model.family, task.model.operation)
+    return next((face for face in faces if (face.family, face.operation) == kind), None)
+
+
+def _refusal(faults: set[Fault], prefix: str) -> web.Response | None:
+    for fault, (status, code, text) in ANSWERS.items():
+        if fault in faults and fault.startswith(prefix):
+            if code is None:
+                return web.Response(status=status, body=PAGE, content_type="text/html")
+            return _json(envelope(code, text, None), status)
+    return None
+
+
+async def _read_json(request: web.Request) -> dict[str, Any]:
+    try:
+        body = await request.json()
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise Refused(400, "The request body is not valid JSON")
+    return body
+
+
+def _json(said: Any, status: int = 200) -> web.Response:
+    return web.Response(
+        body=json.dumps(said, ensure_ascii=False).encode(),
+        status=status,
+        headers={"Content-Type": "application/json;charset=UTF-8", "Server": "cloudflare"},
+    )
+
+
+@asynccontextmanager
+async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all with defaults
+    *,
+    catalog: Catalog | None = None,
+    key: str = "sandbox-key",
+    webhook_key: str | None = None,
+    credits_: float = 100_000.0,
+    speed: float = 60.0,
+    seed: int | None = 1,
+    create_limit: tuple[int, float] = (20, 10.0),
+    status_limit: tuple[int, float] = (10, 1.0),
+    null_seconds: float = 0.0,
+    slow_seconds: float = 5.0,
+    late_seconds: float = 2.0,
+    retry_seconds: float = 0.2,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    files_port: int = 0,
+) -> AsyncIterator[KieSimulator]:
+    """Run both hosts until the block ends. A task takes its expected time divided by `speed`.
+
+    Task ids come from the seed: whoever keeps them longer than this runs gives None, and none comes twice.
+    """
+    chance = Random(seed)
+    files = FileHost()
+    shop = Shop(
+        catalog=catalog or load(),
+        files=files,
+        caller=Caller(key=webhook_key, retry_seconds=retry_seconds, late_seconds=late_seconds),
+        faults=Faults(chance),
+        chance=chance,
+        credits=round(credits_ * 1000),
+        speed=speed,
+        creates=Window(*create_limit),
+        queries=Window(*status_limit),
+        null_seconds=null_seconds,
+    )
+    kie = KieSimulator(shop, key=key, slow_seconds=slow_seconds)
+    runners = [web.AppRunner(app, access_log=None, shutdown_timeout=0.1) for app in (kie.app, files.app)]
+    try:
+        kie.url = await _listen(runners[0], host, port)
+        files.url = await _listen(runners[1], host, files_port)
+        yield kie
+    finally:
+        await shop.close()
+        await shop.caller.close()
+        for runner in runners:
+            await runner.cleanup()
+
+
+async def _listen(runner: web.AppRunner, host: str, port: int) -> str:
+    await runner.setup()
+    site = web.TCPSite(runner, host, port)
+    await site.start()
+    return f"http://{host}:{runner.addresses[0][1]}"

@@ -1,0 +1,132 @@
+"""The databases a simulation runs on: SQLite in memory, or PostgreSQL while virtual time stands still."""
+
+import asyncio
+import random
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, Protocol, TypeVar, cast
+
+import asyncpg
+
+from genlock.log import Silent
+from genlock.ports import Store
+from genlock.sandbox.simulation.virtual_time import VirtualClock, VirtualLoop
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.sqlite import SqliteStore
+
+T = TypeVar("T")
+Call = tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]
+
+_TABLES = "people, jobs, ledger, inbox, instances, roles, limits"
+
+
+class Database(Protocol):
+    async def open(self, loop: VirtualLoop) -> Store:
+        """An empty store, on the clock of this loop."""
+
+    def close(self) -> None: ...
+
+
+class Sqlite:
+    """A fresh database in memory for every run; its calls need no waiting."""
+
+    async def open(self, loop: VirtualLoop) -> Store:
+        return await SqliteStore.open(":memory:", clock=VirtualClock(loop), observer=Silent())
+
+    def close(self) -> None:
+        """What is in memory goes by itself."""
+
+
+class Postgres:
+    """A database of our own, emptied for every run. It lives on a thread with an event loop in real time.
+
+    What the instances ask for in one moment of virtual time is asked together, over one connection, when nothing else
+    can run: so statements are batched as in production, and yet every run of a seed is the same.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="simulated-postgres", daemon=True).start()
+        self._store: PostgresStore | None = None
+
+    async def open(self, loop: VirtualLoop) -> Store:
+        self._close_store()
+        clock = VirtualClock(loop)
+        chance = random.Random(0)
+        work = PostgresStore.open(self._url, clock=clock, observer=Silent(), connections=1, chance=chance)
+        self._store = self._do(work)
+        self._do(self._empty())
+        return cast("Store", Rounds(loop, self._store, self._do))
+
+    def close(self) -> None:
+        self._close_store()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _close_store(self) -> None:
+        if self._store:
+            self._do(self._store.close())
+            self._store = None
+
+    async def _empty(self) -> None:
+        connection = await asyncpg.connect(self._url)
+        await connection.execute(f"TRUNCATE {_TABLES} RESTART IDENTITY")
+        await connection.close()
+
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+class Rounds:
+    """Collects calls until nothing else can run, then has them all made while the clock stands."""
+
+    def __init__(
+        self, loop: VirtualLoop, store: Store, do: Callable[[Coroutine[Any, Any, list[Any]]], list[Any]]
+    ) -> None:
+        self._loop = loop
+        self._store = store
+        self._do = do
+        self._calls: list[Call] = []
+        loop.on_idle = self._make
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+
+        def call(*args: Any, **options: Any) -> asyncio.Future[Any]:
+            future = self._loop.create_future()
+            self._calls.append((partial(method, *args, **options), future))
+            return future
+
+        return call
+
+    def _make(self) -> bool:
+        calls, self._calls = self._calls, []
+        if not calls:
+            return False
+        for (_, future), answer in zip(calls, self._do(_together([call for call, _ in calls])), strict=True):
+            if future.cancelled():
+                continue
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+        return True
+
+
+async def _together(calls: list[Callable[[], Awaitable[Any]]]) -> list[Any]:
+    return await asyncio.gather(*(call() for call in calls), return_exceptions=True)
+
+
+async def create_database(url: str, name: str) -> str:
+    """A database beside the one that was named: nobody's rows are touched."""
+    connection = await asyncpg.connect(url)
+    await connection.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
+    await connection.close()
+    return f"{url.rpartition('/')[0]}/{name}"
+
+
+async def drop_database(url: str, name: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    await connection.close()

@@ -1,0 +1,237 @@
+"""Many seeds: run them on every processor, count what was done to the engine, tell the story of each that failed."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import secrets
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from genlock.domain.errors import Refusal
+from genlock.ports import Store, Violation
+from genlock.sandbox.postgres import PostgresServer
+from genlock.sandbox.simulation.databases import Database, Postgres, Sqlite, create_database, drop_database
+from genlock.sandbox.simulation.scenario import Run, Scenario
+from genlock.sandbox.simulation.virtual_time import TimeStandsStill, VirtualLoop
+from genlock.sandbox.simulation.world import Entry, World
+
+CHUNK = 10
+REPORTS_MAX = 3
+Tamper = Callable[[Store], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    seed: int
+    rules: list[str]
+    report: str
+
+
+@dataclass(kw_only=True, slots=True)
+class Summary:
+    """What became of some seeds."""
+
+    seeds: int = 0
+    violations: int = 0
+    virtual_seconds: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+
+    def add(self, other: "Summary") -> None:
+        self.seeds += other.seeds
+        self.violations += other.violations
+        self.virtual_seconds += other.virtual_seconds
+        self.faults += other.faults
+        self.failures += other.failures
+
+
+# one seed
+
+
+def run_seed(seed: int, database: Database | None = None, tamper: Tamper | None = None) -> Run:
+    """One run. `tamper` may break the store first, to see whether that is found."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        world = runner.run(_make_world(seed))
+        try:
+            violations = runner.run(_play(world, database or Sqlite(), tamper))
+        except TimeStandsStill:
+            detail = f"everybody waits, or works in a circle, at {world.loop.time():.3f}"
+            violations = [Violation(rule="Time goes on.", subject="-", detail=detail)]
+        world.over = True
+    return Run(
+        seed=seed,
+        violations=violations,
+        history=world.history,
+        faults=world.faults,
+        virtual_seconds=world.loop.time(),
+    )
+
+
+async def _make_world(seed: int) -> World:
+    return World(seed)
+
+
+async def _play(world: World, database: Database, tamper: Tamper | None) -> list[Violation]:
+    assert isinstance(world.loop, VirtualLoop)
+    store = await database.open(world.loop)
+    if tamper:
+        tamper(store)
+    return await Scenario(world, store).run()
+
+
+def report(run: Run, store: str) -> str:
+    """What was broken, and the history of the jobs concerned in time order."""
+    lines = [f"Seed {run.seed} breaks {len(run.violations)} promise(s):"]
+    lines += [f"  {broken.rule} Job {broken.subject}: {broken.detail}" for broken in run.violations]
+    lines.append("History (virtual seconds, who, what, facts):")
+    lines += [_line(entry) for entry in _concerned(run)]
+    lines.append(f"Again: genlock simulate --store {store} --seeds 1 --first-seed {run.seed}")
+    return "\n".join(lines)
+
+
+def _concerned(run: Run) -> Iterator[Entry]:
+    """The entries about the jobs of the violations, and those about no job at all."""
+    jobs = {int(broken.subject) for broken in run.violations if broken.subject.isdigit()}
+    orders = {facts["order"]: facts["job"] for _, _, _, facts in run.history if "order" in facts and facts.get("job")}
+    for entry in run.history:
+        facts = entry[3]
+        job = facts.get("job") or orders.get(facts.get("order"))
+        if job is None or not jobs or job in jobs:
+            yield entry
+
+
+def _line(entry: Entry) -> str:
+    seconds, who, what, facts = entry
+    return f"{seconds:10.3f}  {who:8} {what:20} " + " ".join(f"{name}={value}" for name, value in facts.items())
+
+
+# many seeds
+
+
+def simulate(
+    seeds: int,
+    first_seed: int = 1,
+    store: str = "sqlite",
+    database_url: str | None = None,
+    progress: Callable[[Summary], None] = lambda _: None,
+) -> Summary:
+    """Run seeds on every processor. On PostgreSQL each process gets a database of its own."""
+    todo = [
+        range(start, min(start + CHUNK, first_seed + seeds)) for start in range(first_seed, first_seed + seeds, CHUNK)
+    ]
+    workers = min(os.cpu_count() or 1, len(todo))
+    total = Summary()
+    with _databases(store, database_url, workers) as urls:
+        spawn = multiprocessing.get_context("spawn")
+        queue = spawn.SimpleQueue()
+        for url in urls:
+            queue.put(url)
+        with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_prepare, initargs=(store, queue)) as pool:
+            for part in pool.map(_run_chunk, todo):
+                total.add(part)
+                progress(total)
+    return total
+
+
+_database: Database = Sqlite()
+_store_name = "sqlite"
+
+
+def _prepare(store: str, urls: Any) -> None:
+    global _database, _store_name  # noqa: PLW0603 - a worker process has one database
+    _store_name = store
+    if store == "postgres":
+        _database = Postgres(urls.get())
+
+
+def _run_chunk(seeds: range) -> Summary:
+    part = Summary()
+    for seed in seeds:
+        run = run_seed(seed, _database)
+        part.seeds += 1
+        part.violations += len(run.violations)
+        part.virtual_seconds += run.virtual_seconds
+        part.faults += run.faults
+        if run.violations:
+            rules = [broken.rule for broken in run.violations]
+            part.failures.append(Failure(seed=seed, rules=rules, report=report(run, _store_name)))
+    return part
+
+
+@contextmanager
+def _databases(store: str, url: str | None, count: int) -> Iterator[list[str]]:
+    """As many databases as are wanted, on the named server or on one of our own; gone afterwards."""
+    if store == "sqlite":
+        yield []
+        return
+    if store != "postgres":
+        raise Refusal(f"--store is sqlite or postgres, not {store!r}")
+    with nullcontext(url) if url else PostgresServer.running() as server:
+        place = server if isinstance(server, str) else server.url("postgres")
+        names = [f"genlock_simulation_{secrets.token_hex(6)}" for _ in range(count)]
+        try:
+            yield [asyncio.run(create_database(place, name)) for name in names]
+        finally:
+            for name in names:
+                asyncio.run(drop_database(place, name))
+
+
+# the command
+
+
+def run(seeds: int, first_seed: int, store: str, database_url: str | None, as_json: bool) -> int:  # noqa: FBT001 - a flag of the command
+    """Run seeds, print what became of them, and return the exit code."""
+    started = time.monotonic()
+    with _bar(seeds) as progress:
+        total = simulate(seeds, first_seed, store, database_url, progress)
+    seconds = time.monotonic() - started
+    if as_json:
+        print(json.dumps(_figures(total, store, seconds)))  # noqa: T201 - the command's output
+    else:
+        for failure in total.failures[:REPORTS_MAX]:
+            print(failure.report, end="\n\n")  # noqa: T201
+        print(_sentence(total, store, seconds))  # noqa: T201
+    return 1 if total.failures else 0
+
+
+def _figures(total: Summary, store: str, seconds: float) -> dict[str, Any]:
+    return {
+        "seeds": total.seeds,
+        "violations": total.violations,
+        "seconds": round(seconds, 2),
+        "store": store,
+        "failing_seeds": [failure.seed for failure in total.failures],
+        "faults": total.faults.total(),
+        "kinds_of_faults": len(total.faults),
+        "virtual_hours": round(total.virtual_seconds / 3600, 2),
+    }
+
+
+def _sentence(total: Summary, store: str, seconds: float) -> str:
+    failing = ", ".join(str(failure.seed) for failure in total.failures)
+    return (
+        f"{total.seeds} seeds on {store} in {seconds:.1f} s: {total.virtual_seconds / 3600:.1f} hours of virtual time, "
+        f"{total.faults.total()} faults of {len(total.faults)} kinds, {total.violations} violations"
+        + (f" (seeds {failing})" if failing else "")
+    )
+
+
+@contextmanager
+def _bar(seeds: int) -> Iterator[Callable[[Summary], None]]:
+    """A progress bar where somebody watches."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("seeds", total=seeds)
+        yield lambda total: progress.update(task, completed=total.seeds)

@@ -1,0 +1,45 @@
+"""The simulated Telegram by itself: `python -m genlock.sandbox.telegram --port 8090 --token 42:sandbox`."""
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from genlock.sandbox.telegram.simulator import running_telegram
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--token", default="42:sandbox")
+    parser.add_argument("--state", type=Path, help="a folder that keeps people, chats and files")
+    parser.add_argument("--kie", help="the address of the simulated Kie.ai, whose faults the page switches too")
+    parser.add_argument("--limiter", action="store_true", help="refuse who sends too much")
+    parser.add_argument("--speed", type=float, default=1.0, help="time-outs and retries pass so many times as fast")
+    return parser.parse_args()
+
+
+async def main(given: argparse.Namespace) -> None:
+    async with running_telegram(
+        token=given.token,
+        host=given.host,
+        port=given.port,
+        limiter=given.limiter,
+        speed=given.speed,
+        state=given.state,
+        seed=None,
+        kie_url=given.kie,
+    ) as telegram:
+        said = {"url": telegram.url, "token": telegram.token, "page_url": telegram.page_url}
+        sys.stdout.write(json.dumps(said) + "\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(main(read_arguments()))
+    except KeyboardInterrupt:
+        sys.exit(0)

@@ -1,0 +1,105 @@
+"""The chat page of the simulated Telegram: its files, all that it shows, and the way to the simulated Kie.ai."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from aiohttp import web
+
+from genlock.sandbox.kie.faults import Fault as KieFault
+from genlock.sandbox.telegram.control import Control
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.world import Chat, Message
+
+if TYPE_CHECKING:
+    from genlock.sandbox.telegram.simulator import TelegramSimulator
+
+FOLDER = Path(__file__).parent / "page"
+#: nothing from outside, nothing inline
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+JOURNAL_KINDS = {"call", "update", "log"}
+JOURNAL_TOLD = 400
+KIE_SECONDS = 5
+
+
+def add_page(app: web.Application, telegram: "TelegramSimulator", methods: list[str]) -> None:
+    page = Page(telegram, methods)
+    app.router.add_get("/", page.index)
+    app.router.add_get("/page/{name:[a-z_]+[.][a-z]+}", page.file)
+    app.router.add_get("/sim/page", page.everything)
+    app.router.add_get("/sim/kie", page.kie)
+    app.router.add_post("/sim/kie", page.kie)
+
+
+class Page:
+    def __init__(self, telegram: "TelegramSimulator", methods: list[str]) -> None:
+        self._telegram = telegram
+        self._control = Control(telegram)
+        self._methods = methods
+
+    async def index(self, _: web.Request) -> web.StreamResponse:
+        return _served("index.html")
+
+    async def file(self, request: web.Request) -> web.StreamResponse:
+        return _served(request.match_info["name"])
+
+    async def everything(self, _: web.Request) -> web.Response:
+        """All that the page shows, as of the event `last`."""
+        telegram, world = self._telegram, self._telegram.world
+        journal = [event for event in world.events.since(0) if event.kind in JOURNAL_KINDS]
+        return web.json_response(
+            {
+                "world": world.events.id,
+                "last": world.events.last,
+                "bot": world.bot,
+                "profile": world.profile,
+                "people": [self._control.told_person(user) for user in world.users.values()],
+                "chats": [self._chat(chat) for chat in world.chats.values()],
+                "sounded": [[told.person, told.chat, told.message] for told in world.notifications],
+                "faults": telegram.faults.told(),
+                "kinds_of_faults": list(Fault),
+                "methods": self._methods,
+                "kie": telegram.kie_url is not None,
+                "journal": [event.told() for event in journal[-JOURNAL_TOLD:]],
+            }
+        )
+
+    def _chat(self, chat: Chat) -> dict[str, Any]:
+        messages = [self._message(message) for message in chat.messages.values()]
+        return self._control.told_chat(chat) | {"messages": messages}
+
+    def _message(self, message: Message) -> dict[str, Any]:
+        return self._telegram.world.view(message) | {"hidden_from": sorted(message.hidden_from)}
+
+    async def kie(self, request: web.Request) -> web.Response:
+        """What the simulated Kie.ai's own control says; its address is not the page's, so it goes through here."""
+        if self._telegram.kie_url is None:
+            return web.json_response({"error": "no simulated Kie.ai is known here"}, status=404)
+        body = await request.json() if request.method == "POST" else None
+        timeout = aiohttp.ClientTimeout(total=KIE_SECONDS)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.request(request.method, f"{self._telegram.kie_url}/_control", json=body) as response,
+            ):
+                said = await response.json()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return web.json_response({"error": f"the simulated Kie.ai does not answer: {error!r}"}, status=502)
+        return web.json_response(said | {"kinds_of_faults": list(KieFault)}, status=response.status)
+
+
+def _served(name: str) -> web.StreamResponse:
+    path = FOLDER / name
+    if not path.is_file():
+        raise web.HTTPNotFound
+    return web.FileResponse(path, headers=HEADERS | {"Content-Type": f"{TYPES[path.suffix]}; charset=utf-8"})

@@ -1,0 +1,153 @@
+"""Editing and deleting: what a message may become, and what it may no longer."""
+
+import asyncio
+from typing import Any
+
+from genlock.sandbox.telegram.markup import Markup, is_inline, read_inline
+from genlock.sandbox.telegram.messages import Method, caption_of, input_media, media_kind
+from genlock.sandbox.telegram.text import read_text
+from genlock.sandbox.telegram.wire import Given, Refused, bad_request
+from genlock.sandbox.telegram.world import MEDIA, Message, World
+
+NOT_MODIFIED = (
+    "message is not modified: specified new message content and reply markup are exactly the same as a current "
+    "content and reply markup of the message"
+)
+DELETE_SECONDS = 48 * 3600
+REPLACEABLE = {"text", "animation", "audio", "document", "photo", "video"}
+
+
+async def edit_text(world: World, given: Given) -> Any:
+    content, markup = read_text(given), read_inline(given)
+    message = _own(world, given)
+    if message.kind != "text":
+        raise bad_request("there is no text in the message to edit")
+    await _travel(world, given, message)
+    if message.kind in MEDIA:
+        # It became media while this edit was on its way: Telegram takes the text for its caption.
+        names = {"text": "caption", "entities": "caption_entities"}
+        content = _without_caption(message) | {names[name]: value for name, value in content.items()}
+    return _changed(world, message, content, markup)
+
+
+async def edit_caption(world: World, given: Given) -> Any:
+    caption, markup = caption_of(given), read_inline(given)
+    message = _own(world, given)
+    if message.kind not in MEDIA:
+        raise bad_request("there is no caption in the message to edit")
+    await _travel(world, given, message)
+    return _changed(world, message, _without_caption(message) | caption, markup)
+
+
+async def edit_markup(world: World, given: Given) -> Any:
+    markup = read_inline(given)
+    message = _own(world, given)
+    if message.album is not None:
+        raise bad_request(NOT_MODIFIED)
+    await _travel(world, given, message)
+    return _changed(world, message, message.content, markup)
+
+
+async def edit_media(world: World, given: Given) -> Any:
+    """The upload takes its time: a newer edit of the same message cancels it, and so does a deletion."""
+    markup = read_inline(given)
+    item = given.json("media", "media")
+    kind = media_kind(item)
+    message = _own(world, given, "message media can't be edited")
+    _replaceable(message, kind)
+    mine, place = object(), (message.chat, message.id)
+    world.uploading[place] = mine
+    try:
+        content = await input_media(world.media, item, given)
+        await asyncio.sleep(world.upload_seconds)
+        await _travel(world, given, message)
+    finally:
+        newest = world.uploading.get(place) is mine
+        if newest:
+            del world.uploading[place]
+    if message.id not in world.chats[message.chat].messages:
+        raise bad_request("message was deleted")
+    if not newest:
+        raise bad_request("canceled by new edit message request")
+    return _changed(world, message, content, markup)
+
+
+def _replaceable(message: Message, kind: str) -> None:
+    if message.kind not in REPLACEABLE:
+        raise bad_request("message media can't be edited")
+    if message.album is not None:
+        same = {"photo", "video"} if message.kind in {"photo", "video"} else {message.kind}
+        if kind not in same:
+            raise bad_request("can't change media type in the album")
+
+
+def _own(world: World, given: Given, uneditable: str = "message can't be edited") -> Message:
+    """The bot's own message that may be edited."""
+    if given.has("inline_message_id"):
+        raise bad_request("MESSAGE_ID_INVALID")
+    chat = world.reachable(world.chat(given))
+    if not given.number("message_id"):
+        raise bad_request("message identifier is not specified")
+    message = chat.messages.get(given.number("message_id"))
+    if message is None:
+        raise bad_request("message to edit not found")
+    foreign = message.sender != world.bot_id or message.forwarded is not None
+    if foreign or message.kind == "service" or not is_inline(message.markup):
+        raise bad_request(uneditable)
+    return message
+
+
+async def _travel(world: World, given: Given, message: Message) -> None:
+    """Between the check and the effect something else may happen to the message."""
+    if given.inside_seconds:
+        await asyncio.sleep(given.inside_seconds)
+        if message.id not in world.chats[message.chat].messages:
+            raise bad_request("MESSAGE_ID_INVALID")
+
+
+def _without_caption(message: Message) -> dict[str, Any]:
+    return {name: value for name, value in message.content.items() if name not in {"caption", "caption_entities"}}
+
+
+def _changed(world: World, message: Message, content: dict[str, Any], markup: Markup | None) -> dict[str, Any]:
+    if content == message.content and markup == message.markup:
+        raise bad_request(NOT_MODIFIED)
+    world.change(message, content, markup)
+    return world.show(message)
+
+
+async def delete_message(world: World, given: Given) -> bool:
+    chat = world.reachable(world.chat(given))
+    message = chat.messages.get(given.number("message_id"))
+    if message is None:
+        raise bad_request("message to delete not found")
+    if world.now() - message.date > DELETE_SECONDS:
+        raise bad_request("message can't be deleted for everyone")
+    if not chat.private and message.sender != world.bot_id and chat.bot_status != "administrator":
+        raise bad_request("message can't be deleted")
+    world.remove(message)
+    return True
+
+
+async def delete_messages(world: World, given: Given) -> bool:
+    """Those that can be found; the others are skipped."""
+    numbers = given.json("message_ids", "message identifiers")
+    if not isinstance(numbers, list) or not 1 <= len(numbers) <= 100:
+        raise bad_request("message identifiers are not specified")
+    for number in numbers:
+        try:
+            await delete_message(world, Given({"chat_id": given.values.get("chat_id"), "message_id": number}))
+        except Refused as refused:
+            if "message" not in refused.description:
+                raise
+    return True
+
+
+METHODS: dict[str, Method] = {
+    "editMessageText": edit_text,
+    "editMessageCaption": edit_caption,
+    "editMessageMedia": edit_media,
+    "editMessageReplyMarkup": edit_markup,
+    "deleteMessage": delete_message,
+    "deleteMessages": delete_messages,
+}

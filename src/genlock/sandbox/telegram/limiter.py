@@ -1,0 +1,87 @@
+"""Telegram's limits: about one message a second per chat, twenty a minute per group, thirty a second in all."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from genlock.sandbox.telegram.wire import Refused
+
+LIMITED = ("send", "edit", "forward", "copy")
+FREE = {"sendchataction", "sendmessagedraft"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    chat_per_second: float = 1.0
+    chat_burst: int = 3
+    group_per_minute: int = 20
+    bot_per_second: float = 30.0
+    #: how long somebody who was too fast has to wait at least
+    penalty_seconds: int = 3
+
+
+@dataclass(kw_only=True)
+class Bucket:
+    rate: float
+    size: float
+    left: float
+    at: float
+
+    def take(self, now: float, cost: float) -> float:
+        """0, or how long it takes until there is enough."""
+        self.left = min(self.size, self.left + (now - self.at) * self.rate)
+        self.at = now
+        if self.left >= min(cost, self.size):
+            self.left -= cost
+            return 0.0
+        return (min(cost, self.size) - self.left) / self.rate
+
+
+@dataclass(kw_only=True)
+class Limiter:
+    limits: Limits
+    clock: Callable[[], float]
+    on: bool = True
+    refused: int = 0
+    _buckets: dict[str, Bucket] = field(default_factory=dict)
+    #: chat, or the bot as a whole: until when it is shut, and for how long it was
+    _shut: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+    def admit(self, method: str, chat: int | None, *, cost: int = 1) -> None:
+        """Raises 429. Who tries again before the time waits longer."""
+        word = method.lower()
+        if not self.on or chat is None or not word.startswith(LIMITED) or word in FREE:
+            return
+        now = self.clock()
+        for place in (chat, 0):
+            until, length = self._shut.get(place, (0.0, 0.0))
+            if now < until:
+                self._refuse(place, now, length * 2)
+        for place, bucket in self._of(chat, now):
+            if wait := bucket.take(now, cost):
+                self._refuse(place, now, max(wait, self.limits.penalty_seconds))
+
+    def shut(self, chat: int | None, seconds: float) -> None:
+        """Refuse for so long, whatever the counts are."""
+        self._shut[chat or 0] = (self.clock() + seconds, seconds)
+
+    def _refuse(self, place: int, now: float, seconds: float) -> None:
+        self.refused += 1
+        self._shut[place] = (now + seconds, seconds)
+        raise too_many(seconds)
+
+    def _of(self, chat: int, now: float) -> list[tuple[int, Bucket]]:
+        limits = self.limits
+        found = [(chat, self._bucket(f"chat {chat}", limits.chat_per_second, limits.chat_burst, now))]
+        if chat < 0:
+            minute = self._bucket(f"group {chat}", limits.group_per_minute / 60, limits.group_per_minute, now)
+            found.append((chat, minute))
+        return [*found, (0, self._bucket("bot", limits.bot_per_second, limits.bot_per_second, now))]
+
+    def _bucket(self, name: str, rate: float, size: float, now: float) -> Bucket:
+        return self._buckets.setdefault(name, Bucket(rate=rate, size=size, left=size, at=now))
+
+
+def too_many(seconds: float) -> Refused:
+    whole = max(1, math.ceil(seconds))
+    return Refused(429, f"Too Many Requests: retry after {whole}", retry_after=whole)

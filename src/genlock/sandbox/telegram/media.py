@@ -1,0 +1,189 @@
+"""Media as Telegram takes it: uploads, file ids and addresses, really decoded, with the real limits."""
+
+import asyncio
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import aiohttp
+
+from genlock.sandbox.telegram.files import TYPE_NAMES, Files, Stored
+from genlock.sandbox.telegram.probe import NotMedia, Probe, look_at, make_sizes
+from genlock.sandbox.telegram.wire import Upload, bad_request
+
+URL_MAX = {"photo": 5_242_880}
+URL_MAX_OTHERS = 20_971_520
+UPLOAD_MAX = {"photo": 10_485_760}
+UPLOAD_MAX_OTHERS = 52_428_800
+VOICE_URL_MAX = 1_048_576
+FETCH_SECONDS = 15
+OK = 200
+AGENT = "TelegramBot (like TwitterBot)"
+SIDES_MAX = 10_000
+RATIO_MAX = 20
+DOCUMENTS_BY_URL = {"image/gif", "application/pdf", "application/zip"}
+VOICE_TYPES = {"audio/ogg", "audio/mpeg", "audio/mp4"}
+FETCH_FAILED = "failed to get HTTP URL content"
+WRONG_TYPE = "wrong type of the web page content"
+
+
+@dataclass(kw_only=True)
+class Media:
+    """Makes the file of a message from whatever was given for it."""
+
+    files: Files
+    #: what became of each address: a file, or the error that is told ever after
+    fetched: dict[tuple[str, str], Stored | str] = field(default_factory=dict)
+
+    async def take(self, kind: str, given: Upload | str, hints: Mapping[str, Any]) -> Stored:
+        """The file, stored. `hints` are the caller's own duration, width, title and so on."""
+        if isinstance(given, Upload):
+            return await self._uploaded(kind, given, hints)
+        if not given:
+            raise bad_request(f"there is no {kind} in the request")
+        if "." not in given:
+            return self._by_id(kind, given)
+        return await self._by_url(kind, given, hints)
+
+    async def _uploaded(self, kind: str, upload: Upload, hints: Mapping[str, Any]) -> Stored:
+        size = len(upload.content)
+        if not size:
+            raise bad_request("file must be non-empty")
+        limit = UPLOAD_MAX.get(kind, UPLOAD_MAX_OTHERS)
+        if size > limit:
+            what = f"a {kind}" if kind in UPLOAD_MAX else "a file"
+            raise bad_request(f"file of size {size} bytes is too big for {what}; the maximum size is {limit} bytes")
+        return await self.store(kind, upload, hints)
+
+    def _by_id(self, kind: str, file_id: str) -> Stored:
+        stored = self.files.find(file_id)
+        if stored is None:
+            raise bad_request("wrong remote file identifier specified: can't unserialize it. Wrong last symbol")
+        if (stored.kind == "photo") != (kind == "photo"):
+            raise bad_request(f"can't use file of type {TYPE_NAMES[stored.kind]} as {TYPE_NAMES[kind]}")
+        return self.files.known[stored.main]
+
+    async def _by_url(self, kind: str, url: str, hints: Mapping[str, Any]) -> Stored:
+        """Success and failure are both remembered for days."""
+        key = (kind, url)
+        if key not in self.fetched:
+            self.fetched[key] = await self._fetch(kind, url, hints)
+        known = self.fetched[key]
+        if isinstance(known, str):
+            raise bad_request(known)
+        return known
+
+    async def _fetch(self, kind: str, url: str, hints: Mapping[str, Any]) -> Stored | str:
+        if not url.startswith(("http://", "https://")):
+            return "wrong HTTP URL specified"
+        limit = URL_MAX.get(kind, URL_MAX_OTHERS)
+        try:
+            async with (
+                aiohttp.ClientSession(
+                    timeout=aiohttp.ClientTimeout(total=FETCH_SECONDS), headers={"User-Agent": AGENT}
+                ) as session,
+                session.get(url) as response,
+            ):
+                if response.status != OK:
+                    return FETCH_FAILED
+                content = b""
+                while len(content) <= limit and (more := await response.content.read(limit + 1 - len(content))):
+                    content += more
+                type_ = response.content_type
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+            return FETCH_FAILED
+        if not content or len(content) > limit:
+            return FETCH_FAILED
+        return await self._fitting(kind, url, content, type_, hints)
+
+    async def _fitting(self, kind: str, url: str, content: bytes, type_: str, hints: Mapping[str, Any]) -> Stored | str:
+        """Nothing but what was asked for is taken from an address."""
+        probe = await asyncio.to_thread(look_at, content)
+        family = {"photo": "image/", "video": "video/", "audio": "audio/", "voice": "audio/"}.get(kind)
+        if kind == "document" and type_ not in DOCUMENTS_BY_URL:
+            return WRONG_TYPE
+        if kind == "animation" and type_ not in {"image/gif", "video/mp4"}:
+            return WRONG_TYPE
+        if (family and not type_.startswith(family)) or (kind != "document" and probe.kind == "document"):
+            return WRONG_TYPE
+        if kind == "voice" and len(content) > VOICE_URL_MAX:
+            kind = "document"
+        name = PurePath(url.partition("?")[0]).name
+        return await self.store(kind, Upload(name=name, type=type_, content=content), hints)
+
+    async def store(self, kind: str, upload: Upload, hints: Mapping[str, Any]) -> Stored:
+        probe = await asyncio.to_thread(look_at, upload.content)
+        if kind == "photo":
+            return await self._photo(upload, probe)
+        real = _real_kind(kind, probe, detect=not hints.get("disable_content_type_detection"))
+        extension = PurePath(upload.name).suffix or mimetypes.guess_extension(probe.type or upload.type) or ""
+        type_ = probe.type or mimetypes.guess_type(upload.name)[0] or upload.type
+        stored = await self.files.add(real, upload.content, extension=extension, type_=type_)
+        stored.told = _told(real, stored, upload.name, probe, hints)
+        return stored
+
+    async def _photo(self, upload: Upload, probe: Probe) -> Stored:
+        if probe.kind != "photo":
+            raise bad_request("IMAGE_PROCESS_FAILED")
+        if probe.width + probe.height > SIDES_MAX or max(probe.width, probe.height) > RATIO_MAX * min(
+            probe.width, probe.height
+        ):
+            raise bad_request("PHOTO_INVALID_DIMENSIONS")
+        try:
+            sizes = await asyncio.to_thread(make_sizes, upload.content)
+        except NotMedia:
+            raise bad_request("IMAGE_PROCESS_FAILED") from None
+        kept = []
+        for width, height, content in sizes:
+            stored = await self.files.add("photo", content, extension=".jpg", type_="image/jpeg")
+            told = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
+            kept.append((stored, told | {"width": width, "height": height}))
+        main = kept[-1][0]
+        main.told = [told for _, told in kept]
+        for stored, _ in kept:
+            stored.main = main.id
+        return main
+
+
+def content_of(stored: Stored) -> dict[str, Any]:
+    """The fields of a Message that shows it."""
+    if stored.kind != "animation":
+        return {stored.kind: stored.told}
+    plain = {name: stored.told[name] for name in ("file_id", "file_unique_id", "file_name", "mime_type", "file_size")}
+    return {"animation": stored.told, "document": plain}
+
+
+def _real_kind(kind: str, probe: Probe, *, detect: bool) -> str:
+    """What it becomes: Telegram looks at the content, whatever it was called."""
+    if kind == "video" and probe.kind != "video":
+        raise bad_request("VIDEO_CONTENT_TYPE_INVALID")
+    moving = probe.type == "image/gif" or (probe.type == "video/mp4" and not probe.sound)
+    becomes = {
+        "document": "animation" if detect and probe.type == "image/gif" else "document",
+        "video": "video" if probe.type == "video/mp4" else "document",
+        "animation": "animation" if moving else "video" if probe.type == "video/mp4" else "document",
+        "voice": "voice" if probe.type in VOICE_TYPES else "document",
+        "audio": "audio" if probe.kind == "audio" else "document",
+    }
+    return becomes[kind]
+
+
+def _told(kind: str, stored: Stored, name: str, probe: Probe, hints: Mapping[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
+    told |= {"mime_type": stored.type} | ({} if kind == "voice" else {"file_name": name})
+    if kind in {"video", "animation"}:
+        told |= {"width": probe.width, "height": probe.height}
+    if kind in {"video", "animation", "audio", "voice"}:
+        told["duration"] = round(probe.seconds) or _number(hints.get("duration"))
+    if kind == "audio":
+        told |= {key: str(hints[key]) for key in ("performer", "title") if hints.get(key)}
+    return told
+
+
+def _number(value: Any) -> int:
+    try:
+        return int(value or 0)
+    except (TypeError, ValueError):
+        return 0

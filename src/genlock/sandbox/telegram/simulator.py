@@ -1,0 +1,335 @@
+"""A Telegram of our own, on this machine: the Bot API with its rules and its words, people with hands, bad days.
+
+async with running_telegram(token="42:sandbox") as telegram:
+    # settings: GENLOCK_TELEGRAM_API_URL=telegram.url, GENLOCK_TELEGRAM_TOKEN=telegram.token
+    ann = telegram.person("Ann", language="ru")            # id: ann.id; Ann has opened the chat before (started=True)
+    await ann.start("payload"); await ann.say("a cat"); await ann.send_photo(png, caption="this one")
+    message = await ann.sees("Which model?")               # waits for words or a condition, new or edited
+    press = await ann.press(message, "menu")               # by callback data or by the button's words
+    await ann.answered(press)                              # press.text, press.alert: what the bot answered
+    ann.messages, ann.last, ann.notifications              # as Ann sees them now
+    telegram.files.read(message.file_id)                   # the bytes that are shown
+    await ann.delete(message, for_both=False); await ann.clear(); await ann.block(); await ann.unblock()
+    payment = await ann.pay(invoice_message)               # or pay(link); .ok, .reason, .charge_id; ann.user.stars
+    await ann.deactivate(); await ann.set_language("en")
+    friends = telegram.group("Friends", [ann, bob])        # await ann.say("/gen cat", chat=friends.id)
+    new = await friends.migrate(); await friends.set_bot("kicked", by=ann); await friends.forbid("photo")
+    telegram.faults.once(Fault.DROP_AFTER, method="editMessageMedia", chat=ann.id)
+    telegram.faults.switch(Fault.TOO_MANY, probability=0.1, seconds=5); telegram.faults.clear()
+    telegram.journal                                       # every call and what became of it, see Call
+    telegram.calls("sendPhoto")                            # those of one method
+    telegram.limiter.on = True                             # 1/s per chat, 20/min per group, 30/s in all; off by default
+    telegram.upload_seconds = 0.5                          # how long an edit's media is on its way, for races
+
+It also runs by itself (`python -m genlock.sandbox.telegram`), and all of this can be done over HTTP on the same
+port: see control.py. One bot, known by its token; the wire is that of a Bot API server run with `--local`, so
+that webhooks may be plain HTTP on this machine, but with the limits of Telegram's own.
+
+What it is not: rich messages, stickers, polls, inline mode, channels, subscriptions, Markdown. Those answer
+`Not Found: method not found`, or `unsupported parse_mode`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from time import time
+from typing import Any
+
+from aiohttp import web
+
+from genlock.sandbox.telegram import edits, messages, payments, profile
+from genlock.sandbox.telegram.chat_page import add_page
+from genlock.sandbox.telegram.control import add_control
+from genlock.sandbox.telegram.faults import AFTER, BEFORE, Fault, Faults, Switch
+from genlock.sandbox.telegram.files import Files
+from genlock.sandbox.telegram.groups import Group
+from genlock.sandbox.telegram.journal import Call
+from genlock.sandbox.telegram.limiter import Limiter, Limits, too_many
+from genlock.sandbox.telegram.media import Media
+from genlock.sandbox.telegram.messages import Method
+from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.state import keep_saving, load, save
+from genlock.sandbox.telegram.wire import Given, Refused, answer, read_call, refusal
+from genlock.sandbox.telegram.world import World
+
+TOKEN = "42:sandbox"  # noqa: S105 - everybody may know it
+BODY_BYTES_MAX = 53_000_000
+PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>502 Bad Gateway</body>\r\n</html>"
+RESTART = Refused(500, "Internal Server Error: restart")
+
+
+async def get_updates(world: World, given: Given) -> Any:
+    return await world.updates.get(given)
+
+
+async def get_webhook_info(world: World, _: Given) -> Any:
+    return world.updates.webhook_info()
+
+
+@dataclass(frozen=True)
+class Described:
+    """`true` with a word beside it."""
+
+    description: str
+
+
+async def set_webhook(world: World, given: Given) -> Any:
+    return Described(await world.updates.set_webhook(given))
+
+
+async def delete_webhook(world: World, given: Given) -> Any:
+    return Described(await world.updates.delete_webhook(given))
+
+
+NAMES: dict[str, Method] = {
+    "getUpdates": get_updates,
+    "setWebhook": set_webhook,
+    "deleteWebhook": delete_webhook,
+    "getWebhookInfo": get_webhook_info,
+    **messages.METHODS,
+    **edits.METHODS,
+    **profile.METHODS,
+    **payments.METHODS,
+}
+METHODS = {name.lower(): (name, method) for name, method in NAMES.items()}
+
+
+class TelegramSimulator:
+    """The Bot API for one bot, the world behind it, and the hands that make trouble."""
+
+    def __init__(self, world: World, *, faults: Faults, limiter: Limiter) -> None:
+        self.world = world
+        self.faults = faults
+        self.limiter = limiter
+        self.journal: list[Call] = []
+        self.url = ""
+        self.host = ""
+        #: the simulated Kie.ai whose faults the page switches too
+        self.kie_url: str | None = None
+        world.updates.run_call = self._run_given
+        self.app = web.Application(client_max_size=BODY_BYTES_MAX)
+        self.app.router.add_route("*", "/bot{token:[^/]+}/{method:.*}", self._call)
+        add_control(self.app, self)
+        add_page(self.app, self, sorted(NAMES))
+        self.app.router.add_get("/file/bot{token:[^/]+}/{path:.+}", self._file)
+
+    @property
+    def token(self) -> str:
+        return self.world.token
+
+    @property
+    def page_url(self) -> str:
+        return f"{self.url}/"
+
+    @property
+    def files(self) -> Files:
+        return self.world.files
+
+    @property
+    def upload_seconds(self) -> float:
+        return self.world.upload_seconds
+
+    @upload_seconds.setter
+    def upload_seconds(self, seconds: float) -> None:
+        self.world.upload_seconds = seconds
+
+    def person(self, name: str, *, language: str | None = "en", stars: int = 10_000, started: bool = True) -> Person:
+        return Person(self.world, self.world.add_user(name, language=language, stars=stars, started=started))
+
+    def group(self, title: str, members: list[Person], *, kind: str = "group") -> Group:
+        return Group(self.world, self.world.add_group(title, {person.id for person in members}, kind=kind))
+
+    def calls(self, method: str, *, chat: int | None = None) -> list[Call]:
+        return [call for call in self.journal if call.method == method and chat in {None, call.chat}]
+
+    # the wire
+
+    async def _call(self, request: web.Request) -> web.StreamResponse:
+        try:
+            self._check_token(request)
+            name, method = _method(request.match_info["method"])
+            given = await read_call(request)
+        except Refused as refused:
+            return refusal(refused)
+        call = self._journaled(name, given)
+        drawn = self._draw(call, BEFORE)
+        dropped = Fault.DROP_BEFORE in drawn
+        response = None if dropped else await self._trouble_before(call, drawn)
+        if response is None and not dropped:
+            given.inside_seconds = drawn[Fault.DELAY_INSIDE].seconds if Fault.DELAY_INSIDE in drawn else 0.0
+            response = await self._trouble_after(call, await self._execute(call, method, given))
+        if response is None:
+            assert request.transport is not None
+            request.transport.abort()
+        call.answered = response is not None
+        call.seconds = time() - call.at
+        if call.method != "getUpdates":
+            self.world.events.add("call", call=call.told())
+        return response or web.Response()
+
+    def _check_token(self, request: web.Request) -> None:
+        token = request.match_info["token"]
+        if not token.partition(":")[0].isdigit() or ":" not in token:
+            raise Refused(404, "Not Found")
+        if token != self.token:
+            raise Refused(401, "Unauthorized")
+
+    def _journaled(self, name: str, given: Given) -> Call:
+        call = Call(
+            number=len(self.journal) + 1,
+            at=time(),
+            method=name,
+            arguments=given.told(),
+            chat=given.number("chat_id") or None,
+            uploaded=given.uploaded_bytes,
+        )
+        self.journal.append(call)
+        return call
+
+    def _draw(self, call: Call, kinds: Collection[Fault]) -> dict[Fault, Switch]:
+        drawn = self.faults.draw(call.method, call.chat, kinds)
+        call.faults += [str(fault) for fault in drawn]
+        if drawn:
+            self.world.events.add("fault", faults=self.faults.told())
+        return drawn
+
+    async def _trouble_before(self, call: Call, drawn: dict[Fault, Switch]) -> web.Response | None:
+        """An answer instead of doing it."""
+        if Fault.DELAY in drawn:
+            await asyncio.sleep(drawn[Fault.DELAY].seconds)
+        refused: Refused | None = None
+        if Fault.TOO_MANY in drawn:
+            seconds = drawn[Fault.TOO_MANY].seconds
+            self.limiter.shut(call.chat, seconds)
+            refused = too_many(seconds)
+        if Fault.SERVER_ERROR in drawn:
+            refused = RESTART
+        if refused is not None:
+            call.error = refused.description
+            return refusal(refused)
+        if Fault.BAD_GATEWAY in drawn:
+            call.error = "502"
+            return web.Response(status=502, text=PAGE, content_type="text/html")
+        return None
+
+    async def _execute(self, call: Call, method: Method, given: Given) -> web.Response:
+        try:
+            cost = len(given.json("media", "media") or [1]) if call.method == "sendMediaGroup" else 1
+            self.limiter.admit(call.method, call.chat, cost=cost)
+            result = await method(self.world, given)
+        except Refused as refused:
+            call.error = refused.description
+            return refusal(refused)
+        call.executed = True
+        description = result.description if isinstance(result, Described) else None
+        call.answer = True if description else result
+        return answer(call.answer, description)
+
+    async def _trouble_after(self, call: Call, response: web.Response) -> web.Response | None:
+        """The answer, unless it is lost or spoilt on its way."""
+        drawn = self._draw(call, AFTER) if call.executed else {}
+        if Fault.DELAY_AFTER in drawn:
+            await asyncio.sleep(drawn[Fault.DELAY_AFTER].seconds)
+        if Fault.DROP_AFTER in drawn:
+            return None
+        if Fault.SERVER_ERROR_AFTER in drawn:
+            return refusal(RESTART)
+        if Fault.BAD_GATEWAY_AFTER in drawn:
+            return web.Response(status=502, text=PAGE, content_type="text/html")
+        if Fault.UNDECODABLE in drawn:
+            assert isinstance(response.body, bytes)
+            return web.Response(body=response.body[: len(response.body) // 2], content_type="application/json")
+        if Fault.WRONG_SHAPE in drawn:
+            return answer({"unheard": "of"})
+        return response
+
+    async def _run_given(self, name: str, values: dict[str, Any]) -> None:
+        """A call that came as the answer to an update."""
+        try:
+            name, method = _method(name)
+        except Refused:
+            return
+        given = Given(values)
+        call = self._journaled(name, given)
+        await self._execute(call, method, given)
+        self.world.events.add("call", call=call.told())
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        stored = self.files.at(request.match_info["path"])
+        if request.match_info["token"] != self.token or stored is None:
+            return refusal(Refused(404, "Not Found"))
+        return web.FileResponse(self.files.folder / stored.path)
+
+
+def _method(name: str) -> tuple[str, Method]:
+    found = METHODS.get(name.removeprefix("test/").lower())
+    if found is None:
+        raise Refused(404, "Not Found: method not found" if name else "Not Found")
+    return found
+
+
+@asynccontextmanager
+async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, all with defaults
+    *,
+    token: str = TOKEN,
+    speed: float = 1.0,
+    limiter: bool = False,
+    limits: Limits | None = None,
+    seed: int | None = 1,
+    clock: Callable[[], float] = time,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    state: Path | None = None,
+    kie_url: str | None = None,
+) -> AsyncIterator[TelegramSimulator]:
+    """Run it until the block ends. Its own time-outs and retries pass `speed` times as fast; limits do not.
+
+    With `state`, a folder, people, chats and files are there again the next time; ids that come from the seed too,
+    unless it is None.
+    """
+    chance = Random(seed)
+    with _folder(state) as folder:
+        media = Media(files=Files(folder=folder / "files"))
+        world = World(token=token, media=media, chance=chance, speed=speed, clock=clock)
+        telegram = TelegramSimulator(
+            world, faults=Faults(chance), limiter=Limiter(limits=limits or Limits(), clock=clock, on=limiter)
+        )
+        runner = web.AppRunner(telegram.app, access_log=None, shutdown_timeout=0.1)
+        try:
+            await runner.setup()
+            await web.TCPSite(runner, host, port).start()
+            telegram.host, telegram.kie_url = host, kie_url
+            telegram.url = f"http://{host}:{runner.addresses[0][1]}"
+            async with _remembered(world, state):
+                yield telegram
+        finally:
+            await world.updates.close()
+            await runner.cleanup()
+
+
+@contextmanager
+def _folder(state: Path | None) -> Iterator[Path]:
+    if state is not None:
+        state.mkdir(parents=True, exist_ok=True)
+        yield state
+        return
+    with TemporaryDirectory(prefix="telegram-") as folder:
+        yield Path(folder)
+
+
+@asynccontextmanager
+async def _remembered(world: World, state: Path | None) -> AsyncIterator[None]:
+    if state is None:
+        yield
+        return
+    await load(world, state)
+    saving = asyncio.get_running_loop().create_task(keep_saving(world, state))
+    try:
+        yield
+    finally:
+        saving.cancel()
+        await save(world, state)

@@ -1,0 +1,226 @@
+"""Text as Telegram takes it: HTML into entities, trimmed, measured in UTF-16, with the real server's complaints."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from genlock.sandbox.telegram.wire import Given, Refused, bad_request
+
+TEXT_MAX = 4096
+CAPTION_MAX = 1024
+TAGS = {
+    "b": "bold",
+    "strong": "bold",
+    "i": "italic",
+    "em": "italic",
+    "u": "underline",
+    "ins": "underline",
+    "s": "strikethrough",
+    "strike": "strikethrough",
+    "del": "strikethrough",
+    "tg-spoiler": "spoiler",
+    "tg-emoji": "custom_emoji",
+    "span": "spoiler",
+    "a": "text_link",
+    "code": "code",
+    "pre": "pre",
+    "blockquote": "blockquote",
+}
+CHARACTERS = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
+CHARACTER = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot));")
+ATTRIBUTE = re.compile(r"""\s*([^\s=>"']+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?""")
+FOUND = re.compile(
+    r"(?P<bot_command>(?<!\S)/[A-Za-z0-9_]{1,64}(?:@\w+)?)|(?P<url>https?://\S+)|(?P<hashtag>(?<!\S)#\w+)"
+)
+Entity = dict[str, Any]
+
+
+def utf16(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+@dataclass(kw_only=True)
+class _Open:
+    tag: str
+    offset: int
+    start: int
+    attributes: dict[str, str]
+
+
+def read_text(given: Given, name: str = "text") -> dict[str, Any]:
+    """The text of a message with its entities; there must be some."""
+    text, entities = formatted(given.text(name), given.text("parse_mode"), read_entities(given, "entities"))
+    if not text:
+        raise bad_request("message text is empty")
+    if utf16(text) > TEXT_MAX:
+        raise bad_request("message is too long")
+    return {"text": text} | ({"entities": entities} if entities else {})
+
+
+def read_entities(given: Given, name: str) -> list[Entity]:
+    entities = given.objects(name, "entities")
+    for one in entities:
+        whole = isinstance(one.get("offset"), int) and isinstance(one.get("length"), int)
+        if not whole or not isinstance(one.get("type"), str):
+            raise bad_request("can't parse entities: Can't parse MessageEntity")
+    return entities
+
+
+def read_caption(text: str, mode: str, entities: list[Entity]) -> dict[str, Any]:
+    """The words under a picture, which may be none."""
+    caption, found = formatted(text, mode, entities)
+    if utf16(caption) > CAPTION_MAX:
+        raise bad_request("message caption is too long")
+    return ({"caption": caption} if caption else {}) | ({"caption_entities": found} if found else {})
+
+
+def formatted(source: str, mode: str, entities: list[Entity]) -> tuple[str, list[Entity]]:
+    if mode and mode.lower() not in {"html", "none"}:
+        raise bad_request("unsupported parse_mode")
+    text, found = parse_html(source) if mode.lower() == "html" else (source, entities)
+    text, found = _trimmed(text, found)
+    return text, sorted(found + _unmarked(text, found), key=_place)
+
+
+def found_entities(text: str) -> list[Entity]:
+    """What Telegram finds by itself in what a person writes: commands, addresses, hashtags."""
+    return [
+        {"type": match.lastgroup, "offset": utf16(text[: match.start()]), "length": utf16(match.group())}
+        for match in FOUND.finditer(text)
+    ]
+
+
+def _unmarked(text: str, marked: list[Entity]) -> list[Entity]:
+    """What is found where nothing was marked."""
+    return [
+        one
+        for one in found_entities(text)
+        if not any(_place(one)[0] < _end(other) and other["offset"] < _end(one) for other in marked)
+    ]
+
+
+def _place(entity: Entity) -> tuple[int, int]:
+    return entity["offset"], -entity["length"]
+
+
+def _end(entity: Entity) -> int:
+    return int(entity["offset"] + entity["length"])
+
+
+def parse_html(source: str) -> tuple[str, list[Entity]]:
+    text: list[str] = []
+    offset = 0
+    opened: list[_Open] = []
+    entities: list[Entity] = []
+    place = 0
+    while place < len(source):
+        if source[place] == "<":
+            end = _tag_end(source, place)
+            inside = source[place + 1 : end]
+            if inside.startswith("/"):
+                entity = _close(source, place, inside[1:], opened, "".join(text), offset)
+                entities += [entity] if entity else []
+            else:
+                opened.append(_opened(source, place, inside, offset))
+            place = end + 1
+            continue
+        match = CHARACTER.match(source, place)
+        piece = _character(match) if match else source[place]
+        text.append(piece)
+        offset += utf16(piece)
+        place = match.end() if match else place + 1
+    if opened:
+        raise _unparsable(f'Can\'t find end tag corresponding to start tag "{opened[-1].tag}"')
+    return "".join(text), sorted(_merged(entities), key=_place)
+
+
+def _tag_end(source: str, place: int) -> int:
+    end = source.find(">", place)
+    if end < 0:
+        what = "end" if source[place + 1 : place + 2] == "/" else "start"
+        raise _unparsable(f"Unclosed {what} tag at byte offset {_bytes(source, place)}")
+    return end
+
+
+def _opened(source: str, place: int, inside: str, offset: int) -> _Open:
+    tag = re.split(r"\s", inside, maxsplit=1)[0].lower()
+    where = _bytes(source, place)
+    if tag not in TAGS:
+        raise _unparsable(f'Unsupported start tag "{tag}" at byte offset {where}')
+    found = ATTRIBUTE.findall(inside[len(tag) :])
+    attributes = {name.lower(): _decoded(double or single or bare) for name, double, single, bare in found}
+    if tag == "span" and attributes.get("class") != "tg-spoiler":
+        raise _unparsable(f'Tag "span" must have class "tg-spoiler" at byte offset {where}')
+    return _Open(tag=tag, offset=offset, start=place, attributes=attributes)
+
+
+def _close(source: str, place: int, name: str, opened: list[_Open], text: str, offset: int) -> Entity | None:
+    where = _bytes(source, place)
+    if not opened:
+        raise _unparsable(f"Unexpected end tag at byte offset {where}")
+    last = opened.pop()
+    found = name.strip().lower()
+    if found not in {"", last.tag}:
+        raise _unparsable(f'Unmatched end tag at byte offset {where}, expected "</{last.tag}>", found "</{found}>"')
+    if offset == last.offset:
+        return None
+    entity: Entity = {"type": TAGS[last.tag], "offset": last.offset, "length": offset - last.offset}
+    if last.tag == "a":
+        words = text.encode("utf-16-le")[last.offset * 2 :].decode("utf-16-le")
+        url = last.attributes.get("href") or words
+        return entity | {"url": url} if "." in url or "://" in url else None
+    if last.tag == "code" and last.attributes.get("class", "").startswith("language-"):
+        entity["language"] = last.attributes["class"].removeprefix("language-")
+    if last.tag == "tg-emoji":
+        entity["custom_emoji_id"] = last.attributes.get("emoji-id", "")
+    if last.tag == "blockquote" and "expandable" in last.attributes:
+        entity["type"] = "expandable_blockquote"
+    return entity
+
+
+def _merged(entities: list[Entity]) -> list[Entity]:
+    """A language named by the `code` inside a `pre` belongs to the `pre`."""
+    places = {(one["offset"], one["length"]): one for one in entities if one["type"] == "pre"}
+    kept: list[Entity] = []
+    for one in entities:
+        around = places.get((one["offset"], one["length"]))
+        if one["type"] == "code" and around is not None:
+            around |= {"language": one["language"]} if "language" in one else {}
+            continue
+        if one["type"] == "code":
+            one.pop("language", None)
+        kept.append(one)
+    return kept
+
+
+def _character(match: "re.Match[str]") -> str:
+    decimal, hexadecimal, name = match.groups()
+    if name:
+        return CHARACTERS[name]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else match.group()
+
+
+def _decoded(value: str) -> str:
+    return CHARACTER.sub(_character, value)
+
+
+def _bytes(source: str, place: int) -> int:
+    return len(source[:place].encode())
+
+
+def _unparsable(text: str) -> Refused:
+    return bad_request(f"can't parse entities: {text}")
+
+
+def _trimmed(text: str, entities: list[Entity]) -> tuple[str, list[Entity]]:
+    kept = text.strip()
+    cut = utf16(text[: len(text) - len(text.lstrip())])
+    whole = utf16(kept)
+    moved = []
+    for one in entities:
+        start = max(one["offset"] - cut, 0)
+        end = min(one["offset"] + one["length"] - cut, whole)
+        if end > start:
+            moved.append(one | {"offset": start, "length": end - start})
+    return kept, moved

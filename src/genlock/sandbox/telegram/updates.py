@@ -1,0 +1,192 @@
+"""Updates on their way to the bot: asked for with getUpdates, or sent to its webhook."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from genlock.sandbox.telegram.events import Events
+from genlock.sandbox.telegram.webhook import RunCall, Webhook
+from genlock.sandbox.telegram.wire import Given, Refused, bad_request
+
+POLL_SECONDS_MAX = 50
+CONFLICT_SECONDS = 3.0
+HURRY_SECONDS = 3.0
+OTHER_POLL = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
+WEBHOOK_ACTIVE = (
+    "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
+)
+#: not told unless asked for
+UNASKED = {"chat_member", "message_reaction", "message_reaction_count"}
+#: after so many seconds nobody wants to know
+EXPIRE = {"callback_query": 150, "pre_checkout_query": 150, "shipping_query": 150, "inline_query": 30}
+EXPIRE_OTHERS = 86_400
+SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
+
+
+@dataclass(kw_only=True)
+class Update:
+    id: int
+    kind: str
+    payload: dict[str, Any]
+    #: updates of one queue are delivered one after the other
+    queue: str
+    expires: float
+
+    def told(self) -> dict[str, Any]:
+        return {"update_id": self.id, self.kind: self.payload}
+
+
+class Updates:
+    def __init__(self, events: Events, chance: Random, speed: float, clock: Callable[[], float]) -> None:
+        self._events = events
+        self._speed = speed
+        self._clock = clock
+        self.last_id = chance.randrange(100_000_000, 900_000_000)
+        self.pending: dict[int, Update] = {}
+        self.allowed: list[str] = []
+        self.webhook: Webhook | None = None
+        #: runs a call that the bot gave as the answer to an update
+        self.run_call: RunCall | None = None
+        self._arrived = asyncio.Event()
+        self._poll: asyncio.Future[str] | None = None
+        self._conflict_until = 0.0
+        self._last_poll: tuple[int, float] = (-1, 0.0)
+
+    async def close(self) -> None:
+        if self.webhook:
+            await self.webhook.close()
+
+    def add(self, kind: str, payload: dict[str, Any], queue: str) -> None:
+        if not self._wanted(kind):
+            return
+        self.last_id += 1
+        expires = self._clock() + EXPIRE.get(kind, EXPIRE_OTHERS)
+        update = Update(id=self.last_id, kind=kind, payload=payload, queue=queue, expires=expires)
+        self.pending[update.id] = update
+        self._events.add("update", update=update.told())
+        self._arrived.set()
+        if self.webhook:
+            self.webhook.take(update)
+
+    def _wanted(self, kind: str) -> bool:
+        return kind in self.allowed if self.allowed else kind not in UNASKED
+
+    def forget(self, update: Update) -> None:
+        self.pending.pop(update.id, None)
+
+    def _forget_expired(self) -> None:
+        now = self._clock()
+        self._keep(lambda update: update.expires > now)
+
+    def _allow(self, given: Given) -> None:
+        asked = given.json("allowed_updates", "allowed_updates")
+        if isinstance(asked, list):
+            self.allowed = [str(kind) for kind in asked]
+
+    # getUpdates
+
+    async def get(self, given: Given) -> list[dict[str, Any]]:
+        if self.webhook:
+            raise await self._conflict(WEBHOOK_ACTIVE)
+        loop = asyncio.get_running_loop()
+        offset, limit, timeout = self._asked(given, loop.time())
+        self._allow(given)
+        self._end_poll(OTHER_POLL)
+        mine: asyncio.Future[str] = loop.create_future()
+        self._poll = mine
+        deadline = loop.time() + timeout
+        try:
+            while not (found := self._take(offset)[:limit]) and loop.time() < deadline:
+                self._arrived = asyncio.Event()
+                arrived = loop.create_task(self._arrived.wait())
+                both: list[asyncio.Future[Any]] = [arrived, mine]
+                await asyncio.wait(both, timeout=deadline - loop.time(), return_when="FIRST_COMPLETED")
+                arrived.cancel()
+                if mine.done():
+                    raise await self._conflict(mine.result())
+            return [update.told() for update in found]
+        finally:
+            if self._poll is mine:
+                self._poll = None
+
+    def _asked(self, given: Given, now: float) -> tuple[int, int, float]:
+        """Offset, limit and time-out; who asks the same in a hurry is slowed down, as the real server does."""
+        offset = given.number("offset")
+        limit = min(max(given.number("limit", 100), 1), 100)
+        timeout: float = min(max(given.number("timeout"), 0), POLL_SECONDS_MAX)
+        last_offset, last_at = self._last_poll
+        if offset == last_offset and now < last_at + HURRY_SECONDS / self._speed:
+            timeout = max(timeout, HURRY_SECONDS / self._speed)
+            limit = 1 if now < last_at + 0.5 / self._speed else limit
+        self._last_poll = (offset, now)
+        return offset, limit, timeout
+
+    def _take(self, offset: int) -> list[Update]:
+        """Those from `offset` on. All before are confirmed and forgotten; a negative one keeps the last few."""
+        self._forget_expired()
+        if offset < 0:
+            offset = next(iter(list(self.pending)[offset:]), 0)
+        self._keep(lambda update: update.id >= offset)
+        return list(self.pending.values())
+
+    def _keep(self, wanted: Callable[[Update], bool]) -> None:
+        self.pending = {number: update for number, update in self.pending.items() if wanted(update)}
+
+    def _end_poll(self, reason: str) -> None:
+        if self._poll is not None and not self._poll.done():
+            self._poll.set_result(reason)
+
+    async def _conflict(self, text: str) -> Refused:
+        """One at once, further ones three seconds late."""
+        now = asyncio.get_running_loop().time()
+        if now < self._conflict_until:
+            await asyncio.sleep(CONFLICT_SECONDS / self._speed)
+        else:
+            self._conflict_until = now + CONFLICT_SECONDS / self._speed
+        return Refused(409, text)
+
+    # webhook
+
+    async def set_webhook(self, given: Given) -> str:
+        """Returns what is said beside `true`."""
+        url, secret = given.text("url"), given.text("secret_token")
+        if not url:
+            return await self.delete_webhook(given)
+        if not url.startswith(("http://", "https://")):
+            raise bad_request("bad webhook: An HTTPS URL must be provided for webhook")
+        if secret and not SECRET.fullmatch(secret):
+            raise bad_request("secret token contains unallowed characters")
+        connections = min(max(given.number("max_connections", 40), 1), 100)
+        self._allow(given)
+        if given.flag("drop_pending_updates"):
+            self.pending.clear()
+        same = (url, secret, connections)
+        if self.webhook and self.webhook.settings == same and not given.flag("drop_pending_updates"):
+            return "Webhook is already set"
+        await self.close()
+        self._end_poll("Conflict: terminated by setWebhook request")
+        self.webhook = Webhook(
+            url=url, secret=secret, connections=connections, speed=self._speed, updates=self, clock=self._clock
+        )
+        for update in self.pending.values():
+            self.webhook.take(update)
+        return "Webhook was set"
+
+    async def delete_webhook(self, given: Given) -> str:
+        if given.flag("drop_pending_updates"):
+            self.pending.clear()
+        if not self.webhook:
+            return "Webhook is already deleted"
+        await self.close()
+        self.webhook = None
+        return "Webhook was deleted"
+
+    def webhook_info(self) -> dict[str, Any]:
+        self._forget_expired()
+        info: dict[str, Any] = {"url": "", "has_custom_certificate": False, "pending_update_count": len(self.pending)}
+        if self.webhook:
+            info |= {"url": self.webhook.url, "max_connections": self.webhook.connections} | self.webhook.last_error
+        return info | ({"allowed_updates": self.allowed} if self.allowed else {})

@@ -1,0 +1,119 @@
+"""How the simulated Telegram calls the bot: one queue per chat or person, again and again until somebody answers."""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+if TYPE_CHECKING:
+    from genlock.sandbox.telegram.updates import Update, Updates
+
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - its name
+ANSWER_SECONDS = 60
+RETRY_AFTER_MAX = 3600
+#: calls that cannot be given as an answer
+UNANSWERABLE = ("get", "setwebhook", "deletewebhook", "close", "logout")
+RunCall = Callable[[str, dict[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posted:
+    """One try to hand over an update; status 0 if nobody answered."""
+
+    update: int
+    status: int
+    attempt: int
+
+
+@dataclass(kw_only=True)
+class Webhook:
+    url: str
+    secret: str
+    connections: int
+    speed: float
+    updates: "Updates"
+    clock: Callable[[], float]
+    last_error: dict[str, Any] = field(default_factory=dict)
+    posted: list[Posted] = field(default_factory=list)
+    _queues: "dict[str, deque[Update]]" = field(default_factory=dict)
+    _workers: set[asyncio.Task[None]] = field(default_factory=set)
+    _chance: Random = field(default_factory=lambda: Random(1))
+    _session: aiohttp.ClientSession | None = None
+    _slots: asyncio.Semaphore | None = None
+
+    @property
+    def settings(self) -> tuple[str, str, int]:
+        return self.url, self.secret, self.connections
+
+    async def close(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        if self._session:
+            await self._session.close()
+
+    def take(self, update: "Update") -> None:
+        queue = self._queues.get(update.queue)
+        if queue is not None:
+            queue.append(update)
+            return
+        self._queues[update.queue] = deque([update])
+        worker = asyncio.get_running_loop().create_task(self._work(update.queue))
+        self._workers.add(worker)
+        worker.add_done_callback(self._workers.discard)
+
+    async def _work(self, name: str) -> None:
+        """A failing update holds up its own queue only."""
+        self._slots = self._slots or asyncio.Semaphore(self.connections)
+        queue = self._queues[name]
+        while queue:
+            update = queue[0]
+            attempt = 0
+            while update.id in self.updates.pending and update.expires > self.clock():
+                attempt += 1
+                async with self._slots:
+                    wait = await self._post(update, attempt)
+                if wait is None:
+                    break
+                await asyncio.sleep(wait / self.speed)
+            self.updates.forget(update)
+            queue.popleft()
+        del self._queues[name]
+
+    async def _post(self, update: "Update", attempt: int) -> float | None:
+        """How long to wait before the next try; None if it was taken."""
+        self._session = self._session or aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS))
+        headers = {"Content-Type": "application/json"} | ({SECRET_HEADER: self.secret} if self.secret else {})
+        body = json.dumps(update.told(), ensure_ascii=False).encode()
+        try:
+            async with self._session.post(self.url, data=body, headers=headers) as response:
+                status, said = response.status, await response.read()
+                patience = response.headers.get("Retry-After", "")
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            status, said, patience = 0, str(error).encode(), ""
+        self.posted.append(Posted(update=update.id, status=status, attempt=attempt))
+        if 200 <= status < 300:
+            await self._run(said)
+            return None
+        reason = f"Wrong response from the webhook: {status}" if status else f"Connection failed: {said.decode()}"
+        self.last_error = {"last_error_date": int(self.clock()), "last_error_message": reason}
+        return min(int(patience), RETRY_AFTER_MAX) if patience.isdigit() else self.pause(attempt)
+
+    def pause(self, attempt: int) -> float:
+        """Again at once, then later and later, at last every minute or two."""
+        return 0.0 if attempt == 1 else min(2.0 ** (attempt - 1), self._chance.uniform(60, 120))
+
+    async def _run(self, said: bytes) -> None:
+        """A call given as the answer is made; its result nobody knows."""
+        try:
+            call = json.loads(said) if said.strip().startswith(b"{") else {}
+        except ValueError:
+            return
+        method = str(call.pop("method", ""))
+        if method and not method.lower().startswith(UNANSWERABLE) and self.updates.run_call:
+            await self.updates.run_call(method, call)

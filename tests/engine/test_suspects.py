@@ -1,0 +1,243 @@
+"""Poison: a job that every process dies of is found among all that were in hand, and left to the operator."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from genlock.domain.delivery import Part, Step
+from genlock.domain.events import Event
+from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.money import Purse
+from genlock.domain.suspicion import OFTEN, ROOMS, rooms_left
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Rules
+from genlock.ports import Finish, Placed
+from tests.engine.world import PRICE, URL, Chat, World, callback_body, die, idle, success, tasks_of, work
+
+POISON = "https://files.example/poison.png"
+DEATHS_MAX = Rules().deaths_max
+
+
+class DeadlyChat(Chat):
+    """Whoever shows the poison is dead at once, with all else that is in hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dead = asyncio.Event()
+
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        if part.value == POISON:
+            self.gate.shut()
+            self.dead.set()
+        return await super().put(job, index, part)
+
+    async def revive(self) -> None:
+        self.gate.open()
+        self.dead.clear()
+
+
+async def rise(world: World) -> Engine:
+    """A fresh process, as the supervisor starts it: it takes over and claims; seconds pass until it does."""
+    engine = world.engine()
+    world.clock.turn(Rules().silent_seconds + 1)
+    await engine.worker._beat()
+    return engine
+
+
+async def live(world: World, engine: Engine, chat: DeadlyChat) -> bool:
+    """Work until nothing is due, or until this process is dead. Returns whether it lives."""
+    while True:
+        for job in await world.store.claim(engine.worker.room, engine.kit.lease):
+            engine.worker.take(job)
+        await engine.worker.claim_suspects()
+        if not tasks_of(engine.worker):
+            return True
+        while tasks_of(engine.worker) and not chat.dead.is_set():
+            await asyncio.wait(tasks_of(engine.worker), timeout=0.05)
+        if chat.dead.is_set():
+            await die(engine)
+            await chat.revive()
+            return False
+
+
+async def test_one_poison_among_hundreds_is_found_and_nobody_else_is_given_up(world: World) -> None:
+    """The worst case: it is begun before all others each time, so that nobody ends anything in a life it shares."""
+    chat = DeadlyChat()
+    world.chat = chat
+    first = world.engine()
+    poison = await world.ended(first, POISON)
+    others = [await world.ended(first) for _ in range(150)]
+    deaths = 0
+    engine = await rise(world)
+    while not await live(world, engine, chat):
+        deaths += 1
+        assert deaths <= DEATHS_MAX
+        engine = await rise(world)
+    for _ in range(DEATHS_MAX):  # the pauses between its last tries
+        world.clock.turn(70)
+        deaths += not await live(world, engine, chat)
+        engine = await rise(world)
+
+    assert deaths == DEATHS_MAX
+    [listed] = await world.store.attention(10)
+    assert (listed.id, listed.delivery, listed.purse) == (poison.id, Delivery.UNDELIVERABLE, Purse.RELEASED)
+    assert listed.attention == f"its work ended the process {DEATHS_MAX} times"
+    assert {(await world.see(job)).delivery for job in others} == {Delivery.DELIVERED}
+    assert await world.spent() == PRICE * len(others)
+    assert await world.store.violations(settled=True) == []
+    suspected = {seen.facts["job"] for seen in world.recorder.of(Event.SUSPECT)}
+    assert poison.id in suspected
+    assert len(suspected) <= 1 + ROOMS[1]
+
+
+async def dead_with(world: World, job: Job, times: int) -> Job:
+    """So many instances in a row died with the job in hand; it is due."""
+    for _ in range(times):
+        [held] = [
+            one
+            for one in (
+                *await world.store.claim(10, world.engine().kit.lease),
+                *await world.store.claim_suspects(ROOMS, world.engine().kit.lease),
+            )
+            if one.id == job.id
+        ]
+        assert held.lease_owner is not None
+        assert await world.store.rescue(held.lease_owner, died=True) == 1
+        world.clock.turn(100)
+    return await world.see(job)
+
+
+async def test_a_job_that_survives_in_the_end_is_not_given_up(world: World, engine: Engine) -> None:
+    job = await dead_with(world, await world.ended(engine), DEATHS_MAX - 1)
+
+    await work(engine)
+
+    job = await world.see(job)
+    assert (job.delivery, job.deaths) == (Delivery.DELIVERED, 0)
+
+
+async def test_a_send_that_may_have_been_made_is_unknown_though_the_process_died_of_it(
+    world: World, engine: Engine
+) -> None:
+    job = await world.ended(engine)
+    [held] = await world.store.claim(1, engine.kit.lease)
+    sending = (Part(kind=held.parts[0].kind, value=URL, gone=True, step=Step.SEND),)
+    assert await world.store.save_parts(job.id, held.lease_token, sending, engine.kit.lease)
+    await world.store.rescue(engine.kit.instance)
+    job = await dead_with(world, job, DEATHS_MAX)
+
+    await work(engine)
+
+    assert (await world.see(job)).delivery is Delivery.UNKNOWN
+    assert world.chat.calls == []
+
+
+@pytest.mark.parametrize("state", [State.QUEUED, State.RUNNING])
+async def test_an_open_job_that_processes_die_of_waits_for_the_operator_with_its_money(
+    world: World, engine: Engine, state: State
+) -> None:
+    if state is State.QUEUED:
+        job = (await world.store.accept(world.order(), None)).job
+    else:
+        job = await world.running(engine)
+        world.clock.turn(30)
+    before = len(world.mill.created), len(world.mill.asked)
+    job = await dead_with(world, job, DEATHS_MAX)
+
+    await work(engine)
+
+    [listed] = await world.store.attention(10)
+    assert (listed.id, listed.state, listed.purse, listed.due_at) == (job.id, state, Purse.HELD, None)
+    assert (len(world.mill.created), len(world.mill.asked)) == before, "nobody works on it any more"
+    assert len(world.recorder.of(Event.ATTENTION, job=job.id)) == 1
+    await engine.cancel(job.id, "operator")
+    await idle(engine)
+    assert await world.spent() == 0
+
+
+async def test_an_operator_may_try_again_what_was_given_up(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    world.clock.turn(30)
+    await dead_with(world, job, DEATHS_MAX)
+    await work(engine)
+    world.mill.reports["task-1"] = success("task-1")
+
+    assert await world.store.retry(job.id)
+    await work(engine)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert await world.store.attention(10) == []
+
+
+async def test_the_bill_of_a_cancelled_job_that_processes_die_of_is_not_asked_for_any_more(
+    world: World, engine: Engine
+) -> None:
+    job = await world.running(engine)
+    await engine.cancel(job.id, "person")
+    await idle(engine)
+    job = await dead_with(world, job, DEATHS_MAX)
+
+    await work(engine)
+
+    job = await world.see(job)
+    assert (job.delivery, job.due_at, job.attention) == (Delivery.DELIVERED, None, None)
+    assert world.mill.asked == []
+
+
+async def test_a_notice_goes_out_however_often_processes_died(world: World, engine: Engine) -> None:
+    """It is written down before it is sent, so nobody dies of it twice."""
+    job = await world.ended(engine)
+    [held] = await world.store.claim(1, engine.kit.lease)
+    shown = (replace(held.parts[0], step=Step.DONE, message="m1"),)
+    finish = Finish(job_id=job.id, token=held.lease_token, delivery=Delivery.DELIVERED, parts=shown)
+    assert await world.store.finish(finish, engine.kit.lease)
+    await world.store.rescue(engine.kit.instance)
+    job = await dead_with(world, job, DEATHS_MAX)
+
+    await work(engine)
+
+    assert ((await world.see(job)).notice, world.chat.notices) == (Notice.SENT, [job.id])
+
+
+async def test_an_unknown_submit_is_settled_by_its_own_rule_however_often_processes_died(
+    world: World, engine: Engine
+) -> None:
+    world.mill.create_gate.shut()
+    job = await engine.order(world.order())
+    await world.mill.create_gate.holds()
+    await die(engine)
+    await world.store.rescue(engine.kit.instance, died=True)
+    job = await dead_with(world, job, DEATHS_MAX)
+    other = world.engine()
+
+    for _ in range(2):
+        await work(other)
+        world.clock.turn(Rules().grace_seconds + 1)
+    await work(other)
+
+    job = await world.see(job)
+    assert (job.state, job.purse, job.attention) == (State.EXPIRED, Purse.RELEASED, None)
+    assert len(world.mill.created) == 1
+
+
+async def test_a_callback_ends_a_job_that_was_given_up(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    world.clock.turn(30)
+    await dead_with(world, job, DEATHS_MAX)
+    await work(engine)
+
+    await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await idle(engine)
+
+    job = await world.see(job)
+    assert (job.delivery, job.attention, job.purse) == (Delivery.DELIVERED, None, Purse.CAPTURED)
+
+
+def test_the_more_deaths_the_less_room() -> None:
+    assert rooms_left([]) == list(ROOMS)
+    assert rooms_left([0, 0, 1, 1, 2]) == [ROOMS[0] - 2, ROOMS[1] - 1, 1]
+    assert rooms_left([OFTEN + 4, 2])[-1] == 0
+    assert rooms_left([OFTEN] * 3) == [*ROOMS[:-1], 0]
+    assert sorted(ROOMS, reverse=True) == list(ROOMS)
+    assert ROOMS[-1] == 1

@@ -1,0 +1,180 @@
+"""A process with only an engine in it, for the tests to kill: `python engine_process.py CONFIG`, the config as JSON.
+
+Its provider and its channel are tables of the same database, so what an instance did is still there when it is not.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import asyncpg
+
+from genlock.domain.delivery import Part
+from genlock.domain.errors import ChannelBusy, ChannelUnknown
+from genlock.domain.events import Event
+from genlock.domain.job import Job
+from genlock.domain.result import Outcome, PartKind, Piece, Report
+from genlock.engine.engine import Engine
+from genlock.engine.kit import Kit, Rules
+from genlock.engine.limits import Limits
+from genlock.ports import Channel, Placed
+from genlock.stores.postgres import PostgresStore
+
+SCHEMA = """
+CREATE SCHEMA outside;
+CREATE TABLE outside.calls (operation text, job bigint, instance text);
+CREATE TABLE outside.messages (id text PRIMARY KEY, shown text);
+"""
+READY = "READY"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    url: str
+    name: str
+    #: puts hang until SIGUSR1
+    hold: bool = False
+    #: the share of puts that go wrong
+    faults: float = 0.0
+    rules: dict[str, float]
+
+
+def say(word: str, /, **facts: Any) -> None:
+    sys.stdout.write(json.dumps({"event": word, **facts}, default=str) + "\n")
+    sys.stdout.flush()
+
+
+class Lines:
+    """Events as lines on the standard output."""
+
+    def event(self, event: Event, _: str = "", /, **facts: Any) -> None:
+        say(event, **facts)
+
+    def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
+        pass
+
+
+@dataclass
+class Outside:
+    pool: "asyncpg.Pool[asyncpg.Record]"
+    name: str
+
+    async def note(self, operation: str, job: Job) -> None:
+        await self.pool.execute("INSERT INTO outside.calls VALUES ($1, $2, $3)", operation, job.id, self.name)
+
+    async def show(self, message: str, text: str) -> None:
+        await self.pool.execute(
+            "INSERT INTO outside.messages VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET shown = excluded.shown",
+            *(message, text),
+        )
+
+
+class Mill:
+    """Every task succeeds; its callback comes soon, sometimes before the answer of the create call."""
+
+    name = "mill"
+
+    def __init__(self, outside: Outside, chance: Random) -> None:
+        self._outside = outside
+        self._chance = chance
+        self._calls: set[asyncio.Task[None]] = set()
+        self.engine: Engine | None = None
+
+    async def create(self, job: Job, callback_url: str | None) -> str:
+        assert callback_url is not None
+        await self._outside.note("create", job)
+        call = asyncio.create_task(self._call_back(job, callback_url.rpartition("/")[2]))
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        await asyncio.sleep(self._chance.uniform(0, 0.05))
+        return f"task-{job.id}"
+
+    async def _call_back(self, job: Job, token: str) -> None:
+        await asyncio.sleep(self._chance.uniform(0, 0.1))
+        assert self.engine is not None
+        await self.engine.callback("mill", token, str(job.id).encode())
+
+    async def status(self, task_id: str, job: Job) -> Report:
+        await self._outside.note("status", job)
+        return self._success(int(task_id.removeprefix("task-")))
+
+    def read_callback(self, body: bytes) -> Report:
+        return self._success(int(body))
+
+    def _success(self, job_id: int) -> Report:
+        pieces = (Piece(value=f"result of {job_id}"),)
+        return Report(outcome=Outcome.SUCCESS, task_id=f"task-{job_id}", pieces=pieces, word="success")
+
+
+class Chat(Channel):
+    name = "chat"
+
+    def __init__(self, outside: Outside, chance: Random, config: Config) -> None:
+        self._outside = outside
+        self._chance = chance
+        self._faults = config.faults
+        self.open = asyncio.Event()
+        if not config.hold:
+            self.open.set()
+
+    async def place(self, job: Job, index: int) -> str:
+        raise NotImplementedError("every order brings its message")
+
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        assert part.message is not None
+        await self._outside.note("put", job)
+        await self.open.wait()
+        luck = self._chance.random()
+        if luck < self._faults / 2:
+            raise ChannelBusy(0.2)
+        await self._outside.show(part.message, job.error_code if part.kind is PartKind.WORDS else part.value)
+        if luck < self._faults:
+            raise ChannelUnknown
+        return Placed(message=part.message)
+
+    async def send(self, job: Job, index: int, part: Part) -> Placed:
+        raise NotImplementedError("nobody deletes messages here")
+
+    async def notify(self, job: Job) -> None:
+        await self._outside.note("notify", job)
+
+    async def progress(self, job: Job, fraction: float, until: float) -> None:
+        raise NotImplementedError("nobody knows how long it takes here")
+
+
+async def main(config: Config) -> None:
+    store = await PostgresStore.open(config.url, observer=Lines())
+    pool = await asyncpg.create_pool(config.url, min_size=1, max_size=4)
+    outside, chance = Outside(pool, config.name), Random(config.name)
+    mill, chat = Mill(outside, chance), Chat(outside, chance, config)
+    engine = Engine(
+        Kit(
+            store=store,
+            providers={"mill": mill},
+            channels={"chat": chat},
+            observer=Lines(),
+            instance=config.name,
+            limits=Limits(store, {}),
+            rules=Rules(**config.rules),  # type: ignore[arg-type]
+            public_url="https://bot.example",
+        )
+    )
+    mill.engine = engine
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGUSR1, chat.open.set)
+    await engine.start()
+    say(READY)
+    await stop.wait()
+    await engine.stop()
+    await store.close()
+    await pool.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Config(**json.loads(sys.argv[1]))))

@@ -219,11 +219,11 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "given up in silence": (submit, "give_up", give_up_in_silence),
     "a page taken for a result": (deliver._Showing, "_spoil", page_is_shown),
     "progress without a lease": (collect, "show", unfenced_progress),
+    "a result is not put again over late progress": (deliver._Showing, "_assert_again", never_again),
 }
 
 RARE_STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "an overtaken answer replaces newer work": (worker.Worker, "_replace", take_any),
-    "a result is not put again over late progress": (deliver._Showing, "_assert_again", never_again),
 }
 
 

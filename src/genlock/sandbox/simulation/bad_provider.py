@@ -111,7 +111,8 @@ class BadProvider:
     async def _run(self, task: Task, token: str | None, patience: float) -> None:
         """The task's life: it works, ends, and tells whoever it happens to tell."""
         early = self._world.happens("callback: early", job=task.job_id)
-        seconds = 0.0 if early else self._chance.uniform(0.5, 25.0)
+        long = not early and self._world.happens("task: long", job=task.job_id)
+        seconds = 0.0 if early else self._chance.uniform(25.0, 50.0) if long else self._chance.uniform(0.5, 25.0)
         if token and self._world.happens("callback: progress", job=task.job_id):
             self._call(task, token, _body(task.id, "generating"), seconds / 2)
         if token and self._world.happens("callback: unknown word", job=task.job_id):
@@ -128,8 +129,8 @@ class BadProvider:
     def _tell(self, task: Task, token: str, until_deadline: float) -> None:
         body = _body(task.id, task.outcome, task.pieces)
         when = ("callback: never", "callback: late", "callback: after the deadline")
-        kind = self._world.pick(when, job=task.job_id)
-        delay = self._chance.uniform(0.0, 1.0)
+        kind = None if task.hurried.is_set() else self._world.pick(when, job=task.job_id)
+        delay = self._chance.uniform(0.0, 0.5 if task.hurried.is_set() else 1.0)
         if kind == "callback: late":
             delay += self._chance.uniform(5.0, 40.0)
         elif kind == "callback: after the deadline":

@@ -88,6 +88,8 @@ def _check_giving_up(job: Job, truth: Truth, rules: Rules) -> Broken:
         return [("Nobody gives up without a reason.", f"{said}, after {tries} tries")]
     if job.delivery is Delivery.UNDELIVERABLE and said.startswith("gave up") and tries < rules.delivery_attempts:
         return [("Nobody gives up without a reason.", f"{said}, after {tries} tries")]
+    if said.startswith("its work ended the process"):
+        return [("Nobody gives up without a reason.", f"{said}, but no process dies of its work here")]
     refused = any(truth.refusals.get(part.value, 0) == 4 for part in job.parts)
     broken = any(part.value in truth.pages for part in job.parts)
     lasting = job.address in truth.closed or refused or broken or said.startswith("gave up")
@@ -115,8 +117,6 @@ def _check_chat(job: Job, truth: Truth) -> Broken:
         expected = words_of(job) if part.kind is PartKind.WORDS else part.value
         if message is None or not (message.deleted or message.shows == (job.id, expected)):
             broken.append(("What is delivered is in the chat.", f"{part.message} should show {expected!r}: {message}"))
-        elif message.progress and not message.deleted:
-            broken.append(("A late progress edit never overwrites a result.", f"{part.message}: {message}"))
     values = [part.value for part in job.parts]
     results = [[part.value for part in plan(task.pieces)] for task in _tasks(job, truth)]
     if (job.state is State.SUCCEEDED or job.late) and values not in results:
@@ -129,6 +129,8 @@ def _check_once(job: Job, truth: Truth, rules: Rules) -> Broken:
     shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
     own = {words_of(job), *(piece.value for task in _tasks(job, truth) for piece in task.pieces)}
     times = Counter(message.shows[1] for message in shown if message.shows and not message.deleted)
+    late = [message for message in shown if message.progress and not message.deleted]
+    broken += [("A late progress edit never overwrites a result.", str(message)) for message in late]
     for value, count in times.items():
         if count > 1 + truth.resends[job.id]:
             broken.append(("No part appears in two messages.", f"{value!r} appears in {count}"))

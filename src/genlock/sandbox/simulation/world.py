@@ -21,6 +21,7 @@ RATES: dict[str, float] = {
     "create: request lost": 0.04,
     "create: answer lost": 0.08,
     "create: unforeseen error": 0.03,
+    "task: long": 0.10,
     "status: busy": 0.06,
     "status: error": 0.06,
     "status: lags behind": 0.08,
@@ -38,7 +39,7 @@ RATES: dict[str, float] = {
     "callback: forged": 0.10,
     "callback: of a stranger": 0.05,
     "callback: names another task": 0.04,
-    "callback: during progress": 0.25,
+    "callback: during progress": 0.60,
     "place: busy": 0.06,
     "place: request lost": 0.04,
     "place: answer lost": 0.06,
@@ -88,10 +89,12 @@ THEMES: tuple[tuple[str, ...], ...] = (
     ("message: deleted", "send: answer lost", "send: busy", "instance: killed"),
     ("store: slow", "store: answer slow", "call: slow", "instance: paused", "callback: without token"),
     ("create: answer lost", "callback: early", "callback: without token", "call: slow"),
-    ("progress: slow", "callback: during progress", "callback: contradicts", "callback: twice"),
+    ("task: long", "progress: slow", "callback: during progress", "callback: contradicts"),
     ("part: no result", "chat: moved", "message: deleted", "instance: killed"),
 )
 THEME_RATE = 0.35
+#: Every so many times its turn comes, a theme is alone: other trouble would hide what its own can do.
+PURE_EVERY = 4
 
 
 @dataclass(kw_only=True, slots=True)
@@ -181,7 +184,9 @@ class World:
         self._chance = self.stream("faults")
         levels = self.stream("levels")
         self.rates = {kind: min(RATE_MAX, rate * levels.choice(LEVELS)) for kind, rate in RATES.items()}
-        self.rates.update(dict.fromkeys(THEMES[seed % len(THEMES)], THEME_RATE))
+        if seed // len(THEMES) % PURE_EVERY == 0:
+            self.rates = dict.fromkeys(RATES, 0.0)
+        self.rates.update({kind: max(THEME_RATE, RATES[kind]) for kind in THEMES[seed % len(THEMES)]})
         self._tasks: set[asyncio.Task[Any]] = set()
         self._errors: list[BaseException] = []
 

@@ -41,7 +41,10 @@ def glosses(kind: type[StrEnum], module: object) -> Iterator[tuple[str, str]]:
                 if not line.strip().startswith("#: "):
                     break
                 said.append(line.strip().removeprefix("#: "))
-            yield kind[statement.targets[0].id].value, " ".join(said)
+            name = statement.targets[0].id
+            if said == [""]:
+                raise SystemExit(f"{kind.__name__}.{name} has no `#:` comment beside it to take its meaning from")
+            yield kind[name].value, " ".join(said)
 
 
 def table(kind: type[StrEnum], module: object) -> str:
@@ -71,10 +74,12 @@ def _helps(command: click.Command, path: str, parent: click.Context | None) -> I
     click.Command.format_usage(command, context, formatter)
     click.Command.format_help_text(command, context, formatter)
     click.Command.format_options(command, context, formatter)
-    if isinstance(command, click.Group):
-        click.Group.format_commands(command, context, formatter)
+    children = sorted(getattr(command, "commands", {}).items())
+    if children:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, child.get_short_help_str(limit=200)) for name, child in children])
     yield path, formatter.getvalue().strip()
-    for name, child in sorted(getattr(command, "commands", {}).items()):
+    for name, child in children:
         yield from _helps(child, f"{path} {name}", context)
 
 

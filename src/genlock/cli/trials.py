@@ -17,7 +17,10 @@ def sandbox(
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin with an empty world and keep nothing of it.")] = False,
     state: Annotated[Path, typer.Option(help="The folder that keeps the world between runs.")] = Path(".sandbox"),
     port: Annotated[
-        int | None, typer.Option(help="The chat page's port, the first of four in a row. 8080 if free, else any.")
+        int | None,
+        typer.Option(
+            help="The chat page's port, the first of four in a row. 8080 if free, else any.", min=1, max=65_532
+        ),
     ] = None,
     speed: Annotated[float, typer.Option(help="How many times faster models work than they do.", min=0.1)] = 6.0,
 ) -> None:
@@ -42,7 +45,7 @@ def chaos(  # noqa: PLR0913, PLR0917 - every kind of trouble is an option
     instances: Annotated[int, typer.Option(help="How many `genlock serve` processes.", min=1, max=9)] = 1,
     store: StoreName = "sqlite",
     kill_every: Annotated[
-        float | None, typer.Option(help="Kill one and start it again, every so many seconds.")
+        float | None, typer.Option(help="Kill one and start it again, every so many seconds.", min=0.1)
     ] = None,
     pause: Annotated[bool, typer.Option("--pause", help="Stop some for longer than their lease.")] = False,
     restart_db: Annotated[

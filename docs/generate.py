@@ -20,6 +20,7 @@ from genlock.metrics import COUNTS, GAUGES
 from genlock.providers.kie_answers import ANSWERS, Row
 from genlock.providers.kie_families import ROUTES
 from genlock.sandbox.kie import faults as kie_faults
+from genlock.sandbox.telegram import faults as telegram_faults
 from genlock.settings import ServiceSettings, Settings
 
 DOCS = Path(__file__).parent
@@ -158,6 +159,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "kie_routes": kie_routes,
     "kie_answers": kie_answers,
     "kie_faults": lambda: table(kie_faults.Fault, kie_faults),
+    "telegram_faults": lambda: table(telegram_faults.Fault, telegram_faults),
 }
 
 

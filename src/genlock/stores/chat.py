@@ -63,8 +63,7 @@ class ChatRows(ABC):
         return self._profile(rows[0])
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        # Databases know capitals of ASCII only, and of others by a locale that nobody has chosen.
-        rows = await self.one("find_profiles", text=text, titled=text.title(), lowered=text.lower(), limit=limit)
+        rows = await self.one("find_profiles", **_spellings(text), limit=limit)
         return [self._profile(row) for row in rows]
 
     async def newest_profiles(self, limit: int) -> list[Profile]:
@@ -82,7 +81,7 @@ class ChatRows(ABC):
                 held=row["held"],
                 since=_certain(self.time(row["created_at"])),
             )
-            for row in await self.one("holders", text=text, limit=limit)
+            for row in await self.one("holders", **_spellings(text), limit=limit)
         ]
 
     async def set_language(self, person_id: int, language: str) -> None:
@@ -357,3 +356,8 @@ class ChatRows(ABC):
 def _certain(time: Any) -> Any:
     assert time is not None, "a column that is NOT NULL was NULL"
     return time
+
+
+def _spellings(text: str | None) -> dict[str, Any]:
+    """Databases know capitals of ASCII only, and of others by a locale that nobody has chosen."""
+    return {"text": text, "titled": text and text.title(), "lowered": text and text.lower()}

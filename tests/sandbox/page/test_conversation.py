@@ -54,7 +54,7 @@ async def test_a_press_in_a_group_may_lead_to_the_private_chat(
 ) -> None:
     friends = telegram.group("Friends", [ann])
     page = await tabs.open(ann, friends.id)
-    await ann.say("/start@sandbox_bot", chat=friends.id)
+    await ann.say("/open@sandbox_bot", chat=friends.id)
     await key(page, "Open").click()
 
     await expect(bubbles(page, "/start payload")).to_be_visible()

@@ -111,7 +111,6 @@ class TinyBot:
             [
                 InlineKeyboardButton("Draw a picture", callback_data="picture"),
                 InlineKeyboardButton("Alert", callback_data="alert"),
-                InlineKeyboardButton("Open", callback_data="open"),
             ],
             [
                 InlineKeyboardButton("Site", url="https://example.org/"),
@@ -121,6 +120,10 @@ class TinyBot:
         ]
         name = message.from_user.first_name if message.from_user else ""
         await message.reply_text(f"Hello, {name}! What shall it be?", reply_markup=InlineKeyboardMarkup(rows))
+
+    async def on_open(self, message: Message) -> None:
+        row = [InlineKeyboardButton("Open", callback_data="open")]
+        await message.reply_text("In private?", reply_markup=InlineKeyboardMarkup([row]))
 
     async def on_help(self, message: Message) -> None:
         await message.reply_text("Helpful words", do_quote=True)

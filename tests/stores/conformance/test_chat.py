@@ -89,6 +89,7 @@ async def test_people_are_found_however_their_name_is_capitalised(store: SqlStor
     await store.see_profile(person, language="ru", name="Аня Кузнецова", username="", referred_by=None)
     for text in ("Аня", "аня", "АНЯ", "кузнец", "аня кузнецова"):
         assert [found.person_id for found in await store.find_profiles(text, 10)] == [person], text
+        assert [found.person_id for found in await store.holders(text, 10)] == [person], text
 
 
 async def test_the_newest_people_come_first(store: SqlStore) -> None:

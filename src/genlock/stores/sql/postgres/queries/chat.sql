@@ -37,7 +37,8 @@ SELECT o.id, o.channel, o.outside_id, o.available, o.held, o.created_at,
     coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
 FROM people o LEFT JOIN profiles p ON p.person_id = o.id
 WHERE :text::text IS NULL OR o.id::text = :text::text OR o.outside_id = :text::text OR p.username = lower(:text::text)
-    OR p.name ILIKE '%' || :text::text || '%'
+    OR p.name ILIKE '%' || :text::text || '%' OR p.name LIKE '%' || :titled::text || '%'
+    OR p.name LIKE '%' || :lowered::text || '%'
 ORDER BY o.id DESC LIMIT :limit;
 
 -- name: newest_profiles

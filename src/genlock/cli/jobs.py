@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from genlock.cli.options import Json, Limit, choice
+from genlock.cli.options import JobId, Json, Limit, choice
 from genlock.cli.show import in_credits, show
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
@@ -46,7 +46,7 @@ def check(as_json: Json = False) -> None:
 
 
 @app.command("show")
-def show_job(job_id: int, as_json: Json = False) -> None:
+def show_job(job_id: JobId, as_json: Json = False) -> None:
     """Show everything about one job."""
     from genlock.domain.errors import NoSuchJob
 
@@ -66,19 +66,19 @@ def show_job(job_id: int, as_json: Json = False) -> None:
 
 
 @app.command()
-def retry(job_id: int) -> None:
+def retry(job_id: JobId) -> None:
     """Do the next step of an unfinished job now."""
     _operate("retry", job_id)
 
 
 @app.command()
-def resend(job_id: int) -> None:
+def resend(job_id: JobId) -> None:
     """Show an ended job's result again, on new messages, free."""
     _operate("resend", job_id)
 
 
 @app.command()
-def cancel(job_id: int) -> None:
+def cancel(job_id: JobId) -> None:
     """Stop waiting for a job and give the money back."""
     _operate("cancel", job_id)
 

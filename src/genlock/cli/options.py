@@ -5,6 +5,10 @@ from typing import Annotated, Any
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JobId = Annotated[int, typer.Argument(metavar="JOB", help="Its number, as `genlock jobs ls` shows it.")]
+PersonId = Annotated[
+    int, typer.Argument(metavar="PERSON", help="The number of a person, as `genlock wallet ls` shows it.")
+]
 Limit = Annotated[int, typer.Option(help="How many at the most.", min=1, max=1000)]
 StoreName = Annotated[str, typer.Option("--store", help="sqlite or postgres.")]
 DatabaseUrl = Annotated[

@@ -10,6 +10,18 @@ from genlock.cli.options import DatabaseUrl, Json, StoreName
 app = typer.Typer()
 
 
+def _must_have_simulators() -> None:
+    """Say at once what would otherwise show in the middle of the first order."""
+    from importlib.util import find_spec
+
+    from genlock.domain.errors import Refusal
+
+    if find_spec("av") is None:
+        raise Refusal(
+            "The simulated Kie.ai cannot make pictures here: `pip install 'genlock[sandbox]'` adds what it needs."
+        )
+
+
 @app.command()
 def sandbox(
     postgres: Annotated[bool, typer.Option("--postgres", help="On a real PostgreSQL of its own, not SQLite.")] = False,
@@ -17,11 +29,15 @@ def sandbox(
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin with an empty world and keep nothing of it.")] = False,
     state: Annotated[Path, typer.Option(help="The folder that keeps the world between runs.")] = Path(".sandbox"),
     port: Annotated[
-        int | None, typer.Option(help="The chat page's port, the first of four in a row. 8080 if free, else any.")
+        int | None,
+        typer.Option(
+            help="The chat page's port, the first of four in a row. 8080 if free, else any.", min=1, max=65_532
+        ),
     ] = None,
     speed: Annotated[float, typer.Option(help="How many times faster models work than they do.", min=0.1)] = 6.0,
 ) -> None:
     """Run everything on this machine, without any account: simulators, service, and a chat page in the browser."""
+    _must_have_simulators()
     from genlock.sandbox.play import Options, run
 
     options = Options(postgres=postgres, instances=instances, state=None if fresh else state, port=port, speed=speed)
@@ -31,6 +47,7 @@ def sandbox(
 @app.command()
 def smoke(as_json: Json = False) -> None:
     """Take one order through the product and both simulators, in nine phases. Exits 1 if one does not hold."""
+    _must_have_simulators()
     from genlock.sandbox.smoke import run
 
     raise typer.Exit(run(as_json=as_json))
@@ -42,7 +59,7 @@ def chaos(  # noqa: PLR0913, PLR0917 - every kind of trouble is an option
     instances: Annotated[int, typer.Option(help="How many `genlock serve` processes.", min=1, max=9)] = 1,
     store: StoreName = "sqlite",
     kill_every: Annotated[
-        float | None, typer.Option(help="Kill one and start it again, every so many seconds.")
+        float | None, typer.Option(help="Kill one and start it again, every so many seconds.", min=0.1)
     ] = None,
     pause: Annotated[bool, typer.Option("--pause", help="Stop some for longer than their lease.")] = False,
     restart_db: Annotated[
@@ -56,6 +73,7 @@ def chaos(  # noqa: PLR0913, PLR0917 - every kind of trouble is an option
     as_json: Json = False,
 ) -> None:
     """Kill, pause and cut off real processes while people order; exits 1 if any promise was broken."""
+    _must_have_simulators()
     from genlock.sandbox.chaos.chaos import Plan, run
 
     plan = Plan(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from genlock.cli.options import Json, Limit
+from genlock.cli.options import Json, Limit, PersonId
 from genlock.cli.show import in_credits, show
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
@@ -16,7 +16,9 @@ app = typer.Typer(no_args_is_help=True, help="People's money.")
 
 @app.command()
 def ls(
-    text: Annotated[str | None, typer.Argument(help="Only who has this number, @name or part of a name.")] = None,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="Only who has this number, @name or part of a name.")
+    ] = None,
     limit: Limit = 20,
     as_json: Json = False,
 ) -> None:
@@ -43,7 +45,7 @@ def ls(
 
 
 @app.command("show")
-def show_wallet(person: int, limit: Limit = 20, as_json: Json = False) -> None:
+def show_wallet(person: PersonId, limit: Limit = 20, as_json: Json = False) -> None:
     """Show what a person has and the last movements."""
 
     async def work(store: Store, _: Observer) -> tuple[Any, Any]:
@@ -69,9 +71,10 @@ def show_wallet(person: int, limit: Limit = 20, as_json: Json = False) -> None:
     show(rows, as_json=False, empty="No movements.")
 
 
-@app.command()
+# Otherwise a negative number would be taken for an option.
+@app.command(context_settings={"ignore_unknown_options": True})
 def credit(
-    person: int,
+    person: PersonId,
     credits_: Annotated[float, typer.Argument(metavar="CREDITS", help="How many credits; negative takes them back.")],
     reason: Annotated[str, typer.Option(help="Why; kept in the ledger.", prompt=True)],
     key: Annotated[str | None, typer.Option(help="Makes it happen once, however often it is run.")] = None,

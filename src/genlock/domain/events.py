@@ -64,9 +64,7 @@ class Event(StrEnum):
     FORGOTTEN = "FORGOTTEN"  #: old rows were removed
     ALARM = "ALARM"  #: something is wrong that an operator should know of
     RECOVERED = "RECOVERED"  #: and it is over
-    SETTING_UNKNOWN = (
-        "SETTING_UNKNOWN"  #: a GENLOCK_ variable that is no setting, with the name that was probably meant
-    )
+    SETTING_UNKNOWN = "SETTING_UNKNOWN"  #: a variable looks like a setting and is none; tells what was meant
     READY = "READY"  #: this instance works
     STOPPING = "STOPPING"  #: this instance takes nothing new
     STOPPED = "STOPPED"  #: and has handed over what was left

@@ -42,7 +42,7 @@ class Purse(StrEnum):
 
     FREE = "free"  #: costs nothing; stays so
     HELD = "held"  #: → captured by the delivered commit, → released by any other end
-    CAPTURED = "captured"
+    CAPTURED = "captured"  #: paid for a delivered result; stays so
     RELEASED = "released"  #: → held again when a person wants to see a result that could not be delivered to them
 
 

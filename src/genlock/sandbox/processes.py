@@ -13,6 +13,8 @@ from pathlib import Path
 from signal import SIGKILL, Signals
 from typing import Any
 
+from genlock.domain.errors import GenlockError
+
 AS_ROOT = os.geteuid() == 0
 SECONDS_MAX = 30
 #: root's own TMPDIR may be closed to others
@@ -35,7 +37,7 @@ fi
 """
 
 
-class ProgramFailed(Exception):
+class ProgramFailed(GenlockError):
     """A program that we rely on did not do its work."""
 
 

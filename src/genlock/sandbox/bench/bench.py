@@ -20,6 +20,7 @@ from typing import Any
 
 import uvloop
 
+from genlock.domain.errors import Refusal
 from genlock.sandbox.bench.history import make_history
 from genlock.sandbox.bench.plain import plain_databases, plain_lives
 from genlock.sandbox.bench.service import Load, measure_service
@@ -186,8 +187,7 @@ async def _with_history(store: str, url: str, empty: World, sizes: Sizes, say: C
 def run(store: str, database_url: str | None, sizes: Sizes, *, as_json: bool) -> int:
     """Measure and print; returns the exit status."""
     if store not in ("sqlite", "postgres"):
-        print(f"--store is sqlite or postgres, not {store!r}", file=sys.stderr)  # noqa: T201
-        return 2
+        raise Refusal(f"--store is sqlite or postgres, not {store!r}")
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 

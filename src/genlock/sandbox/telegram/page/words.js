@@ -6,7 +6,7 @@ const WORDS = {
     chats: ["Chats", "Чаты"],
     add_person: ["New", "Новый"],
     add_person_title: ["A new person", "Новый человек"],
-    add_group: ["New group", "Новая группа"],
+    add_group: ["New group", "Группа"],
     add_group_title: ["A new group", "Новая группа"],
     group_name: ["Name of the group", "Название группы"],
     group_members: ["Who is in it, beside the bot", "Кто в ней, кроме бота"],

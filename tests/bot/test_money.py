@@ -459,6 +459,43 @@ async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
         assert await bob.available() == 5000
 
 
+async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_though_no_more_may_be_tried(
+    database_url: str,
+) -> None:
+    async with town(database_url, rules=OPEN) as here:
+        here.postman.patient = True
+        await here.store.make_promo(
+            Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_person=1, until=None),
+            lasting=None,
+            author="op",
+        )
+        ann = await here.person(having=0)
+        for number in range(9):
+            await ann.say(f"/promo guess{number}")
+        die_once(here.store, "use_promo", after=True)
+        await ann.say("/promo secret")
+        await ann.sees("Added to your balance: 5 credits!")
+        await ann.say("/promo secret")
+
+        assert "You can try another in " in ann.screen.text
+        assert await ann.available() == 5000
+
+
+async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(here: Town) -> None:
+    here.postman.patient = True
+    await here.store.make_promo(
+        Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_person=1, until=None), lasting=None, author="op"
+    )
+    ann = await here.person(having=0)
+    for number in range(10):
+        await ann.say(f"/promo guess{number}")
+    die_once(here.bot._desk, "show_draft", after=False)
+    await ann.say("/promo secret")
+
+    assert "You can try another in " in ann.screen.text
+    assert await ann.available() == 0
+
+
 async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> None:
     ann = await here.person(having=0)
     await here.store.make_promo(

@@ -117,6 +117,17 @@ async def test_a_job_that_survives_in_the_end_is_not_given_up(world: World, engi
     assert (job.delivery, job.deaths) == (Delivery.DELIVERED, 0)
 
 
+async def test_whoever_does_not_know_a_jobs_provider_does_not_clear_it_of_suspicion(world: World) -> None:
+    job = await dead_with(world, await world.ended(world.engine()), DEATHS_MAX)
+    stranger = world.engine()
+    stranger.kit = stranger.worker._kit = replace(stranger.kit, providers={})
+
+    await work(stranger)
+
+    job = await world.see(job)
+    assert (job.lease_owner, job.deaths) == (None, DEATHS_MAX)
+
+
 async def test_a_send_that_may_have_been_made_is_unknown_though_the_process_died_of_it(
     world: World, engine: Engine
 ) -> None:

@@ -51,7 +51,7 @@ async def _leave(kit: Kit, job: Job) -> bool:
         # A newer instance took this order. Not for whole rounds of our own claims: we would come back first, again
         # and again.
         after = STRANGE_SECONDS * (0.5 + 0.5 * kit.chance.random())
-        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after)), job)
+        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after, failed=None)), job)
         return True
     # An unknown submit only waits, and a notice is tried once: nobody dies of those again and again.
     if job.deaths >= kit.rules.deaths_max and job.state is not State.SUBMITTING and job.notice is not Notice.DUE:

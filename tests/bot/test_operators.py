@@ -73,12 +73,15 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
     assert await ann.available() == 10_500
     await boss.say(f"/admin debit {ann.number} 1000 too much")
     await boss.sees("There is not so much on the balance: 10.5 credits")
+    for wrong in ("0", "-1", "nan", "inf", "1e99999999", "1.2345", "1234567890"):
+        await boss.say(f"/admin credit {ann.number} {wrong} by mistake")
+        assert "/admin credit PERSON CREDITS REASON" in boss.from_bot[-1].text, wrong
     await boss.say(f"/admin credit {ann.number} nothing")
     await boss.sees("I did not understand that")
     await boss.say("/admin credit 99999 5 to nobody")
     await boss.sees("Nobody has the number, Telegram id or name 99999")
 
-    assert len(repeated) == 5
+    assert len(repeated) == 12
     assert len([one for one in ann.from_bot if "balance: 2" in one.text]) == 2, "told once each"
     assert [(line.action, line.detail) for line in await here.store.audit(9)] == [
         ("debit", "2: again"), ("credit", "2.5: for the trouble"),
@@ -130,7 +133,8 @@ async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
     await boss.sees("https://t.me/sandbox_bot?start=p_SPRING")
     await boss.say("/admin promo SPRING 5")
     await boss.sees("There is such a code already")
-    for wrong in ("x", "five5 5", "spring2", "spring2 5 runs=3", "spring2 -5", "spring2 5 5", "spring2 5 each=0"):
+    for wrong in ("x", "five5 5", "spring2", "spring2 5 runs=3", "spring2 -5", "spring2 5 5", "spring2 5 each=0",
+                  "spring2 5 days=999999999"):  # fmt: skip
         await boss.say(f"/admin promo {wrong}")
         assert "I did not understand that" in boss.from_bot[-1].text, wrong
     await boss.say("/admin promo FREERUNS runs=3")

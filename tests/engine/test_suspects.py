@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 
 from genlock.domain.delivery import Part, Step
+from genlock.domain.errors import NotPossible
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.money import Purse
 from genlock.domain.suspicion import OFTEN, ROOMS, rooms_left
+from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.ports import Finish, Placed
@@ -230,6 +232,20 @@ async def test_an_unknown_submit_is_settled_by_its_own_rule_however_often_proces
     job = await world.see(job)
     assert (job.state, job.purse, job.attention) == (State.EXPIRED, Purse.RELEASED, None)
     assert len(world.mill.created) == 1
+
+
+async def test_only_an_operator_may_show_again_what_processes_die_of(world: World, engine: Engine) -> None:
+    job = await dead_with(world, await world.ended(engine), DEATHS_MAX)
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.UNDELIVERABLE
+
+    with pytest.raises(NotPossible, match="only an operator"):
+        await operate.show_again(engine.kit, job.id, "person 1")
+    assert (await world.see(job)).due_at is None
+    await operate.resend(engine.kit, job.id, "operator")
+    await work(engine)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
 async def test_a_callback_ends_a_job_that_was_given_up(world: World, engine: Engine) -> None:

@@ -10,7 +10,7 @@ from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.retry import backoff
-from genlock.domain.suspicion import OFTEN, rooms_left
+from genlock.domain.suspicion import GIVEN_UP, OFTEN, rooms_left
 from genlock.engine.bill import ask_bill
 from genlock.engine.collect import digest, poll
 from genlock.engine.deliver import abandon, deliver, notify
@@ -61,7 +61,7 @@ async def _leave(kit: Kit, job: Job) -> bool:
 
 
 async def _give_up(kit: Kit, job: Job) -> None:
-    reason = f"its work ended the process {job.deaths} times"
+    reason = f"{GIVEN_UP} {job.deaths} times"
     if job.delivery is Delivery.SENDING:
         await abandon(kit, job, reason)
         return

@@ -12,6 +12,7 @@ from genlock.domain.errors import ChannelUnknown
 from genlock.sandbox.kie.faults import Fault as Failure
 from genlock.sandbox.telegram.faults import Fault
 from genlock.service import _language_of
+from genlock.stores.sqlite import SqliteStore
 from genlock.telegram.answers import tell_operators
 from genlock.telegram.turns import Priority, Turns
 from tests.bot.conftest import BOSS, Office
@@ -125,6 +126,26 @@ async def test_stars_are_refunded_by_their_receipt(office: Office) -> None:
 
     assert await ann.available() == 10_000
     assert here.postman.failures == []
+
+
+async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Office) -> None:
+    here, boss, ann = office
+    for number in range(10):
+        await ann.say(f"/gen z-image a fox {number}")
+    await here.quiet()
+    assert isinstance(here.store, SqliteStore)
+    reason = f"stage error: RuntimeError('{'<' * 460}')"
+    await here.store._call(lambda connection: connection.execute("UPDATE jobs SET attention = ?", (reason,)))
+    for line, answer in (
+        ("attention", "#1 · Z-Image"),
+        (f"ban {ann.number} {'why ' * 1000}", "Ann"),
+        (f"maintenance on {'why ' * 1000}", "Maintenance is on"),
+        (f"find {'&' * 4000}", "Nobody"),
+        (f"stars {'&' * 4000}", "no such payment"),
+    ):
+        await boss.say(f"/admin {line}")
+        assert answer in boss.from_bot[-1].text, line[:20]
+        assert boss.from_bot[-1].buttons
 
 
 async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:

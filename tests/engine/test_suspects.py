@@ -119,6 +119,20 @@ async def test_a_job_that_survives_in_the_end_is_not_given_up(world: World, engi
     assert (job.delivery, job.deaths) == (Delivery.DELIVERED, 0)
 
 
+async def test_a_clean_stop_with_work_in_hand_counts_for_nothing(world: World) -> None:
+    engine = world.engine(Rules(stop_seconds=0.01))
+    await engine.start()
+    world.chat.gate.shut()
+    job = await world.ended(engine)
+    await world.chat.gate.holds()
+
+    await engine.stop()
+
+    job = await world.see(job)
+    assert (job.delivery, job.lease_owner, job.deaths) == (Delivery.SENDING, None, 0)
+    assert await world.store.heartbeat("the next", 0.0) == []
+
+
 async def test_whoever_does_not_know_a_jobs_provider_does_not_clear_it_of_suspicion(world: World) -> None:
     job = await dead_with(world, await world.ended(world.engine()), DEATHS_MAX)
     stranger = world.engine()

@@ -112,6 +112,16 @@ async def test_an_album_out_of_the_blue_is_asked_about_once(here: Town) -> None:
     assert len(shown(here)) == 1
 
 
+async def test_an_album_whose_last_file_is_of_no_use_is_asked_about_all_the_same(here: Town) -> None:
+    ann = await here.person()
+    async with here.done(2):
+        await ann.hands.send_all([("document", picture(), "cat.png"), ("document", b"%PDF-1.7", "notes.pdf")])
+    assert len(shown(here)) == 2
+    told, asked = ann.from_bot
+    assert "I cannot do anything with a file of this kind" in told.text
+    assert "What shall I do with it?" in asked.text
+
+
 async def test_a_picture_as_a_document_is_a_picture(here: Town) -> None:
     ann = await opened(here, "Recraft Remove Background")
     await ann.send("document", picture(), name="cat.png")

@@ -9,8 +9,10 @@ from PIL import Image
 from telegram import Update
 
 from genlock.bot.rules import ShopRules
-from genlock.domain.job import State
+from genlock.domain.job import Delivery, State
+from genlock.domain.suspicion import GIVEN_UP
 from genlock.sandbox.telegram.faults import Fault
+from genlock.stores.sqlite import SqliteStore
 from tests.bot.world import Customer, Town, sqlite_url, town
 
 
@@ -201,6 +203,34 @@ async def test_progress_is_shown_on_the_message_that_becomes_the_result(here: To
     picture_ = next(message for message in ann.from_bot if message.id == accepted.id)
 
     assert picture_.kind == "photo"
+
+
+async def test_data_that_no_button_had_is_answered_and_breaks_nothing(here: Town) -> None:
+    ann = await here.person()
+    await ann.say("a fox")
+    await ann.sees("Shall I")
+    for verb in ("example", "pick:0", "skip", "clear", "edit:99", "turn:9999", "done", "topup", "nothing"):
+        data = [one["callback_data"].split(":") for one in ann.screen.buttons]
+        version = next((words[1] for words in data if words[0] == "w"), "0")
+        press = await ann.press(ann.screen, f"w:{version}:{verb}")
+        assert press.answered, verb
+    assert await here.jobs(ann) == []
+
+
+async def test_a_result_that_processes_die_of_is_not_shown_again_at_one_persons_wish(here: Town) -> None:
+    ann = await here.person()
+    await confirmed(ann)
+    notice = await ann.sees("Generation complete")
+    await here.quiet()
+    assert isinstance(here.store, SqliteStore)
+    words = f"{GIVEN_UP} 8 times"
+    await here.store._call(lambda connection: connection.execute("UPDATE jobs SET attention = ?", (words,)))
+
+    press = await ann.tap("Show again", on=notice)
+
+    assert press.text.startswith("I cannot show this result")
+    [job] = await here.jobs(ann)
+    assert (job.delivery, job.due_at, job.attention) == (Delivery.DELIVERED, None, words)
 
 
 async def test_a_result_is_shown_again_and_repeated_and_changed(here: Town) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from telegram import LabeledPrice
@@ -13,7 +14,7 @@ from genlock.bot.rules import ShopRules
 from genlock.bot.tongue import tongue
 from genlock.domain.catalog import Catalog
 from genlock.domain.chat import Payment, PaymentState, Promo
-from genlock.domain.errors import ChannelUnknown, LevelRefused, NoSuchPerson, NotPossible
+from genlock.domain.errors import ChannelUnknown, LevelRefused, NoSuchPerson, NotPossible, StoreError
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job
 from genlock.domain.money import Kind
@@ -244,6 +245,82 @@ async def test_an_old_refusal_does_not_undo_a_newer_refund(here: Town) -> None:
     assert await ann.available() == 0
 
 
+async def test_a_refund_is_gone_on_with_though_somebody_looked_at_the_open_ones_when_it_began(
+    here: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    payments, move = here.bot._payments, here.store.move_payment
+
+    async def looked_at(*arguments: Any) -> int | None:
+        monkeypatch.setattr(here.store, "move_payment", move)
+        await payments.go_on_refunding(0.0)
+        return await move(*arguments)
+
+    monkeypatch.setattr(here.store, "move_payment", looked_at)
+    here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
+    with pytest.raises(ChannelUnknown):
+        await payments.refund(charge, "op")
+    await payments.go_on_refunding(0.0)
+
+    assert (await paid(here, charge)).state is PaymentState.REFUNDED
+    assert await here.store.facts("chat:refund:") == []
+
+
+async def test_a_refund_that_began_while_its_mark_was_taken_away_is_still_marked(
+    here: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    payments, drop = here.bot._payments, here.store.drop_fact
+    await here.store.keep_fact(f"chat:refund:{charge}", "op")  # of a try that died before it began
+
+    async def begun_before(key: str) -> None:
+        monkeypatch.setattr(here.store, "drop_fact", drop)
+        here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
+        with pytest.raises(ChannelUnknown):
+            await payments.refund(charge, "op")
+        await drop(key)
+
+    monkeypatch.setattr(here.store, "drop_fact", begun_before)
+    await payments.go_on_refunding(0.0)
+
+    assert [fact.value for fact in await here.store.facts("chat:refund:")] == ["op"]
+
+
+async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
+    here: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    stars = ann.hands.user.stars
+    payments, give, move = here.bot._payments, here.bot._payments._give_back, here.store.move_payment
+
+    async def refused(*_: object) -> None:
+        raise LevelRefused("BOT_BALANCE_TOO_LOW")
+
+    async def dead_at_the_end(charge: str, before: PaymentState, state: PaymentState, *more: Any) -> int | None:
+        if state is PaymentState.PAID:
+            raise StoreError("the instance is gone")
+        return await move(charge, before, state, *more)
+
+    with monkeypatch.context() as then:
+        then.setattr(payments, "_give_back", refused)
+        then.setattr(here.store, "move_payment", dead_at_the_end)
+        with pytest.raises(StoreError):
+            await payments.refund(charge, "op")
+    assert payments._give_back == give
+    assert await ann.available() == 120_000
+    await payments.go_on_refunding(0.0)  # by now Telegram would take it
+
+    assert (await paid(here, charge)).state is PaymentState.PAID
+    assert (await ann.available(), ann.hands.user.stars) == (120_000, stars)
+    await payments.refund(charge, "op")
+
+    assert (await paid(here, charge)).state is PaymentState.REFUNDED
+    assert (await ann.available(), ann.hands.user.stars) == (0, stars + 100)
+
+
 async def paid(here: Town, charge: str) -> Payment:
     payment = await here.store.payment(charge)
     assert payment is not None
@@ -457,6 +534,43 @@ async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
         await bob.say("/promo secret")
 
         assert await bob.available() == 5000
+
+
+async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_though_no_more_may_be_tried(
+    database_url: str,
+) -> None:
+    async with town(database_url, rules=OPEN) as here:
+        here.postman.patient = True
+        await here.store.make_promo(
+            Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_person=1, until=None),
+            lasting=None,
+            author="op",
+        )
+        ann = await here.person(having=0)
+        for number in range(9):
+            await ann.say(f"/promo guess{number}")
+        die_once(here.store, "use_promo", after=True)
+        await ann.say("/promo secret")
+        await ann.sees("Added to your balance: 5 credits!")
+        await ann.say("/promo secret")
+
+        assert "You can try another in " in ann.screen.text
+        assert await ann.available() == 5000
+
+
+async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(here: Town) -> None:
+    here.postman.patient = True
+    await here.store.make_promo(
+        Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_person=1, until=None), lasting=None, author="op"
+    )
+    ann = await here.person(having=0)
+    for number in range(10):
+        await ann.say(f"/promo guess{number}")
+    die_once(here.bot._desk, "show_draft", after=False)
+    await ann.say("/promo secret")
+
+    assert "You can try another in " in ann.screen.text
+    assert await ann.available() == 0
 
 
 async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> None:

@@ -12,6 +12,7 @@ from genlock.domain.errors import ChannelUnknown
 from genlock.sandbox.kie.faults import Fault as Failure
 from genlock.sandbox.telegram.faults import Fault
 from genlock.service import _language_of
+from genlock.stores.sqlite import SqliteStore
 from genlock.telegram.answers import tell_operators
 from genlock.telegram.turns import Priority, Turns
 from tests.bot.conftest import BOSS, Office
@@ -73,12 +74,15 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
     assert await ann.available() == 10_500
     await boss.say(f"/admin debit {ann.number} 1000 too much")
     await boss.sees("There is not so much on the balance: 10.5 credits")
+    for wrong in ("0", "-1", "nan", "inf", "1e99999999", "1.2345", "1234567890"):
+        await boss.say(f"/admin credit {ann.number} {wrong} by mistake")
+        assert "/admin credit PERSON CREDITS REASON" in boss.from_bot[-1].text, wrong
     await boss.say(f"/admin credit {ann.number} nothing")
     await boss.sees("I did not understand that")
     await boss.say("/admin credit 99999 5 to nobody")
     await boss.sees("Nobody has the number, Telegram id or name 99999")
 
-    assert len(repeated) == 5
+    assert len(repeated) == 12
     assert len([one for one in ann.from_bot if "balance: 2" in one.text]) == 2, "told once each"
     assert [(line.action, line.detail) for line in await here.store.audit(9)] == [
         ("debit", "2: again"), ("credit", "2.5: for the trouble"),
@@ -124,13 +128,34 @@ async def test_stars_are_refunded_by_their_receipt(office: Office) -> None:
     assert here.postman.failures == []
 
 
+async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Office) -> None:
+    here, boss, ann = office
+    for number in range(10):
+        await ann.say(f"/gen z-image a fox {number}")
+    await here.quiet()
+    assert isinstance(here.store, SqliteStore)
+    reason = f"stage error: RuntimeError('{'<' * 460}')"
+    await here.store._call(lambda connection: connection.execute("UPDATE jobs SET attention = ?", (reason,)))
+    for line, answer in (
+        ("attention", "#1 · Z-Image"),
+        (f"ban {ann.number} {'why ' * 1000}", "Ann"),
+        (f"maintenance on {'why ' * 1000}", "Maintenance is on"),
+        (f"find {'&' * 4000}", "Nobody"),
+        (f"stars {'&' * 4000}", "no such payment"),
+    ):
+        await boss.say(f"/admin {line}")
+        assert answer in boss.from_bot[-1].text, line[:20]
+        assert boss.from_bot[-1].buttons
+
+
 async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
     here, boss, ann = office
     await boss.say("/admin promo spring 5 uses=10 each=1 days=30")
     await boss.sees("https://t.me/sandbox_bot?start=p_SPRING")
     await boss.say("/admin promo SPRING 5")
     await boss.sees("There is such a code already")
-    for wrong in ("x", "five5 5", "spring2", "spring2 5 runs=3", "spring2 -5", "spring2 5 5", "spring2 5 each=0"):
+    for wrong in ("x", "five5 5", "spring2", "spring2 5 runs=3", "spring2 -5", "spring2 5 5", "spring2 5 each=0",
+                  "spring2 5 days=999999999"):  # fmt: skip
         await boss.say(f"/admin promo {wrong}")
         assert "I did not understand that" in boss.from_bot[-1].text, wrong
     await boss.say("/admin promo FREERUNS runs=3")

@@ -250,6 +250,17 @@ def test_the_list_shows_first_what_most_people_change_and_nothing_internal() -> 
     assert {one.name for one in model.fields} - set(names) == {"nsfw_checker", "enable_safety_checker"}
 
 
+@pytest.mark.parametrize("name", ["nsfw_checker", "enable_safety_checker"])
+def test_nobody_reaches_what_is_internal_by_data_of_their_own_or_by_an_old_order(name: str) -> None:
+    model = CATALOG.get("qwen/image-edit")
+    [place] = [place for place, one in enumerate(model.fields) if one.name == name]
+    values = {"prompt": "a cat", "image_url": "https://example.com/a.png"}
+    draft = replace(wizard.of_job(Draft(), model, values, {}), at=At.OPTIONS)
+
+    assert wizard.edit(draft, model, place) == draft
+    assert wizard.of_job(Draft(), model, {**values, name: False}, {}).values == values
+
+
 def test_from_an_input_one_comes_back_to_its_place_in_the_list() -> None:
     model = CATALOG.get("qwen/image-edit")
     last = wizard.listed(model)[-1]

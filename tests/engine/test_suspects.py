@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 
 from genlock.domain.delivery import Part, Step
+from genlock.domain.errors import NotPossible
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.money import Purse
 from genlock.domain.suspicion import OFTEN, ROOMS, rooms_left
+from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.engine.kit import Rules
 from genlock.ports import Finish, Placed
@@ -117,6 +119,31 @@ async def test_a_job_that_survives_in_the_end_is_not_given_up(world: World, engi
     assert (job.delivery, job.deaths) == (Delivery.DELIVERED, 0)
 
 
+async def test_a_clean_stop_with_work_in_hand_counts_for_nothing(world: World) -> None:
+    engine = world.engine(Rules(stop_seconds=0.01))
+    await engine.start()
+    world.chat.gate.shut()
+    job = await world.ended(engine)
+    await world.chat.gate.holds()
+
+    await engine.stop()
+
+    job = await world.see(job)
+    assert (job.delivery, job.lease_owner, job.deaths) == (Delivery.SENDING, None, 0)
+    assert await world.store.heartbeat("the next", 0.0) == []
+
+
+async def test_whoever_does_not_know_a_jobs_provider_does_not_clear_it_of_suspicion(world: World) -> None:
+    job = await dead_with(world, await world.ended(world.engine()), DEATHS_MAX)
+    stranger = world.engine()
+    stranger.kit = stranger.worker._kit = replace(stranger.kit, providers={})
+
+    await work(stranger)
+
+    job = await world.see(job)
+    assert (job.lease_owner, job.deaths) == (None, DEATHS_MAX)
+
+
 async def test_a_send_that_may_have_been_made_is_unknown_though_the_process_died_of_it(
     world: World, engine: Engine
 ) -> None:
@@ -219,6 +246,20 @@ async def test_an_unknown_submit_is_settled_by_its_own_rule_however_often_proces
     job = await world.see(job)
     assert (job.state, job.purse, job.attention) == (State.EXPIRED, Purse.RELEASED, None)
     assert len(world.mill.created) == 1
+
+
+async def test_only_an_operator_may_show_again_what_processes_die_of(world: World, engine: Engine) -> None:
+    job = await dead_with(world, await world.ended(engine), DEATHS_MAX)
+    await work(engine)
+    assert (await world.see(job)).delivery is Delivery.UNDELIVERABLE
+
+    with pytest.raises(NotPossible, match="only an operator"):
+        await operate.show_again(engine.kit, job.id, "person 1")
+    assert (await world.see(job)).due_at is None
+    await operate.resend(engine.kit, job.id, "operator")
+    await work(engine)
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
 async def test_a_callback_ends_a_job_that_was_given_up(world: World, engine: Engine) -> None:

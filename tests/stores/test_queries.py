@@ -274,6 +274,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_person=1, until=None)
     await store.make_promo(promo, lasting=None, author="me")
     await store.use_promo("C", 1, "key")
+    await store.promo_used(1, "key")
     await store.close_promo("C")
     await store.promos(1)
     await store.rewards_due(1)

@@ -1,13 +1,12 @@
 """For operators, in the chat: figures, people, orders, money. Everything is written down."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 
 from telegram import Message
 
 from genlock.bot.broadcasts import Content
 from genlock.bot.buttons import Pressed
-from genlock.bot.campaigns import MAINTENANCE, Campaigns
+from genlock.bot.campaigns import MAINTENANCE, Campaigns, read_amount
 from genlock.bot.desk import Desk
 from genlock.bot.look import code
 from genlock.bot.payments import REFUND, NoRefund, Payments
@@ -193,7 +192,7 @@ class Admin:
 
     async def _move(self, visit: Visit, words: Sequence[str]) -> Said:
         """Credit or debit, once per command, with a reason."""
-        amount = _amount(words[2]) if len(words) > 4 else None  # noqa: PLR2004 - verb, person, amount, reason, line
+        amount = read_amount(words[2]) if len(words) > 4 else 0  # noqa: PLR2004 - verb, person, amount, reason, line
         if not amount:
             raise NotUnderstood
         profile, reason, credit = await self._whom(words), " ".join(words[3:-1]), words[0] == "credit"
@@ -379,11 +378,3 @@ def _number(words: Sequence[str]) -> int:
     if not word.isdecimal() or len(word) > 15:  # noqa: PLR2004 - no order has a longer one
         raise NotUnderstood
     return int(word)
-
-
-def _amount(word: str) -> int | None:
-    try:
-        amount = Decimal(word.replace(",", ".")) * THOUSANDTHS
-    except InvalidOperation:
-        return None
-    return int(amount) if 0 < amount < 10**12 and amount == int(amount) else None

@@ -15,6 +15,8 @@ from genlock.domain.money import THOUSANDTHS
 from genlock.telegram.words import Said
 
 LISTED = 15
+#: no calendar of a database ends before
+DAYS_MAX = 36_500
 MAINTENANCE = "chat:maintenance"
 _CODE = re.compile(r"[A-Z0-9_-]{6,40}")
 _OPTION = re.compile(r"(uses|each|days|runs)=(\d{1,9})")
@@ -152,6 +154,11 @@ class Campaigns:
         return campaign.maintenance(t, fact.value if fact else None)
 
 
+def read_amount(word: str) -> int:
+    """Credits as an operator writes them, in thousandths; 0 if that is no amount."""
+    return int(Decimal(word.replace(",", ".")) * THOUSANDTHS) if _AMOUNT.fullmatch(word) else 0
+
+
 def _read_promo(words: Sequence[str]) -> tuple[Promo, int] | None:
     """`CODE CREDITS [uses=N] [each=N] [days=N]`, or `CODE runs=N …`."""
     if not words or not _CODE.fullmatch(words[0].upper()):
@@ -161,11 +168,11 @@ def _read_promo(words: Sequence[str]) -> tuple[Promo, int] | None:
     for word in words[1:]:
         if match := _OPTION.fullmatch(word.lower()):
             numbers[match[1]] = int(match[2])
-        elif not amount and _AMOUNT.fullmatch(word):
-            amount = int(Decimal(word.replace(",", ".")) * THOUSANDTHS)
+        elif not amount and (read := read_amount(word)):
+            amount = read
         else:
             return None
-    if (amount > 0) == (numbers["runs"] > 0) or numbers["each"] < 1:
+    if (amount > 0) == (numbers["runs"] > 0) or numbers["each"] < 1 or numbers["days"] > DAYS_MAX:
         return None
     promo = Promo(
         code=words[0].upper(),

@@ -20,7 +20,7 @@ from genlock.domain.errors import ChannelError, ChatClosed, InputRefused, Placeh
 from genlock.ports import WholeStore
 from genlock.telegram.calls import Caller, Priority
 from genlock.telegram.errors import HasMedia, Unchanged
-from genlock.telegram.text import keyboard
+from genlock.telegram.text import fitted, keyboard
 from genlock.telegram.words import Said
 
 TOAST_LENGTH = 200
@@ -210,6 +210,7 @@ class Desk:
 
 
 def _content(said: Said) -> dict[str, Any]:
+    said = fitted(said)
     return {
         "text": said.text,
         "parse_mode": ParseMode.HTML,

@@ -176,15 +176,21 @@ class Files:
         """A file out of the blue waits for a model."""
         desk, t = self._desk, visit.tongue
         if sent.kind is None or not desk.shop.for_file(sent.kind):
-            await desk.say(visit, t.say("misc.no_models_for_file"))
+            await self._refuse(visit, sent, t.say("misc.no_models_for_file"))
             return
         taken: Sent | Problem | None = _limits(None, sent) or await self._hand_on(visit, sent)
         if isinstance(taken, Problem):
-            await desk.say(visit, explain_file(taken, t) or t.say("refused.upload_failed"))
+            await self._refuse(visit, sent, explain_file(taken, t) or t.say("refused.upload_failed"))
             return
         assert taken is not None
         kept = visit.draft.carrying()
         await self._show(visit, sent, replace(kept, sent=_with(kept, taken), text=caption or kept.text))
+
+    async def _refuse(self, visit: Visit, sent: Attachment, why: str) -> None:
+        """Say why a file is of no use; those before it in its album have left the screen to this one."""
+        await self._desk.say(visit, why)
+        if sent.album and visit.draft.sent and not await _goes_on(visit, sent):
+            await self._desk.show_draft(visit)
 
     async def _hand_on(self, visit: Visit, sent: Attachment) -> Sent | Problem:
         """Take the file from Telegram and give it to the provider, who keeps it for some days."""

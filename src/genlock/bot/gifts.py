@@ -38,11 +38,13 @@ class Gifts:
 
     async def promo(self, visit: Visit, code: str) -> Html | None:
         """Use a promo code; None if there is none to use by this name. A repeated update finds the same use."""
-        t = visit.tongue
-        if (wait := await self._guard.code(visit)) is not None:
+        t, request = visit.tongue, f"update:{visit.update}"
+        # A code that a try before this one has used up still needs its credit, however many were tried since.
+        begun = not visit.first and await self._store.promo_used(visit.person, request)
+        if not begun and (wait := await self._guard.code(visit)) is not None:
             return wait
         code = code.strip().upper()[:CODE_LENGTH_MAX]
-        use = await self._store.use_promo(code, visit.person, f"update:{visit.update}")
+        use = await self._store.use_promo(code, visit.person, request)
         match use.verdict:
             case PromoVerdict.UNKNOWN | PromoVerdict.OVER:
                 return None  # in the same words: whoever guesses does not learn which codes there were

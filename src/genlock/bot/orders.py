@@ -19,6 +19,7 @@ from genlock.domain.errors import InputRefused, NotEnoughMoney, NotPossible
 from genlock.domain.field import FILES
 from genlock.domain.job import Delivery, Job, NewJob, State
 from genlock.domain.money import Purse
+from genlock.domain.suspicion import is_given_up
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.telegram.words import Said
@@ -144,6 +145,9 @@ class Orders:
         if job.state is not State.SUCCEEDED:
             key = "order.nothing_to_show" if job.ended else "order.not_ended"
             await desk.toast(visit, t.tag(key), alert=True)
+            return
+        if is_given_up(job.attention):  # or everybody's work would stop with it, at one person's wish
+            await desk.toast(visit, t.tag("order.again_broken"), alert=True)
             return
         if visit.repeated:
             return

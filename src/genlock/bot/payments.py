@@ -22,6 +22,7 @@ POSITION = "chat:stars"
 REFUND = "chat:refund:"
 REFUND_SECONDS = 60.0
 PAGE = 100
+MOVEMENTS_READ = 500
 PAYLOAD = "credits"
 
 
@@ -208,6 +209,7 @@ class Payments:
         await self._store.keep_fact(f"{REFUND}{charge}", by)  # its age is that of the first try
         try:
             payment = await self._take_back(payment, by)
+            await self._store.keep_fact(f"{REFUND}{charge}", by)  # whoever saw it before it began has dropped it
             await self._give_back(payment, int(profile.outside_id))
         except (ChannelBusy, ChannelUnknown):
             raise  # it stays `refunding`: the same command goes on with it, or the next look at Telegram's list
@@ -228,9 +230,10 @@ class Payments:
             charge = fact.key.removeprefix(REFUND)
             if fact.age < older_than:
                 continue
-            payment = await self._store.payment(charge)
-            if payment is None or payment.state is not PaymentState.REFUNDING:
+            if (payment := await self._open(charge)) is None:
                 await self._store.drop_fact(fact.key)  # it ended, or never began
+                if await self._open(charge) is not None:  # or it began at this very moment
+                    await self._store.keep_fact(fact.key, fact.value)
                 continue
             try:
                 payment = await self.refund(charge, fact.value)
@@ -246,6 +249,10 @@ class Payments:
                 subject=charge,
                 detail=outcome[:500],
             )
+
+    async def _open(self, charge: str) -> Payment | None:
+        payment = await self._store.payment(charge)
+        return payment if payment is not None and payment.state is PaymentState.REFUNDING else None
 
     async def tell_refunded(self, payment: Payment) -> None:
         """Tell whoever has their stars back; Telegram tells them, too."""
@@ -267,7 +274,7 @@ class Payments:
             )
         key = f"unstars:{now.charge}:{now.refunds - 1}"
         try:
-            await self._store.transfer(now.person_id, Kind.DEBIT, now.amount, key, f"refund of stars by {by}")
+            fresh = await self._store.transfer(now.person_id, Kind.DEBIT, now.amount, key, f"refund of stars by {by}")
         except NotEnoughMoney as error:
             await self._store.move_payment(now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds)
             raise NoRefund(
@@ -276,7 +283,15 @@ class Payments:
                 available=error.available,
                 amount=now.amount,
             ) from error
+        if not fresh and await self._is_undone(now):
+            await self._store.move_payment(now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds)
+            raise NoRefund("Telegram refused this try before", "stars_refused", reason="it was refused before")
         return now
+
+    async def _is_undone(self, payment: Payment) -> bool:
+        """Whether the credits of this try are back already: whoever gave them back died before the end of it."""
+        movements = await self._store.movements(payment.person_id, MOVEMENTS_READ)
+        return any(line.key == _undo_key(payment) for line in movements)
 
     async def _give_back(self, payment: Payment, user: int) -> None:
         await self._desk.caller.call(
@@ -289,8 +304,8 @@ class Payments:
 
     async def _undo(self, payment: Payment) -> None:
         """Telegram will not give the stars back: the person keeps the credits. Only this try is undone, and once."""
-        key = f"restars:{payment.charge}:{payment.refunds}"
-        await self._store.transfer(payment.person_id, Kind.GRANT, payment.amount, key, "refund refused by Telegram")
+        key, reason = _undo_key(payment), "refund refused by Telegram"
+        await self._store.transfer(payment.person_id, Kind.GRANT, payment.amount, key, reason)
         await self._store.move_payment(payment.charge, PaymentState.REFUNDING, PaymentState.PAID, payment.refunds)
         await self._store.drop_fact(f"{REFUND}{payment.charge}")
 
@@ -312,3 +327,7 @@ class Payments:
             return 0
         await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
         return 1
+
+
+def _undo_key(payment: Payment) -> str:
+    return f"restars:{payment.charge}:{payment.refunds}"

@@ -114,7 +114,7 @@ class Presses:
                 await self._step(visit, draft.carrying())
             case "other":
                 await self._step(visit, _shelf(draft, model))
-            case "example":
+            case "example" if draft.field:
                 await self._step(visit, wizard.answer(draft, model, example(model, await desk.look(visit))))
             case verb if verb in STEPS:
                 await self._step(visit, STEPS[verb](draft, model, press))

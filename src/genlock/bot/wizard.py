@@ -36,7 +36,7 @@ def open_model(draft: Draft, model: Model, category: str) -> Draft:
 
 def of_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> Draft:
     """A draft that says again what was ordered before."""
-    known = {one.name for one in model.fields}
+    known = {one.name for one in listed(model)}
     kept = {name: value for name, value in values.items() if name in known}
     fresh = replace(
         draft.emptied(),
@@ -181,8 +181,8 @@ def options(draft: Draft) -> Draft:
 
 
 def edit(draft: Draft, model: Model, index: int) -> Draft:
-    """Change one input out of the list."""
-    if not 0 <= index < len(model.fields):
+    """Change one input out of the list; data that nobody was given a button for may name any other."""
+    if not 0 <= index < len(model.fields) or model.fields[index].internal:
         return draft
     return replace(draft, at=At.EDIT, field=model.fields[index].name, page=0, problem=None)
 

@@ -10,6 +10,13 @@ from collections.abc import Iterable
 ROOMS = (100, 10, 1)
 #: from so many deaths on a job is tried alone, after a pause that doubles each time
 OFTEN = len(ROOMS)
+#: how the operator's list tells of a job that was given up
+GIVEN_UP = "its work ended the process"
+
+
+def is_given_up(attention: str | None) -> bool:
+    """Whether a job is on the operator's list because processes died of it."""
+    return attention is not None and attention.startswith(GIVEN_UP)
 
 
 def rooms_left(deaths: Iterable[int]) -> list[int]:

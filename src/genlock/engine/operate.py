@@ -4,6 +4,7 @@ from genlock.domain.delivery import WORDS, again
 from genlock.domain.errors import NoSuchJob, NotPossible
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State, Verdict
+from genlock.domain.suspicion import is_given_up
 from genlock.engine.kit import Kit
 from genlock.ports import Ending
 
@@ -38,6 +39,8 @@ async def resend(kit: Kit, job_id: int, by: str) -> Job:
 async def show_again(kit: Kit, job_id: int, by: str) -> Job:
     """A person's own resend: free, unless nobody has paid for the result yet. Raises NotEnoughMoney."""
     job = await find(kit, job_id)
+    if is_given_up(job.attention):
+        raise NotPossible(f"job {job_id}: {job.attention}; only an operator may try again")
     if not job.unpaid:
         return await resend(kit, job_id, by)
     if not await kit.store.resend_paid(job_id, again(job.parts), job.lease_token):

@@ -10,7 +10,7 @@ from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.retry import backoff
-from genlock.domain.suspicion import OFTEN, rooms_left
+from genlock.domain.suspicion import GIVEN_UP, OFTEN, rooms_left
 from genlock.engine.bill import ask_bill
 from genlock.engine.collect import digest, poll
 from genlock.engine.deliver import abandon, deliver, notify
@@ -51,7 +51,7 @@ async def _leave(kit: Kit, job: Job) -> bool:
         # A newer instance took this order. Not for whole rounds of our own claims: we would come back first, again
         # and again.
         after = STRANGE_SECONDS * (0.5 + 0.5 * kit.chance.random())
-        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after)), job)
+        kit.fenced(await kit.store.wait(Wait(job_id=job.id, token=job.lease_token, after=after, failed=None)), job)
         return True
     # An unknown submit only waits, and a notice is tried once: nobody dies of those again and again.
     if job.deaths >= kit.rules.deaths_max and job.state is not State.SUBMITTING and job.notice is not Notice.DUE:
@@ -61,7 +61,7 @@ async def _leave(kit: Kit, job: Job) -> bool:
 
 
 async def _give_up(kit: Kit, job: Job) -> None:
-    reason = f"its work ended the process {job.deaths} times"
+    reason = f"{GIVEN_UP} {job.deaths} times"
     if job.delivery is Delivery.SENDING:
         await abandon(kit, job, reason)
         return

@@ -108,6 +108,9 @@ class ChatStore(Protocol):
 
     async def use_promo(self, code: str, person_id: int, request_key: str) -> PromoUse: ...
 
+    async def promo_used(self, person_id: int, request_key: str) -> bool:
+        """Whether a code was used under this key."""
+
     async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
         """People who have paid real money and bought a first result, with those who invited them."""
 

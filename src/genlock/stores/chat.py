@@ -234,6 +234,9 @@ class ChatRows(ABC):
             return PromoUse(verdict=PromoVerdict.USED if row["spent"] else PromoVerdict.OVER)
         return PromoUse(verdict=PromoVerdict.GIVEN, number=row["number"], amount=row["amount"], runs=row["runs"])
 
+    async def promo_used(self, person_id: int, request_key: str) -> bool:
+        return bool(await self.one("promo_used", person_id=person_id, request_key=request_key))
+
     async def _turn(self, name: str, **params: Any) -> Row | None:
         """A count and what follows from it, made anew as long as others come in between."""
         for _ in range(TURNS_MAX):

@@ -42,6 +42,14 @@ def plain(said: Said, limit: int) -> Said:
     return Said(text=html.escape(cut(html.unescape(_TAG.sub("", said.text)), limit // 2), quote=False))
 
 
+def fitted(said: Said, limit: int = TEXT_MAX) -> Said:
+    """The same; what is too long for a message loses its looks and its end, and keeps its buttons."""
+    words = html.unescape(_TAG.sub("", said.text))
+    if length(words) <= limit:
+        return said
+    return Said(text=f"{html.escape(cut(words, limit - 1), quote=False)}…", buttons=said.buttons)
+
+
 def keyboard(said: Said) -> InlineKeyboardMarkup | None:
     """The buttons under a message. None takes those away that were there."""
     rows = [

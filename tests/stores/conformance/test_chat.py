@@ -306,6 +306,7 @@ async def test_a_code_is_used_within_its_limits(store: SqlStore) -> None:
     first = await store.use_promo("CAT", 1, "k1")
     assert (first.verdict, first.number, first.amount) == (PromoVerdict.GIVEN, 1, 5000)
     assert await store.use_promo("CAT", 1, "k1") == first
+    assert [await store.promo_used(*use) for use in ((1, "k1"), (1, "k"), (2, "k1"))] == [True, False, False]
     assert (await store.use_promo("CAT", 1, "k2")).verdict is PromoVerdict.USED
     assert (await store.use_promo("CAT", 2, "k3")).verdict is PromoVerdict.GIVEN
     assert (await store.use_promo("CAT", 3, "k4")).verdict is PromoVerdict.OVER

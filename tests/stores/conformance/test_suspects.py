@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from genlock.domain.delivery import again
-from genlock.domain.job import Delivery, Job, State
+from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.suspicion import OFTEN, ROOMS
 from genlock.ports import Lease, Store, Wait
 from tests.stores.conftest import Raw
@@ -16,6 +16,7 @@ from tests.stores.lives import (
     RESULT,
     HandClock,
     claimed,
+    delivered,
     end,
     ended,
     finish,
@@ -170,6 +171,18 @@ async def test_a_job_that_goes_on_to_its_next_stage_starts_the_count_anew(store:
     await store.rescue(ME.owner, died=True)
     assert (await end(store, job, State.SUCCEEDED)).job == await see(store, job)
     assert (await see(store, job)).deaths == 0
+
+
+async def test_a_job_that_is_done_is_no_suspect_for_ever(store: Store) -> None:
+    job = await delivered(store)
+    await store.rescue(ME.owner, died=True)
+    job = await taken(store, job)
+    assert (job.notice, job.deaths) == (Notice.DUE, 1)
+
+    assert await store.begin_notice(job.id, job.lease_token)
+
+    job = await see(store, job)
+    assert (job.due_at, job.deaths) == (None, 0)
 
 
 async def test_an_operators_retry_starts_the_count_anew(store: Store, clock: HandClock) -> None:

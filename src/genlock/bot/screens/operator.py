@@ -91,7 +91,8 @@ def attention(t: Tongue, jobs: Sequence[tuple[Job, str]]) -> Said:
     if not jobs:
         return word(t, t.say("admin.attention_none"))
     lines = [
-        t.say("admin.attention_line", code=code(job.id), title=title, reason=job.attention or "") for job, title in jobs
+        t.say("admin.attention_line", code=code(job.id), title=title, reason=shorten(job.attention or "", ERROR_SHOWN))
+        for job, title in jobs
     ]
     rows = [(button(f"{code(job.id)} · {title}", "adm", "order", job.id),) for job, title in jobs]
     return word(t, Html("\n".join([t.say("admin.attention"), *lines])), *rows)

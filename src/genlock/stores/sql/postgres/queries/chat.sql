@@ -228,6 +228,10 @@ SELECT p.amount, p.runs, coalesce((SELECT number FROM added), own.same) AS numbe
     EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM added) AS retry
 FROM promo p, own;
 
+-- name: promo_used
+-- The code that was used under a key.
+SELECT code FROM promo_uses WHERE person_id = :person_id AND request_key = :request_key;
+
 -- name: rewards_due
 -- People who came by invitation, have paid with money of their own and have bought a first result, for which nobody
 -- was rewarded yet. What gifts have paid for does not count: gifts would bring gifts.

@@ -298,7 +298,7 @@ SELECT id, purse, notice FROM done;
 -- name: begin_notice
 -- Journal the notice before it is sent; the job is done with this, but for a cancelled one's bill.
 UPDATE jobs j
-SET notice = 'sent', lease_owner = NULL,
+SET notice = 'sent', lease_owner = NULL, deaths = 0,
     due_at = CASE
         WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
         THEN :now END

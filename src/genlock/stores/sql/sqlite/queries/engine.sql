@@ -252,7 +252,7 @@ DELETE FROM finish_item;
 -- name: begin_notice
 -- Journal the notice before it is sent; the job is done with this, but for a cancelled one's bill.
 UPDATE jobs
-SET notice = 'sent', lease_owner = NULL,
+SET notice = 'sent', lease_owner = NULL, deaths = 0,
     due_at = CASE
         WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
 FROM json_each(:items) i

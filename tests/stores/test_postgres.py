@@ -199,7 +199,7 @@ async def test_more_calls_than_connections_all_get_their_turn(postgres_url: str,
 async def test_a_statement_that_takes_too_long_is_tried_again_and_counted(
     postgres_url: str, notebook: Notebook
 ) -> None:
-    async with opened(postgres_url, notebook, statement_seconds=0.1) as store:
+    async with opened(postgres_url, notebook, statement_seconds=0.5) as store:
         person_id = await person_with(store, 0)
         before = store.unsure
         async with other_connection(postgres_url) as other:

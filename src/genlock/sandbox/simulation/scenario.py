@@ -18,16 +18,16 @@ from genlock.sandbox.simulation.world import Entry, World
 
 def _rare(call: str) -> int:
     """How many times more often than others a call is a fate: few seeds come to it at all."""
-    return {"expire_callback": 24, "spoil": 6, "progress": 3, "adopt_task": 2, "move": 2}.get(
-        call.rpartition(".")[2], 0
-    )
+    often = {"expire_callback": 24, "spoil": 6, "settle_callback": 3, "progress": 3}
+    often |= {"adopt_task": 2, "move": 2, "send": 2, "leave_role": 2, "notify": 1}
+    return often.get(call.rpartition(".")[2], 0)
 
 
 TROUBLE_SECONDS = 45.0
 #: longer than any pause between two tries, and much longer than a queue in the inbox
 SETTLE_SECONDS = 200.0
 #: points of each kind per seed
-FATES = 4
+FATES = 6
 #: what instances do all the time
 JANITORS = ("claim", "claim_suspects", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
 FATEFUL = [

@@ -129,7 +129,8 @@ def _check_once(job: Job, truth: Truth, rules: Rules) -> Broken:
     shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
     own = {words_of(job), *(piece.value for task in _tasks(job, truth) for piece in task.pieces)}
     times = Counter(message.shows[1] for message in shown if message.shows and not message.deleted)
-    late = [message for message in shown if message.progress and not message.deleted]
+    gone = {*truth.closed, *truth.moved}  # nobody can put anything right there
+    late = [message for message in shown if message.progress and not message.deleted and message.address not in gone]
     broken += [("A late progress edit never overwrites a result.", str(message)) for message in late]
     for value, count in times.items():
         if count > 1 + truth.resends[job.id]:

@@ -94,7 +94,7 @@ THEMES: tuple[tuple[str, ...], ...] = (
 )
 THEME_RATE = 0.35
 #: Every so many times its turn comes, a theme is alone: other trouble would hide what its own can do.
-PURE_EVERY = 4
+PURE_EVERY = 5
 
 
 @dataclass(kw_only=True, slots=True)

@@ -327,6 +327,37 @@ async def paid(here: Town, charge: str) -> Payment:
     return payment
 
 
+async def test_a_refund_that_outlives_one_without_credits_takes_them_once(
+    here: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two operators at one charge: the first finds too little, the second finds what has come since."""
+    ann = await here.person(having=0)
+    charge = await bought(ann)
+    stars = ann.hands.user.stars
+    payments, transfer = here.bot._payments, here.store.transfer
+    await transfer(ann.number, Kind.DEBIT, 50_000, "spent")
+    waiting, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(person: int, kind: Kind, amount: int, key: str, reason: str = "") -> bool:
+        if reason.endswith("by the second"):
+            waiting.set()
+            await go.wait()
+        return await transfer(person, kind, amount, key, reason)
+
+    monkeypatch.setattr(here.store, "transfer", slow)
+    second = asyncio.create_task(payments.refund(charge, "the second"))
+    await waiting.wait()
+    with pytest.raises(NotPossible):
+        await payments.refund(charge, "the first")
+    await transfer(ann.number, Kind.GRANT, 350_000, "more")
+    go.set()
+    await second
+    await payments.refund(charge, "a third")
+
+    assert (await paid(here, charge)).state is PaymentState.REFUNDED
+    assert (await ann.available(), ann.hands.user.stars) == (300_000, stars + 100)
+
+
 async def test_a_refund_that_died_before_the_credits_were_taken_takes_them(here: Town) -> None:
     ann = await here.person(having=0)
     charge = await bought(ann)

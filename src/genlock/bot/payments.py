@@ -276,7 +276,9 @@ class Payments:
         try:
             fresh = await self._store.transfer(now.person_id, Kind.DEBIT, now.amount, key, f"refund of stars by {by}")
         except NotEnoughMoney as error:
-            await self._store.move_payment(now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds)
+            await self._store.move_payment(
+                now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds, untaken=True
+            )
             raise NoRefund(
                 f"the credits are not there: {error.available / THOUSANDTHS:g} of {now.amount / THOUSANDTHS:g}",
                 "stars_spent",

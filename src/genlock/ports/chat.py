@@ -89,9 +89,18 @@ class ChatStore(Protocol):
     async def payments(self, person_id: int, limit: int) -> list[Payment]: ...
 
     async def move_payment(
-        self, charge: str, before: PaymentState, state: PaymentState, refunds: int | None = None
+        self,
+        charge: str,
+        before: PaymentState,
+        state: PaymentState,
+        refunds: int | None = None,
+        *,
+        untaken: bool = False,
     ) -> int | None:
-        """The next step of a refund (of this try); how many were begun, or None if it is not in the state before."""
+        """The next step of a refund (of this try); how many were begun, or None if it is not in the state before.
+
+        A try that has taken nothing does not count: whoever is still at it must not take under another number.
+        """
 
     # gifts
     async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:

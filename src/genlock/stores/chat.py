@@ -180,9 +180,16 @@ class ChatRows(ABC):
         return [self._payment(row) for row in await self.one("payments", person_id=person_id, limit=limit)]
 
     async def move_payment(
-        self, charge: str, before: PaymentState, state: PaymentState, refunds: int | None = None
+        self,
+        charge: str,
+        before: PaymentState,
+        state: PaymentState,
+        refunds: int | None = None,
+        *,
+        untaken: bool = False,
     ) -> int | None:
-        rows = await self.one("move_payment", charge=charge, before=before.value, state=state.value, refunds=refunds)
+        step = {"charge": charge, "before": before.value, "state": state.value}
+        rows = await self.one("move_payment", **step, refunds=refunds, untaken=untaken)
         return int(rows[0]["refunds"]) if rows else None
 
     # gifts

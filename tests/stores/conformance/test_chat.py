@@ -200,6 +200,8 @@ async def test_a_payment_goes_its_way_once(store: SqlStore) -> None:
     assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) is None
     assert await store.move_payment("c1", PaymentState.REFUNDING, PaymentState.PAID) == 1
     assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
+    assert await store.move_payment("c1", PaymentState.REFUNDING, PaymentState.PAID, 2, untaken=True) == 1
+    assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
 
     [payment] = await store.payments(1, 10)
     assert (payment.charge, payment.stars, payment.amount, payment.state) == (

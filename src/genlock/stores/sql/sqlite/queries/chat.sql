@@ -130,8 +130,9 @@ SELECT * FROM payments WHERE charge = :charge;
 SELECT * FROM payments WHERE person_id = :person_id ORDER BY at DESC LIMIT :limit;
 
 -- name: move_payment
--- The next step of a refund, from a state that must still hold.
-UPDATE payments SET state = :state, refunds = refunds + CASE WHEN :state = 'refunding' THEN 1 ELSE 0 END
+-- The next step of a refund, from a state that must still hold. A try that took nothing does not count.
+UPDATE payments SET state = :state,
+    refunds = refunds + CASE WHEN :state = 'refunding' THEN 1 WHEN :untaken THEN -1 ELSE 0 END
 WHERE charge = :charge AND state = :before AND refunds = coalesce(:refunds, refunds) RETURNING refunds;
 
 -- name: take_free_run

@@ -201,15 +201,18 @@ async def test_somebody_who_is_gone_needs_no_answer(house: House) -> None:
     assert [update.note for update in await house.store.updates(UpdateState.DONE, 10)] == ["blocked"]
 
 
-async def test_a_payment_does_not_wait_behind_anything(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_payment_does_not_wait_behind_anything(
+    live_store: SqlStore, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "ROOM", 2)
-    gate = asyncio.Event()
+    house, gate = make_house(live_store, recorder), asyncio.Event()
 
     async def hang(update: Update) -> None:
         if update.kind == "message":
             await gate.wait()
 
     house.act = hang
+    await house.engine.start()
     for person in (1, 2, 3):
         await house.updates.take_in(message(person))
     await house.until(lambda: len(house.inside) == 2)
@@ -218,6 +221,7 @@ async def test_a_payment_does_not_wait_behind_anything(house: House, monkeypatch
     await house.until(lambda: house.seen == [asked.update_id])
     gate.set()
     await house.until(lambda: len(house.seen) == 4)
+    await house.engine.stop()
 
 
 async def test_a_handler_knows_the_correlation_of_its_update(house: House) -> None:

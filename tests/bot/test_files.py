@@ -335,7 +335,7 @@ async def test_an_earlier_order_of_ones_own_can_be_gone_on_from(here: Town) -> N
         await person.tap("That is all")
         await person.tap("Options")
         await person.tap("Earlier")
-        await person.say(f"#{job.id} is mine" if person is bob else f"#{job.id}")
+        await person.say(f"#{job.id}")
         await person.sees(told)
 
 

@@ -258,13 +258,15 @@ class Files:
     # a text where something else is asked for
 
     async def meant(self, visit: Visit, model: Model, text: str) -> str:
-        """The number of one of one's own orders stands for the provider's task."""
+        """The number of one of one's own orders stands for the provider's task; any other number for none."""
         one = model.field(visit.draft.field)
         if one is None or one.type is not FieldType.TASK:
             return text
         number = text.strip().lstrip("#")
-        job = await self._store.job(int(number)) if number.isdecimal() and len(number) < NUMBER_DIGITS else None
-        return job.task_id if job is not None and job.person_id == visit.person and job.task_id else text
+        if not number.isdecimal() or len(number) >= NUMBER_DIGITS:
+            return text
+        job = await self._store.job(int(number))
+        return job.task_id or "" if job is not None and job.person_id == visit.person else ""
 
     # files of past orders
 

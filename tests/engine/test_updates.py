@@ -333,7 +333,7 @@ async def test_a_clean_stop_finishes_and_hands_over(live_store: SqlStore, record
         await first.updates.take_in(message(1, number=number))
     await first.until(lambda: bool(first.inside))
     stopping = asyncio.create_task(first.engine.stop())
-    await asyncio.sleep(0.05)
+    await first.until(lambda: first.updates._stopping)
     gate.set()
     await stopping
     assert first.seen == [1]

@@ -1,5 +1,6 @@
 """How a family of the simulated Kie.ai speaks: what all of them share."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ Call = tuple[float, Said]
 
 
 @dataclass(frozen=True)
-class Face:
+class Face(ABC):
     """A family with a flat body. Says what most of them say; the others say otherwise."""
 
     family: Family
@@ -32,11 +33,11 @@ class Face:
     def missing(self) -> Said:
         return envelope(422, "The record does not exist", None)
 
-    def record(self, task: Task) -> Said:
-        raise NotImplementedError
+    @abstractmethod
+    def record(self, task: Task) -> Said: ...
 
-    def calls(self, task: Task) -> list[Call]:
-        raise NotImplementedError
+    @abstractmethod
+    def calls(self, task: Task) -> list[Call]: ...
 
 
 def envelope(code: int, text: str, data: Any) -> Said:

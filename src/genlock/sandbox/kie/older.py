@@ -1,6 +1,7 @@
 """The older families of pictures and films at the simulated Kie.ai, each with words of its own."""
 
 import json
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -26,19 +27,19 @@ class Flagged(Face):
             "errorMessage": text,
         }
 
-    def response(self, task: Task) -> Said:
-        raise NotImplementedError
+    @abstractmethod
+    def response(self, task: Task) -> Said: ...
 
     def calls(self, task: Task) -> list[Call]:
         if task.failed and task.failure:
             return [(1.0, self.failed(task, *task.failure))]
         return [(1.0, self.finished(task))]
 
-    def finished(self, task: Task) -> Said:
-        raise NotImplementedError
+    @abstractmethod
+    def finished(self, task: Task) -> Said: ...
 
-    def failed(self, task: Task, code: int, text: str) -> Said:
-        raise NotImplementedError
+    @abstractmethod
+    def failed(self, task: Task, code: int, text: str) -> Said: ...
 
 
 class Veo(Flagged):

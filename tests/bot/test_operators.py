@@ -16,8 +16,9 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.telegram.answers import tell_operators
 from genlock.telegram.turns import Priority, Turns
 from tests.bot.conftest import BOSS, Office
+from tests.bot.test_gifts import with_free
 from tests.bot.test_kindness import picture
-from tests.bot.test_money import OPEN, bought, with_free
+from tests.bot.test_money import OPEN, bought
 from tests.bot.world import Town, sqlite_url, town
 
 

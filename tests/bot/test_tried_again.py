@@ -3,7 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.bot.test_money import OPEN, with_free
+from tests.bot.test_gifts import with_free
+from tests.bot.test_money import OPEN
 from tests.bot.world import die_once, sqlite_url, town
 
 ONE_FREE = replace(OPEN, free_per_day=1)

@@ -17,8 +17,8 @@ from genlock import cli
 from genlock.domain import delivery, events, inbox, job, money, update
 from genlock.domain.alarm import ALARMS, NO_ACTIVE
 from genlock.metrics import COUNTS, GAUGES
-from genlock.providers.kie_answers import ANSWERS, Row
-from genlock.providers.kie_families import ROUTES
+from genlock.providers.kie.answers import ANSWERS, Row
+from genlock.providers.kie.families import ROUTES
 from genlock.sandbox.kie import faults as kie_faults
 from genlock.sandbox.telegram import faults as telegram_faults
 from genlock.settings import ServiceSettings, Settings
@@ -145,8 +145,8 @@ REGIONS: dict[str, Callable[[], str]] = {
     "deliveries": lambda: table(job.Delivery, job),
     "notices": lambda: table(job.Notice, job),
     "verdicts": lambda: table(job.Verdict, job),
-    "purses": lambda: table(money.Purse, money),
-    "accounts": lambda: table(money.Account, money),
+    "purses": lambda: table(money.HoldState, money),
+    "accounts": lambda: table(money.LedgerAccount, money),
     "inbox": lambda: table(inbox.InboxState, inbox),
     "steps": lambda: table(delivery.Step, delivery),
     "events": lambda: table(events.Event, events),

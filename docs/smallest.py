@@ -8,7 +8,7 @@ import tempfile
 from genlock.app import make_engine, open_store
 from genlock.domain.delivery import Part
 from genlock.domain.job import Job, NewJob
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.domain.result import Outcome, Piece, Report
 from genlock.log import LogObserver
 from genlock.ports import Channel, Placed
@@ -38,7 +38,7 @@ class Terminal(Channel):
     def __init__(self) -> None:
         self.noticed = asyncio.Event()
 
-    async def place(self, job: Job, index: int) -> str:
+    async def create_placeholder(self, job: Job, index: int) -> str:
         return f"{job.id}.{index}"
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:
@@ -63,11 +63,11 @@ async def main(url: str) -> None:
     engine = make_engine(store, observer, providers={"mine": provider}, channels={"chat": channel})
     await engine.start()
 
-    person = await store.person("chat", "my-bot", "12345")
-    await store.transfer(person, Kind.TOPUP, 10_000, key="payment-1")
+    person = await store.ensure_account("chat", "my-bot", "12345")
+    await store.transfer(person, EntryKind.TOPUP, 10_000, key="payment-1")
     await engine.order(
         NewJob(
-            person_id=person,
+            account_id=person,
             request_key="message-77",
             provider="mine",
             channel="chat",

@@ -3,15 +3,15 @@
 from datetime import UTC, datetime
 
 from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 #: free, and on its way to the provider
 JOB = Job(
     id=1,
-    person_id=1,
+    account_id=1,
     request_key="k",
-    correlation="c",
+    correlation_id="c",
     provider="kie",
     channel="chat",
     address="42",
@@ -19,7 +19,7 @@ JOB = Job(
     model="z-image",
     input="{}",
     price=0,
-    purse=Purse.FREE,
+    hold_state=HoldState.FREE,
     state=State.SUBMITTING,
     task_id=None,
     error_code="",
@@ -29,7 +29,7 @@ JOB = Job(
     parts=(),
     delivery=Delivery.NONE,
     notice=Notice.NONE,
-    attention=None,
+    attention_reason=None,
     attempts=0,
     due_at=None,
     deadline_at=NOW,

@@ -11,35 +11,35 @@ from genlock.domain.catalog import Catalog
 from genlock.domain.errors import Refusal, StoreInUse
 from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS
+from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Kit, Rules
-from genlock.engine.limits import Limit, Limits
-from genlock.ports import Channel, Clock, ExaminedStore, Observer, Provider, Store, WholeStore
+from genlock.engine.limits import RateLimit, RateLimiter
+from genlock.ports import Channel, Clock, Database, DatabaseCheck, Observer, Provider, Store
+from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore, must_exist
-from genlock.stores.store import SqlStore
 
 if TYPE_CHECKING:
-    from genlock.bot.bot import ChatBot
-    from genlock.bot.rules import ShopRules
-    from genlock.providers.kie import Kie
+    from genlock.bot.router import ChatBot
+    from genlock.bot.rules import BotRules
+    from genlock.channels.telegram.caller import Caller
+    from genlock.media.download import Downloads
+    from genlock.providers.kie.client import Kie
     from genlock.settings import Settings
-    from genlock.telegram.calls import Caller
-    from genlock.telegram.download import Downloads
-    from genlock.web.doors import CallbackDoor
+    from genlock.web.callbacks import CallbackEndpoint
 
 #: what Kie.ai allows an account in 10 s, unless it has agreed to more
 KIE_CREATES = 20
 
 
-def kie_limits(creates: int = KIE_CREATES) -> Mapping[str, Limit]:
+def kie_limits(creates: int = KIE_CREATES) -> Mapping[str, RateLimit]:
     """What the provider allows in 10 s, as turns; and 10 queries in 1 s, of which a refused one does no harm.
 
     Turns 0.54 s apart are at most 19 in 10 s, and 20 even if the first was used late; later than that it is given up.
     """
     return {
-        "create:kie": Limit(interval=10.8 / creates, late=0.4),
-        "status:kie": Limit(interval=0.108),
+        "create:kie": RateLimit(interval=10.8 / creates, late=0.4),
+        "status:kie": RateLimit(interval=0.108),
     }
 
 
@@ -55,7 +55,7 @@ class SystemClock:
 
 async def open_store(
     url: str, *, observer: Observer, clock: Clock | None = None, beside: bool = False, existing: bool = False
-) -> SqlStore:
+) -> SqlDatabase:
     """The store an address names, with its schema up to date. `clock` is for simulations.
 
     With `beside`, an SQLite file that a service has is opened all the same, for an operator's short visit. With
@@ -76,9 +76,9 @@ async def open_store(
     raise Refusal(f"GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not {url.partition(':')[0]!r}")
 
 
-async def examine_store(url: str, *, observer: Observer) -> ExaminedStore:
+async def examine_store(url: str, *, observer: Observer) -> DatabaseCheck:
     """The store an address names, as it is. Raises StoreUnavailable."""
-    from genlock.stores.examine import PostgresExamination, SqliteExamination
+    from genlock.stores.check import PostgresExamination, SqliteExamination
 
     if url.startswith("sqlite:///"):
         path = url.removeprefix("sqlite:///")
@@ -93,22 +93,22 @@ def make_engine(  # noqa: PLR0913 - the parts of an instance
     *,
     providers: Mapping[str, Provider],
     channels: Mapping[str, Channel],
-    rules: Rules | None = None,
+    rules: EngineRules | None = None,
     public_url: str | None = None,
     instance: str | None = None,
     expected: Callable[[Job], float | None] | None = None,
     paid_for: Callable[[Job], int | None] | None = None,
 ) -> Engine:
     """One instance over a store, under an id that no other start has had."""
-    rules = rules or Rules()
+    rules = rules or EngineRules()
     return Engine(
-        Kit(
+        EngineContext(
             store=store,
             providers=providers,
             channels=channels,
             observer=observer,
             instance=instance or secrets.token_hex(8),
-            limits=Limits(store, rules.limits),
+            limits=RateLimiter(store, rules.limits),
             rules=rules,
             public_url=public_url,
             expected=expected,
@@ -118,7 +118,7 @@ def make_engine(  # noqa: PLR0913 - the parts of an instance
 
 
 def make_kie(settings: "Settings", catalog: Catalog) -> "Kie":
-    from genlock.providers.kie import Kie
+    from genlock.providers.kie.client import Kie
 
     if settings.kie_api_key is None:
         raise Refusal("GENLOCK_KIE_API_KEY is not set: there is no account at Kie.ai to order from")
@@ -131,29 +131,29 @@ def make_kie(settings: "Settings", catalog: Catalog) -> "Kie":
 
 
 def make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, downloads: "Downloads") -> Channel:
-    from genlock.bot.words import ChatWords
-    from genlock.telegram.calls import API_URL
-    from genlock.telegram.sender import TelegramChannel
+    from genlock.bot.order.job_texts import JobTexts
+    from genlock.channels.telegram.caller import API_URL
+    from genlock.channels.telegram.channel import TelegramChannel
 
     # A Bot API server of one's own may reach what Telegram's cannot.
     near = settings.telegram_api_url != API_URL
-    return TelegramChannel(caller, ChatWords(catalog.get), downloads, near=near)
+    return TelegramChannel(caller, JobTexts(catalog.get), downloads, near=near)
 
 
 def make_chat(
-    settings: "Settings", *, caller: "Caller", store: WholeStore, engine: Engine, catalog: Catalog, kie: "Kie"
+    settings: "Settings", *, caller: "Caller", store: Database, engine: Engine, catalog: Catalog, kie: "Kie"
 ) -> "ChatBot":
-    from genlock.bot.bot import ChatBot
+    from genlock.bot.router import ChatBot
 
     rules = make_shop_rules(settings)
     return ChatBot.made_of(caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=kie.upload)
 
 
-def make_shop_rules(settings: "Settings") -> "ShopRules":
-    from genlock.bot.rules import Package, ShopRules
+def make_shop_rules(settings: "Settings") -> "BotRules":
+    from genlock.bot.rules import BotRules, Package
 
     packages = settings.star_packages or {stars: round(stars * STAR_USD / settings.credit_usd) for stars in STARS}
-    return ShopRules(
+    return BotRules(
         markup=settings.markup,
         credit_usd=settings.credit_usd,
         admin_ids=frozenset(settings.admin_ids),
@@ -193,21 +193,21 @@ def expected_seconds(catalog: Catalog) -> Callable[[Job], float | None]:
     return expected
 
 
-def make_kie_door(engine: Engine, settings: "Settings") -> "CallbackDoor":
+def make_kie_endpoint(engine: Engine, settings: "Settings") -> "CallbackEndpoint":
     """The door for Kie.ai's callbacks; with a webhook key, only for signed ones."""
-    from genlock.providers.kie_signature import is_signed
-    from genlock.web.doors import CallbackDoor
+    from genlock.providers.kie.signature import is_signed
+    from genlock.web.callbacks import CallbackEndpoint
 
     if settings.kie_webhook_key is None:
-        return CallbackDoor(engine=engine, provider="kie")
+        return CallbackEndpoint(engine=engine, provider="kie")
     key = settings.kie_webhook_key.get_secret_value()
-    return CallbackDoor(
+    return CallbackEndpoint(
         engine=engine, provider="kie", check=lambda headers, body: is_signed(headers, body, key, time())
     )
 
 
-def make_rules(settings: "Settings", *, stop_seconds: float = 15.0) -> Rules:
-    return Rules(
+def make_rules(settings: "Settings", *, stop_seconds: float = 15.0) -> EngineRules:
+    return EngineRules(
         stop_seconds=stop_seconds,
         lease_seconds=settings.lease_seconds,
         orphan_expire_seconds=settings.orphan_expire_seconds,

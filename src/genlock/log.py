@@ -14,7 +14,7 @@ from genlock.domain.events import Event
 
 _LOUD = {
     Event.RESULT_CONTRADICTION: logging.ERROR,
-    Event.RESULT_FOREIGN: logging.ERROR,
+    Event.RESULT_WRONG_TASK: logging.ERROR,
     Event.STAGE_ERROR: logging.ERROR,
     Event.ALARM: logging.ERROR,
     Event.ATTENTION: logging.WARNING,
@@ -26,10 +26,10 @@ _LOUD = {
     Event.CALLBACK_REFUSED: logging.WARNING,
     Event.UPDATE_REFUSED: logging.WARNING,
     Event.UPDATE_FAIL: logging.WARNING,
-    Event.UPDATE_ASIDE: logging.ERROR,
+    Event.UPDATE_DEAD: logging.ERROR,
     Event.POLL_CONFLICT: logging.WARNING,
     Event.SETTING_UNKNOWN: logging.WARNING,
-    Event.SUSPECT: logging.WARNING,
+    Event.POISON_SUSPECTED: logging.WARNING,
 }
 _encode = json.JSONEncoder(default=str, ensure_ascii=False).encode
 #: what looks like a bot's token, ours or not: the addresses that libraries put into their errors hold it
@@ -47,14 +47,14 @@ class LogObserver:
         self._as_json = as_json
         self._instance = instance
 
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
+    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
         level = _LOUD.get(event, logging.INFO)
         if not self._logger.isEnabledFor(level):
             return
         if self._as_json:
-            self._logger.log(level, "%s", json_line(event, correlation, facts, self._instance))
+            self._logger.log(level, "%s", json_line(event, correlation_id, facts, self._instance))
         else:
-            self._logger.log(level, "%s", human_line(event, correlation, facts))
+            self._logger.log(level, "%s", human_line(event, correlation_id, facts))
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         """Not for the log."""
@@ -63,18 +63,18 @@ class LogObserver:
 class Silent:
     """An observer that keeps nothing."""
 
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None: ...
+    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None: ...
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None: ...
 
 
-def human_line(event: Event, correlation: str, facts: dict[str, Any]) -> str:
+def human_line(event: Event, correlation_id: str, facts: dict[str, Any]) -> str:
     told = " ".join(f"{key}={_plain(value)}" for key, value in facts.items() if value is not None)
-    return f"[{correlation or '-'}] [{event}] {told}".rstrip()
+    return f"[{correlation_id or '-'}] [{event}] {told}".rstrip()
 
 
-def json_line(event: Event, correlation: str, facts: dict[str, Any], instance: str | None = None) -> str:
-    told = {"event": event.value, "correlation": correlation, **facts}
+def json_line(event: Event, correlation_id: str, facts: dict[str, Any], instance: str | None = None) -> str:
+    told = {"event": event.value, "correlation_id": correlation_id, **facts}
     return _encode(told if instance is None else {"at": _now(), "instance": instance, **told})
 
 

@@ -41,7 +41,7 @@ GAUGES: dict[str, str] = {
     "attention": "Jobs on the operator's list.",
     "updates_waiting": "Updates of the chat that are not worked off yet.",
     "update_age": "Seconds that the longest waiting lane has waited.",
-    "updates_aside": "Updates that nobody could handle.",
+    "updates_dead": "Updates that nobody could handle.",
     "refunds_open": "Refunds of stars that have begun and Telegram has not confirmed.",
     "refund_age": "Seconds since the oldest of them began.",
     "instances": "Instances that live.",
@@ -74,7 +74,7 @@ class MetricsObserver:
         self._active = Gauge("genlock_active", "1 if this instance is the active one.", registry=registry)
         self._gauges = {name: Gauge(f"genlock_{name}", text, registry=registry) for name, text in GAUGES.items()}
 
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
+    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
         self._events.labels(event.value).inc()
         seconds = facts.get("seconds")
         if seconds is not None:
@@ -84,13 +84,13 @@ class MetricsObserver:
         counter = self._counts[name]
         (counter.labels(**labels) if labels else counter).inc(amount)
 
-    def render(self, pulse: Mapping[str, float], *, active: bool) -> bytes:
+    def render(self, stats: Mapping[str, float], *, active: bool) -> bytes:
         """Everything as Prometheus reads it."""
         self._active.set(active)
         for state in State:
-            self._jobs.labels(state.value).set(pulse.get(state.value, 0.0))
+            self._jobs.labels(state.value).set(stats.get(state.value, 0.0))
         for name, gauge in self._gauges.items():
-            gauge.set(pulse.get(_PULSE_NAMES.get(name, name), 0.0))
+            gauge.set(stats.get(_PULSE_NAMES.get(name, name), 0.0))
         return generate_latest(self._registry)
 
 
@@ -100,9 +100,9 @@ class Observers:
     def __init__(self, *observers: Any) -> None:
         self._observers = observers
 
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
+    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
         for observer in self._observers:
-            observer.event(event, correlation, **facts)
+            observer.event(event, correlation_id, **facts)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         for observer in self._observers:

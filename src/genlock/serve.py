@@ -51,7 +51,7 @@ async def _serve(settings: ServiceSettings, mask: Mask) -> int:
     _rest()
     mode = "webhook" if settings.public_url else "polling"
     service.observer.event(
-        Event.READY, instance=service.engine.kit.instance, address=address, mode=mode, seconds=round(process_age(), 2)
+        Event.READY, instance=service.engine.ctx.instance, address=address, mode=mode, seconds=round(process_age(), 2)
     )
     await asked.wait()
     stopping = loop.create_task(service.stop())

@@ -20,34 +20,35 @@ from genlock.app import (
     make_chat,
     make_engine,
     make_kie,
-    make_kie_door,
+    make_kie_endpoint,
     make_rules,
     open_store,
 )
-from genlock.bot.bot import ChatBot
+from genlock.bot.router import ChatBot
 from genlock.catalog import load
+from genlock.channels.telegram.caller import Caller, Priority, make_bot
+from genlock.channels.telegram.errors import TokenRefused
+from genlock.channels.telegram.operator_messages import answer_repeated, tell_operators
+from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
+from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookKeeper, webhook_secret
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.update import Update
-from genlock.engine import alarms, forget
+from genlock.engine import alarms
+from genlock.engine import retention as forget
 from genlock.engine.alarms import Alarms
-from genlock.engine.forget import Forget
-from genlock.engine.pulse import Pulse
+from genlock.engine.retention import Retention
+from genlock.engine.stats import Stats
 from genlock.engine.updates import Updates
-from genlock.engine.worker import every, run_for_ever
+from genlock.engine.worker import every, run_forever
 from genlock.log import LogObserver, Mask
+from genlock.media.download import Downloads
 from genlock.metrics import MetricsObserver, Observers
-from genlock.ports import UpdateStore, WholeStore
+from genlock.ports import Database, UpdateStore
 from genlock.settings import LogFormat, ServiceSettings
-from genlock.telegram.answers import answer_repeated, tell_operators
-from genlock.telegram.calls import Caller, Priority, make_bot
-from genlock.telegram.download import Downloads
-from genlock.telegram.errors import TokenRefused
-from genlock.telegram.intake import WEBHOOK_PATH, Poller, WebhookKeeper, webhook_secret
-from genlock.telegram.turns import Turns
-from genlock.web.health import HealthDoor
-from genlock.web.server import Door, make_web, serving
-from genlock.web.telegram import TelegramDoor
+from genlock.web.health import HealthEndpoints
+from genlock.web.server import Endpoint, make_web, serving
+from genlock.web.telegram import TelegramEndpoint
 
 #: how long a start waits for Telegram to say whether the token is right; if it is away we start without
 TOKEN_CHECK_SECONDS = 5.0
@@ -104,30 +105,30 @@ class Service:
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
         self._closing.push_async_callback(chat.close)
         engine.updates = Updates(
-            engine.kit, store, partial(_handle, chat, caller.bot, store, self._mask), partial(answer_repeated, caller)
+            engine.ctx, store, partial(_handle, chat, caller.bot, store, self._mask), partial(answer_repeated, caller)
         )
         await self._check_token(caller)
-        intake, doors = await self._make_intake(caller, store, engine.updates)
-        pulse = Pulse(engine.kit, store)
-        health = HealthDoor(
+        intake, endpoints = await self._make_intake(caller, store, engine.updates)
+        stats = Stats(engine.ctx, store)
+        health = HealthEndpoints(
             engine=engine,
-            pulse=pulse,
+            stats=stats,
             is_open=lambda: self._open,
             render=lambda counts, active: self._metrics.render(counts, active=active),
             started=started,
         )
-        web = make_web([make_kie_door(engine, settings), health, *doors])
+        web = make_web([make_kie_endpoint(engine, settings), health, *endpoints])
         address = await self._listen(web)
         await engine.start()
         self._closing.push_async_callback(engine.stop)
-        self._tasks = run_for_ever(engine.kit, intake, *self._janitors(caller, store, pulse), *self._chores(chat))
+        self._tasks = run_forever(engine.ctx, intake, *self._janitors(caller, store, stats), *self._chores(chat))
         self._open = True
         return address
 
-    def _make_caller(self, store: WholeStore) -> Caller:
+    def _make_caller(self, store: Database) -> Caller:
         settings = self._settings
         bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
-        caller = Caller(bot, Turns(store, settings.bot_id), self.observer)
+        caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), self.observer)
         self._closing.push_async_callback(caller.close)
         return caller
 
@@ -144,8 +145,8 @@ class Service:
             self.observer.event(Event.CHANNEL_AWAY, step="ask Telegram who we are", error=type(error).__name__)
 
     async def _make_intake(
-        self, caller: Caller, store: WholeStore, updates: Updates
-    ) -> tuple[Coroutine[Any, Any, None], list[Door]]:
+        self, caller: Caller, store: Database, updates: Updates
+    ) -> tuple[Coroutine[Any, Any, None], list[Endpoint]]:
         """Who brings the updates, and the door they come through, if they are brought."""
         settings = self._settings
         if settings.public_url is None:
@@ -163,10 +164,10 @@ class Service:
             is_active=lambda: self.engine.active,
             observer=self.observer,
         )
-        door = TelegramDoor(
+        endpoint = TelegramEndpoint(
             updates=updates, observer=self.observer, path=WEBHOOK_PATH, bot_id=settings.bot_id, secret=secret
         )
-        return keeper.run(), [door]
+        return keeper.run(), [endpoint]
 
     async def _listen(self, web: Any) -> str:
         settings = self._settings
@@ -178,20 +179,20 @@ class Service:
                 "stop what uses it, or set GENLOCK_HOST and GENLOCK_PORT to something else"
             ) from None
 
-    def _janitors(self, caller: Caller, store: WholeStore, pulse: Pulse) -> list[Coroutine[Any, Any, None]]:
-        kit, leader = self.engine.kit, self.engine.leader
+    def _janitors(self, caller: Caller, store: Database, stats: Stats) -> list[Coroutine[Any, Any, None]]:
+        ctx, leader = self.engine.ctx, self.engine.leader
         tell = partial(tell_operators, caller, self._settings.admin_ids, partial(_language_of, store))
-        watch = Alarms(kit, leader, store, pulse, tell)
+        watch = Alarms(ctx, leader, store, stats, tell)
         self._closing.push_async_callback(watch.rest)  # before the role is given up: its next holder writes here too
         return [
-            every(alarms.ROUND_SECONDS, watch.round, kit),
-            every(alarms.ROUND_SECONDS, watch.ledger_round, kit),
-            every(forget.ROUND_SECONDS, Forget(kit, leader, store).round, kit),
+            every(alarms.ROUND_SECONDS, watch.round, ctx),
+            every(alarms.ROUND_SECONDS, watch.ledger_round, ctx),
+            every(forget.ROUND_SECONDS, Retention(ctx, leader, store).round, ctx),
         ]
 
     def _chores(self, chat: ChatBot) -> list[Coroutine[Any, Any, None]]:
         """What the chat product does by itself; one instance is enough for it."""
-        kit = self.engine.kit
+        ctx = self.engine.ctx
 
         def when_active(chore: Callable[[], Awaitable[object]]) -> Callable[[], Coroutine[Any, Any, None]]:
             async def round_() -> None:
@@ -203,9 +204,9 @@ class Service:
 
         return [
             self._introduce(chat),
-            every(RECONCILE_SECONDS, when_active(chat.reconcile), kit),
-            every(CHORE_SECONDS, when_active(chat.reward), kit),
-            every(CHORE_SECONDS, when_active(chat.broadcast), kit),
+            every(RECONCILE_SECONDS, when_active(chat.reconcile), ctx),
+            every(CHORE_SECONDS, when_active(chat.reward), ctx),
+            every(CHORE_SECONDS, when_active(chat.broadcast), ctx),
         ]
 
     async def _introduce(self, chat: ChatBot) -> None:
@@ -233,10 +234,10 @@ class Service:
         self.observer.event(Event.STOPPED, instance=self._instance)
 
 
-async def _language_of(store: WholeStore, outside: int) -> str:
+async def _language_of(store: Database, outside: int) -> str:
     """The language that somebody reads, by the channel's number; empty if we have never met them."""
     found = await store.find_profiles(str(outside), 2)
-    return next((one.language for one in found if one.outside_id == str(outside)), "")
+    return next((one.language for one in found if one.external_id == str(outside)), "")
 
 
 async def _handle(chat: ChatBot, bot: telegram.Bot, store: UpdateStore, mask: Mask, update: Update) -> None:

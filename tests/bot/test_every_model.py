@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from genlock.domain.catalog import Model, Output
-from genlock.domain.errors import InputRefused
+from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, FieldType
 from genlock.domain.job import Delivery, Job, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from tests.bot.walker import TEXT_MAX, Walker
 from tests.bot.world import CATALOG, sqlite_url, town
 
@@ -78,7 +78,7 @@ def expected(model: Model, values: dict[str, Any]) -> int:
 def check(job: Job, model: Model, values: dict[str, Any], *, by_link: bool) -> None:
     """The provider was sent what was wanted, and the person paid for it."""
     assert (job.state, job.delivery) == (State.SUCCEEDED, Delivery.DELIVERED), (job.error_code, job.error_text)
-    assert job.purse is (Purse.CAPTURED if job.price else Purse.FREE)
+    assert job.hold_state is (HoldState.CAPTURED if job.price else HoldState.FREE)
     sent, asked = json.loads(job.input), model.validate(values)
     for one in model.fields:
         if one.type in FILES and not by_link and one.name in asked:
@@ -93,5 +93,5 @@ def test_the_most_that_fits_is_still_an_order() -> None:
     for model in CATALOG.offered():
         try:
             model.validate(most(model))
-        except InputRefused as refused:  # pragma: no cover - tells which
+        except InvalidInput as refused:  # pragma: no cover - tells which
             pytest.fail(f"{model.id}: {refused}")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from genlock.bot.files import looks_like
-from genlock.bot.rules import ShopRules
-from genlock.bot.shop import Shop
+from genlock.bot.handlers.files import looks_like
+from genlock.bot.rules import BotRules
+from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
-from genlock.engine.forget import KEEP_SECONDS
+from genlock.engine.retention import KEEP_SECONDS
 from genlock.sandbox.kie.media import make_film, make_sound
 from genlock.sandbox.telegram import media as telegram_media
 from genlock.sandbox.telegram.journal import Call
@@ -176,7 +176,9 @@ async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here
     assert "longest" not in shown.text
     model = here.catalog.get("wan/2-2-animate-move")
     seconds = {"video_url": float(SECONDS)}
-    assert job.price == Shop(here.catalog, markup=2.0, credit_usd=0.01).price(model, json.loads(job.input), seconds)
+    assert job.price == Storefront(here.catalog, markup=2.0, credit_usd=0.01).price(
+        model, json.loads(job.input), seconds
+    )
 
 
 @pytest.mark.usefixtures("declared")
@@ -189,7 +191,9 @@ async def test_what_cannot_be_measured_is_priced_as_the_longest_and_told(here: T
 
     model = here.catalog.get("wan/2-2-animate-move")
     seconds = {"video_url": 30.0}
-    assert job.price == Shop(here.catalog, markup=2.0, credit_usd=0.01).price(model, json.loads(job.input), seconds)
+    assert job.price == Storefront(here.catalog, markup=2.0, credit_usd=0.01).price(
+        model, json.loads(job.input), seconds
+    )
 
 
 @pytest.mark.usefixtures("declared")
@@ -274,7 +278,7 @@ async def test_a_provider_that_cannot_take_the_file_is_told_kindly(here: Town) -
 
 
 async def test_files_in_an_hour_are_limited(tmp_path: Path) -> None:
-    rules = ShopRules(uploads_per_hour=1)
+    rules = BotRules(uploads_per_hour=1)
     async with town(sqlite_url(tmp_path), rules=rules) as there:
         ann = await opened(there, "Nano Banana Edit")
         await ann.say("a cat")
@@ -294,7 +298,7 @@ async def test_files_of_an_old_order_are_handed_on_anew(here: Town) -> None:
     await here.age_uploads(days=30)
     role = here.engine.leader.role
     assert role is not None
-    assert await here.store.forget("uploads", KEEP_SECONDS["uploads"], 10, role) == 1, "an order may be repeated"
+    assert await here.store.prune("uploads", KEEP_SECONDS["uploads"], 10, role) == 1, "an order may be repeated"
     await ann.say("/history")
     await ann.tap("Recraft")
     await ann.tap("Repeat")
@@ -308,7 +312,7 @@ async def test_files_of_an_old_order_are_handed_on_anew(here: Town) -> None:
 
 
 async def test_files_of_old_orders_count_among_those_of_the_hour(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=ShopRules(uploads_per_hour=1)) as there:
+    async with town(sqlite_url(tmp_path), rules=BotRules(uploads_per_hour=1)) as there:
         ann = await opened(there, "Recraft Remove Background")
         await ann.send("photo", picture())
         await ordered(there, ann)

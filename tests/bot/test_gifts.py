@@ -38,7 +38,7 @@ async def test_an_invitation_promises_what_it_brings(tmp_path: Path, inviter: in
 
 
 async def test_free_runs_are_told_where_there_is_something_free(tmp_path: Path) -> None:
-    gift = Promo(code="THREERUNS", amount=0, runs=3, uses_max=None, per_person=1, until=None)
+    gift = Promo(code="THREERUNS", amount=0, runs=3, uses_max=None, per_account=1, until=None)
     rules = replace(OPEN, free_per_day=2)
     async with town(sqlite_url(tmp_path), rules=rules, catalog=with_free("z-image")) as here:
         ann = await here.person()
@@ -146,7 +146,7 @@ async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> N
 async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
     async with town(database_url, rules=OPEN) as here:
         await here.store.make_promo(
-            Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_person=1, until=None),
+            Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
         )
@@ -169,7 +169,7 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
     async with town(database_url, rules=OPEN) as here:
         here.postman.patient = True
         await here.store.make_promo(
-            Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_person=1, until=None),
+            Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
         )
@@ -188,12 +188,12 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
 async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(here: Town) -> None:
     here.postman.patient = True
     await here.store.make_promo(
-        Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_person=1, until=None), lasting=None, author="op"
+        Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     ann = await here.person(having=0)
     for number in range(10):
         await ann.say(f"/promo guess{number}")
-    die_once(here.bot._desk, "show_draft", after=False)
+    die_once(here.bot._view, "show_draft", after=False)
     await ann.say("/promo secret")
 
     assert "You can try another in " in ann.screen.text
@@ -203,10 +203,10 @@ async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_aga
 async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> None:
     ann = await here.person(having=0)
     await here.store.make_promo(
-        Promo(code="CAT", amount=5000, runs=0, uses_max=1, per_person=1, until=None), lasting=None, author="op"
+        Promo(code="CAT", amount=5000, runs=0, uses_max=1, per_account=1, until=None), lasting=None, author="op"
     )
     await here.store.make_promo(
-        Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_person=1, until=None), lasting=None, author="op"
+        Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     await ann.say("/promo cat")
     await ann.sees("Added to your balance: 5 credits!")

@@ -2,7 +2,7 @@
 
 from telegram import Update
 
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.sandbox.telegram.groups import Group
 from genlock.sandbox.telegram.world import Message
 from tests.bot.world import Customer, Town, holds
@@ -125,7 +125,7 @@ async def test_money_is_not_talked_about_in_a_group(here: Town) -> None:
 
 async def test_whoever_has_too_little_in_a_group_is_led_to_the_packages(here: Town) -> None:
     ann, _, group = await friends(here)
-    await here.store.transfer(ann.number, Kind.DEBIT, 1_000_000, "all of it")
+    await here.store.transfer(ann.number, EntryKind.DEBIT, 1_000_000, "all of it")
     await ann.say(f"{NAME} a fox", chat=group.id)
     offer = await ann.sees("Your balance is too low for this", chat=group.id)
     press = await ann.press(offer, next(one["callback_data"] for one in offer.buttons if "Top up" in one["text"]))

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 from telegram import Update
 
-from genlock.bot.rules import ShopRules
+from genlock.bot.rules import BotRules
 from genlock.domain.job import Delivery, State
-from genlock.domain.suspicion import GIVEN_UP
+from genlock.domain.poison import GIVEN_UP
 from genlock.sandbox.telegram.faults import Fault
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.world import Customer, Town, sqlite_url, town
@@ -134,7 +134,7 @@ async def test_a_running_order_can_be_cancelled(here: Town) -> None:
 
 @pytest.mark.parametrize(("language", "told"), [("en", "too late to cancel"), ("ru", "Отменить уже нельзя")])
 async def test_orders_the_provider_has_are_cancelled_only_so_often(tmp_path: Path, language: str, told: str) -> None:
-    async with town(sqlite_url(tmp_path), rules=ShopRules(late_cancels_per_day=1)) as here:
+    async with town(sqlite_url(tmp_path), rules=BotRules(late_cancels_per_day=1)) as here:
         here.kie.shop.speed = 0.01
         ann = await here.person(language=language)
         for _ in range(2):
@@ -224,13 +224,13 @@ async def test_a_result_that_processes_die_of_is_not_shown_again_at_one_persons_
     await here.quiet()
     assert isinstance(here.store, SqliteStore)
     words = f"{GIVEN_UP} 8 times"
-    await here.store._call(lambda connection: connection.execute("UPDATE jobs SET attention = ?", (words,)))
+    await here.store._call(lambda connection: connection.execute("UPDATE jobs SET attention_reason = ?", (words,)))
 
     press = await ann.tap("Show again", on=notice)
 
     assert press.text.startswith("I cannot show this result")
     [job] = await here.jobs(ann)
-    assert (job.delivery, job.due_at, job.attention) == (Delivery.DELIVERED, None, words)
+    assert (job.delivery, job.due_at, job.attention_reason) == (Delivery.DELIVERED, None, words)
 
 
 async def test_a_result_is_shown_again_and_repeated_and_changed(here: Town) -> None:
@@ -336,7 +336,7 @@ async def test_an_order_whose_handler_failed_for_good_is_not_ordered_again_by_an
     async def die(*_: object) -> None:
         raise ConnectionError("the process dies here")
 
-    monkeypatch.setattr(here.bot._desk, "keep", die)
+    monkeypatch.setattr(here.bot._view, "keep", die)
     with pytest.raises(AssertionError):
         await ann.press(screen, data)
     here.postman.failures.clear()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from PIL import Image
 
-from genlock.bot.length import measure, measure_file
+from genlock.media.duration import measure, measure_file
 
 SECONDS = 12
 

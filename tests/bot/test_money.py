@@ -8,16 +8,16 @@ from pathlib import Path
 from telegram import LabeledPrice
 
 from genlock.bot.buttons import button
-from genlock.bot.rules import ShopRules
-from genlock.bot.tongue import tongue
+from genlock.bot.rules import BotRules
 from genlock.domain.catalog import Catalog
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.domain.tariff import PriceRow
+from genlock.i18n.translator import translator
 from tests.bot.world import PACKAGES, Customer, Town, sqlite_url, town
 
-OPEN = ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
+OPEN = BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
 
 
 async def bought(ann: Customer, stars: int = 100) -> str:
@@ -65,12 +65,12 @@ async def test_the_balance_tells_what_moved_in_plain_words(here: Town) -> None:
     await bought(ann)
     await ann.say("/gen z-image a fox")
     await ann.sees("Generation complete")
-    await here.store.transfer(ann.number, Kind.REFUND, 800, "refund:1", "order 1 refunded")
-    await here.store.transfer(ann.number, Kind.GRANT, 2500, "admin:7", "for the trouble")
-    await here.store.transfer(ann.number, Kind.DEBIT, 500, "admin:8", "too much")
+    await here.store.transfer(ann.number, EntryKind.REFUND, 800, "refund:1", "order 1 refunded")
+    await here.store.transfer(ann.number, EntryKind.GRANT, 2500, "admin:7", "for the trouble")
+    await here.store.transfer(ann.number, EntryKind.DEBIT, 500, "admin:8", "too much")
     await ann.say("/balance")
     shown = (await ann.sees("Your balance: 172 credits")).text.splitlines()
-    today = tongue("en").day(await here.store.clock())
+    today = translator("en").day(await here.store.clock())
 
     assert shown[-7:] == [
         today,
@@ -125,17 +125,17 @@ async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(datab
 
 
 async def test_each_bot_has_its_own_place_in_telegrams_list(here: Town) -> None:
-    await here.store.set_fact("chat:stars", "1")
-    await here.store.set_fact("chat:stars:999", "50")  # another bot's
+    await here.store.kv_put("chat:stars", "1")
+    await here.store.kv_put("chat:stars:999", "50")  # another bot's
     ann = await here.person(having=0)
     charges = [await bought(ann), await bought(ann)]
     await here.caller.bot.refund_star_payment(ann.hands.id, charges[1])
 
     assert await here.bot.reconcile() == 1
-    mine = await here.store.fact(f"chat:stars:{here.caller.bot.id}")
+    mine = await here.store.kv_get(f"chat:stars:{here.caller.bot.id}")
     assert mine is not None
     assert mine.value == "3"
-    assert await here.store.fact("chat:stars") is None
+    assert await here.store.kv_get("chat:stars") is None
 
 
 async def test_a_payment_found_in_telegrams_list_first_is_thanked_for_once(here: Town) -> None:
@@ -172,7 +172,7 @@ async def test_a_dearer_price_is_confirmed_anew(here: Town) -> None:
     ann = await here.person()
     await ann.say("a fox")
     await ann.sees("Price: 0.8 credits")
-    here.bot._desk.shop._markup = 4.0
+    here.bot._view.storefront._markup = 4.0
     await ann.tap("Generate")
     await ann.sees("The price has changed since you looked")
     assert await here.jobs(ann) == []
@@ -259,7 +259,7 @@ async def test_who_cannot_pay_for_a_lost_result_is_told_how_much_is_missing(tmp_
         await ann.tap("Generate")
         job = (await here.jobs(ann))[0]
         await lost(ann, job)
-        await here.store.transfer(ann.number, Kind.DEBIT, 9_500, "spent elsewhere")
+        await here.store.transfer(ann.number, EntryKind.DEBIT, 9_500, "spent elsewhere")
         await ann.say("/history")
         press = await ann.press(ann.screen, str(button("x", "again", job.id).data))
 

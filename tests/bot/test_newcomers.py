@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from genlock.bot import wizard
-from genlock.bot.draft import At, Draft, Part
-from genlock.bot.shop import Shop, text_only
-from genlock.bot.talk import PART_SECONDS, _joined
-from genlock.bot.tongue import tongue
-from genlock.bot.visit import Visit
+from genlock.bot.context import UpdateContext
+from genlock.bot.handlers.messages import PART_SECONDS, _joined
+from genlock.bot.order import wizard
+from genlock.bot.order.draft import At, Draft, Part
+from genlock.bot.storefront.storefront import Storefront, text_only
 from genlock.domain.catalog import Category
 from genlock.domain.chat import Profile
+from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.media import make_film
 from tests.bot.test_kindness import picture
 from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
 
-SHOP = Shop(CATALOG, markup=2.0, credit_usd=0.01)
+SHOP = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
 
 
 @pytest.fixture
@@ -98,9 +98,9 @@ async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
 
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
-    t = tongue(language)
+    t = translator(language)
     for key in ("again", "repeat", "change_repeat", "menu", "try_again"):
-        assert len(t.tag(f"button.{key}")) <= 20, key
+        assert len(t.plain(f"button.{key}")) <= 20, key
 
 
 # results
@@ -187,7 +187,7 @@ async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
 ) -> None:
     ann = await here.person(language=language)
     rows: dict[str, str] = {}
-    shop = Shop(here.catalog, markup=here.rules.markup, credit_usd=here.rules.credit_usd)
+    shop = Storefront(here.catalog, markup=here.rules.markup, credit_usd=here.rules.credit_usd)
     for title in ("Grok Imagine Video 1.5", "InfiniteTalk", "ElevenLabs Turbo 2.5"):
         await ann.say(f"/models {title}")
         await ann.sees(title)
@@ -195,7 +195,7 @@ async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
     assert rows["InfiniteTalk"] == f"InfiniteTalk · 3{second}"
     assert rows["ElevenLabs Turbo 2.5"] == f"ElevenLabs Turbo 2.5 · 6{characters}"
     grok = next(model for model in shop.models() if model.title == "Grok Imagine Video 1.5")
-    price = tongue(language).amount(shop.usual(grok).price)
+    price = translator(language).amount(shop.usual(grok).price)
     assert rows[grok.title] == f"{grok.title} · {price}"
     await ann.say(f"/models {grok.title}")
     await ann.tap(f"{grok.title} ·")
@@ -232,7 +232,7 @@ async def test_from_a_shelf_a_kept_photo_goes_back_with_the_person(here: Town) -
 async def test_the_menu_says_that_a_kept_photo_is_let_go(here: Town, language: str, told: str) -> None:
     ann = await here.person(language=language)
     await ann.send("photo", picture())
-    await ann.tap(tongue(language).tag("button.menu"))
+    await ann.tap(translator(language).plain("button.menu"))
     await ann.sees(told)
     await ann.tap(Category.IMAGE_TO_IMAGE.title(language))
 
@@ -250,13 +250,13 @@ async def test_a_kept_text_goes_back_to_the_menu_with_the_person(here: Town) -> 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
 async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwise(here: Town, language: str) -> None:
-    t = tongue(language)
+    t = translator(language)
     ann = await here.person(language=language)
     await ann.say("a red fox")
     await ann.send("photo", picture())
-    await ann.sees(t.tag("refused.no_place_image"))
-    await ann.tap(t.tag("button.instead"))
-    await ann.sees(t.tag("misc.what_with_file"))
+    await ann.sees(t.plain("refused.no_place_image"))
+    await ann.tap(t.plain("button.instead"))
+    await ann.sees(t.plain("misc.what_with_file"))
     await ann.tap(Category.BACKGROUND_REMOVAL.title(language))
     await ann.tap("Recraft Remove Background")
     await ann.sees("📎 1")
@@ -314,14 +314,14 @@ def test_a_text_goes_on_only_in_what_was_sent_at_once(later: int) -> None:
     draft = Draft(at=At.CONFIRM, model="z-image", part=Part(text="a" * 3000, sent=1000, at=At.ASK, field="prompt"))
     at = datetime.fromtimestamp(1000, UTC)
     profile = Profile(
-        person_id=1, outside_id="1", language="en", name="", username="", referred_by=None, last_model="",
+        account_id=1, external_id="1", language="en", name="", username="", referred_by=None, last_model="",
         banned_at=None, ban_reason="", blocked_at=None, created_at=at, fresh=False,
     )  # fmt: skip
-    visit = Visit(update=1, first=True, profile=profile, chat=1, thread=None, group=False, draft=draft)
-    text = _joined(visit, "b", datetime.fromtimestamp(1000 + later, UTC))
+    ctx = UpdateContext(update=1, first=True, profile=profile, chat=1, thread=None, group=False, draft=draft)
+    text = _joined(ctx, "b", datetime.fromtimestamp(1000 + later, UTC))
 
     assert (text == "b") is (later > PART_SECONDS)
-    assert visit.draft.at is (At.CONFIRM if later > PART_SECONDS else At.ASK)
+    assert ctx.draft.at is (At.CONFIRM if later > PART_SECONDS else At.ASK)
 
 
 def test_a_search_finds_what_is_called_so_and_else_what_has_every_word() -> None:

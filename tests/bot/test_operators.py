@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from genlock.channels.telegram.operator_messages import tell_operators
+from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.alarm import Words
 from genlock.domain.chat import BroadcastState, PaymentState
-from genlock.domain.errors import ChannelUnknown
+from genlock.domain.errors import ChannelOutcomeUnknown
 from genlock.sandbox.kie.faults import Fault as Failure
 from genlock.sandbox.telegram.faults import Fault
 from genlock.service import _language_of
 from genlock.stores.sqlite import SqliteStore
-from genlock.telegram.answers import tell_operators
-from genlock.telegram.turns import Priority, Turns
 from tests.bot.conftest import BOSS, Office
 from tests.bot.test_gifts import with_free
 from tests.bot.test_kindness import picture
@@ -136,7 +136,7 @@ async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Offi
     await here.quiet()
     assert isinstance(here.store, SqliteStore)
     reason = f"stage error: RuntimeError('{'<' * 460}')"
-    await here.store._call(lambda connection: connection.execute("UPDATE jobs SET attention = ?", (reason,)))
+    await here.store._call(lambda connection: connection.execute("UPDATE jobs SET attention_reason = ?", (reason,)))
     for line, answer in (
         ("attention", "#1 · Z-Image"),
         (f"ban {ann.number} {'why ' * 1000}", "Ann"),
@@ -251,9 +251,9 @@ async def test_an_old_preview_does_not_send_what_a_newer_one_shows(office: Offic
     assert running.text == "Two"
 
 
-async def closed(here: Town, chat: int) -> Turns:
+async def closed(here: Town, chat: int) -> TelegramRateLimiter:
     """Telegram wants a chat to be left alone; the limits are real."""
-    turns = Turns(here.store, str(here.caller.bot.id))
+    turns = TelegramRateLimiter(here.store, str(here.caller.bot.id))
     await turns.stop(chat, 600.0)
     here.caller._turns = turns
     return turns
@@ -278,7 +278,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
         await take(chat, priority)
 
     monkeypatch.setattr(turns, "take", counted)
-    monkeypatch.setattr("genlock.bot.broadcasts.LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.5)
     sending = asyncio.ensure_future(here.bot._broadcasts._send(running, ann.number, ann.hands.id))
     async with asyncio.timeout(5):
         await asked.wait()
@@ -293,8 +293,8 @@ async def test_a_broadcast_does_not_wait_for_one_chat_for_ever(office: Office, m
     await boss.say("/admin broadcast Hello")
     await boss.tap("Send to")
     await closed(here, ann.hands.id)
-    monkeypatch.setattr("genlock.bot.broadcasts.PATIENCE_SECONDS", 0.3)
-    monkeypatch.setattr("genlock.bot.broadcasts.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("genlock.bot.admin.broadcasts.PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.1)
     async with asyncio.timeout(10):
         await here.bot.broadcast()
         [broadcast] = [await here.store.broadcast(1)]
@@ -398,7 +398,7 @@ async def test_a_refund_that_telegram_has_not_confirmed_is_seen_and_asked_for_ag
     here.telegram.faults.once(Fault.DROP_BEFORE, method="refundStarPayment")
     await boss.say(f"/admin stars {charge}")
     await boss.sees("Telegram has not confirmed the refund yet")
-    assert (await here.store.pulse())["refunds_open"] == 1
+    assert (await here.store.stats())["refunds_open"] == 1
     await boss.say("/admin")
     overview = await boss.sees("Refunds not confirmed: 1")
     await boss.tap("Refunds", on=overview)
@@ -411,7 +411,7 @@ async def test_a_refund_that_telegram_has_not_confirmed_is_seen_and_asked_for_ag
     assert payment is not None
     assert payment.state is PaymentState.REFUNDED
     assert await ann.available() == 10_000
-    assert (await here.store.pulse())["refunds_open"] == 0
+    assert (await here.store.stats())["refunds_open"] == 0
 
 
 async def test_a_refund_that_is_asked_for_again_stays_the_one_that_was_begun(office: Office) -> None:
@@ -419,9 +419,9 @@ async def test_a_refund_that_is_asked_for_again_stays_the_one_that_was_begun(off
     charge = await bought(ann)
     here.telegram.faults.switch(Fault.DROP_BEFORE, method="refundStarPayment", times=2)
     for operator in ("one", "two"):
-        with pytest.raises(ChannelUnknown):
+        with pytest.raises(ChannelOutcomeUnknown):
             await here.bot._payments.refund(charge, operator)
-    [fact] = await here.store.facts("chat:refund:")
+    [fact] = await here.store.kv_list("chat:refund:")
 
     assert fact.value == "one", "so its age is that of the first try"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from genlock.bot.rules import ShopRules
+from genlock.bot.rules import BotRules
 from tests.bot.conftest import Office
 from tests.bot.test_money import OPEN
 from tests.bot.world import sqlite_url, town
@@ -34,7 +34,7 @@ async def test_orders_are_limited_by_what_is_in_the_works(tmp_path: Path) -> Non
     ],
     ids=["minute", "hour"],
 )
-async def test_orders_are_limited_by_time_and_the_wait_is_told(tmp_path: Path, rules: ShopRules, told: str) -> None:
+async def test_orders_are_limited_by_time_and_the_wait_is_told(tmp_path: Path, rules: BotRules, told: str) -> None:
     async with town(sqlite_url(tmp_path), rules=rules) as here:
         ann = await here.person()
         for word in ("one", "two"):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from genlock.domain.chat import Payment, PaymentState
-from genlock.domain.errors import ChannelUnknown, LevelRefused, NoSuchPerson, NotPossible, StoreError
-from genlock.domain.money import Kind
+from genlock.domain.errors import AccountNotFound, ActionNotAllowed, ChannelOutcomeUnknown, LevelRefused, StoreError
+from genlock.domain.money import EntryKind
 from genlock.sandbox.telegram.faults import Fault as Trouble
 from tests.bot.test_money import bought
 from tests.bot.world import Town
@@ -18,15 +18,15 @@ async def test_stars_go_back_only_while_the_credits_are_there(here: Town) -> Non
     charge = await bought(ann)
     stars = ann.hands.user.stars
     payments = here.bot._payments
-    await here.store.transfer(ann.number, Kind.DEBIT, 1000, "spent", "spent")
-    with pytest.raises(NotPossible, match="119 of 120"):
+    await here.store.transfer(ann.number, EntryKind.DEBIT, 1000, "spent", "spent")
+    with pytest.raises(ActionNotAllowed, match="119 of 120"):
         await payments.refund(charge, "op")
-    await here.store.transfer(ann.number, Kind.GRANT, 1000, "back", "back")
+    await here.store.transfer(ann.number, EntryKind.GRANT, 1000, "back", "back")
     await payments.refund(charge, "op")
 
     assert ann.hands.user.stars == stars + 100
     assert await ann.available() == 0
-    with pytest.raises(NotPossible, match="refunded already"):
+    with pytest.raises(ActionNotAllowed, match="refunded already"):
         await payments.refund(charge, "op")
     payment = await here.store.payment(charge)
     assert payment is not None
@@ -40,7 +40,7 @@ async def test_a_refund_whose_answer_was_lost_is_gone_on_with(here: Town) -> Non
     charge = await bought(ann)
     stars = ann.hands.user.stars
     here.telegram.faults.once(Trouble.DROP_AFTER, method="refundStarPayment")
-    with pytest.raises(ChannelUnknown):
+    with pytest.raises(ChannelOutcomeUnknown):
         await here.bot._payments.refund(charge, "op")
     assert await ann.available() == 0
     await here.bot._payments.refund(charge, "op")
@@ -62,17 +62,17 @@ async def test_two_refunds_of_one_charge_take_and_give_once(here: Town, monkeypa
         return stale.pop() if stale else await real(which)
 
     monkeypatch.setattr(payments, "_give_back", refused)
-    with pytest.raises(NotPossible, match="TOO_LOW"):
+    with pytest.raises(ActionNotAllowed, match="TOO_LOW"):
         await payments.refund(charge, "one")  # while another one has just looked at the payment
     monkeypatch.setattr(here.store, "payment", read)
-    with pytest.raises(NotPossible, match="TOO_LOW"):
+    with pytest.raises(ActionNotAllowed, match="TOO_LOW"):
         await payments.refund(charge, "two")
 
     assert await ann.available() == 120_000
     now = await real(charge)
     assert now is not None
     assert (now.state, now.refunds) == (PaymentState.PAID, 2)
-    assert await here.store.facts("chat:refund:") == []
+    assert await here.store.kv_list("chat:refund:") == []
 
 
 async def test_an_old_refusal_does_not_undo_a_newer_refund(here: Town) -> None:
@@ -103,12 +103,12 @@ async def test_a_refund_is_gone_on_with_though_somebody_looked_at_the_open_ones_
 
     monkeypatch.setattr(here.store, "move_payment", looked_at)
     here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
-    with pytest.raises(ChannelUnknown):
+    with pytest.raises(ChannelOutcomeUnknown):
         await payments.refund(charge, "op")
     await payments.go_on_refunding(0.0)
 
     assert (await paid(here, charge)).state is PaymentState.REFUNDED
-    assert await here.store.facts("chat:refund:") == []
+    assert await here.store.kv_list("chat:refund:") == []
 
 
 async def test_a_refund_that_began_while_its_mark_was_taken_away_is_still_marked(
@@ -116,20 +116,20 @@ async def test_a_refund_that_began_while_its_mark_was_taken_away_is_still_marked
 ) -> None:
     ann = await here.person(having=0)
     charge = await bought(ann)
-    payments, drop = here.bot._payments, here.store.drop_fact
-    await here.store.keep_fact(f"chat:refund:{charge}", "op")  # of a try that died before it began
+    payments, drop = here.bot._payments, here.store.kv_delete
+    await here.store.kv_put_if_absent(f"chat:refund:{charge}", "op")  # of a try that died before it began
 
     async def begun_before(key: str) -> None:
-        monkeypatch.setattr(here.store, "drop_fact", drop)
+        monkeypatch.setattr(here.store, "kv_delete", drop)
         here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
-        with pytest.raises(ChannelUnknown):
+        with pytest.raises(ChannelOutcomeUnknown):
             await payments.refund(charge, "op")
         await drop(key)
 
-    monkeypatch.setattr(here.store, "drop_fact", begun_before)
+    monkeypatch.setattr(here.store, "kv_delete", begun_before)
     await payments.go_on_refunding(0.0)
 
-    assert [fact.value for fact in await here.store.facts("chat:refund:")] == ["op"]
+    assert [fact.value for fact in await here.store.kv_list("chat:refund:")] == ["op"]
 
 
 async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
@@ -179,10 +179,10 @@ async def test_a_refund_that_outlives_one_without_credits_takes_them_once(
     charge = await bought(ann)
     stars = ann.hands.user.stars
     payments, transfer = here.bot._payments, here.store.transfer
-    await transfer(ann.number, Kind.DEBIT, 50_000, "spent")
+    await transfer(ann.number, EntryKind.DEBIT, 50_000, "spent")
     waiting, go = asyncio.Event(), asyncio.Event()
 
-    async def slow(person: int, kind: Kind, amount: int, key: str, reason: str = "") -> bool:
+    async def slow(person: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
         if reason.endswith("by the second"):
             waiting.set()
             await go.wait()
@@ -191,9 +191,9 @@ async def test_a_refund_that_outlives_one_without_credits_takes_them_once(
     monkeypatch.setattr(here.store, "transfer", slow)
     second = asyncio.create_task(payments.refund(charge, "the second"))
     await waiting.wait()
-    with pytest.raises(NotPossible):
+    with pytest.raises(ActionNotAllowed):
         await payments.refund(charge, "the first")
-    await transfer(ann.number, Kind.GRANT, 350_000, "more")
+    await transfer(ann.number, EntryKind.GRANT, 350_000, "more")
     go.set()
     await second
     await payments.refund(charge, "a third")
@@ -220,25 +220,25 @@ async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_tel
     stars = ann.hands.user.stars
     await here.bot.reconcile()
     here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
-    with pytest.raises(ChannelUnknown):
+    with pytest.raises(ChannelOutcomeUnknown):
         await here.bot._payments.refund(charge, "op")
     await here.bot.reconcile()
     assert (await paid(here, charge)).state is PaymentState.REFUNDING  # it is young, and may still be on the wire
-    monkeypatch.setattr("genlock.bot.payments.REFUND_SECONDS", 0.0)
+    monkeypatch.setattr("genlock.bot.money.payments.REFUND_SECONDS", 0.0)
     await here.bot.reconcile()
 
     assert (await paid(here, charge)).state is PaymentState.REFUNDED
     assert ann.hands.user.stars == stars + 100
     assert await ann.available() == 0
     assert [line.detail for line in await here.store.audit(5)] == ["100 ⭐"]
-    assert await here.store.facts("chat:refund:") == []
+    assert await here.store.kv_list("chat:refund:") == []
 
 
 async def test_whom_we_cannot_pay_keeps_the_credits(here: Town) -> None:
-    person = await here.store.person("telegram", str(here.caller.bot.id), "77")  # known by a payment only
-    await here.store.transfer(person, Kind.TOPUP, 120_000, "stars:c77", "100 stars")
+    person = await here.store.ensure_account("telegram", str(here.caller.bot.id), "77")  # known by a payment only
+    await here.store.transfer(person, EntryKind.TOPUP, 120_000, "stars:c77", "100 stars")
     await here.store.keep_payment("c77", person, 100, 120_000)
-    with pytest.raises(NoSuchPerson):
+    with pytest.raises(AccountNotFound):
         await here.bot._payments.refund("c77", "op")
 
     assert (await here.store.wallet(person)).available == 120_000

@@ -9,10 +9,10 @@ from string import Formatter
 
 import pytest
 
-from genlock.bot import tongue as tongue_module
-from genlock.bot.tongue import LANGUAGES, Forms, Html, guess_language, plural, texts, tongue
 from genlock.catalog import load
 from genlock.domain.catalog import Category
+from genlock.i18n import translator as tongue_module
+from genlock.i18n.translator import LANGUAGES, Forms, Html, guess_language, plural, texts, translator
 
 FORMS = {"en": {"one", "other"}, "ru": {"one", "few", "many", "other"}}
 SOURCE = Path(tongue_module.__file__).parent
@@ -74,7 +74,7 @@ def test_no_text_is_left_over() -> None:
 
 def test_every_category_is_described() -> None:
     for category in Category:
-        assert f"about.{category.value}" in tongue("en")
+        assert f"about.{category.value}" in translator("en")
 
 
 def test_every_input_of_every_offered_model_is_called_something_in_both_languages() -> None:
@@ -101,10 +101,10 @@ def test_the_form_goes_with_the_number(number: int, english: str, russian: str) 
 
 
 def test_money_is_written_as_the_language_writes_it() -> None:
-    assert [tongue("en").credits(amount) for amount in (1000, 2000, 800, 1_234_500, 0)] == [
+    assert [translator("en").credits(amount) for amount in (1000, 2000, 800, 1_234_500, 0)] == [
         "1 credit", "2 credits", "0.8 credits", "1,234.5 credits", "0 credits",
     ]  # fmt: skip
-    assert [tongue("ru").credits(amount) for amount in (1000, 2000, 5000, 800, 1_234_500)] == [
+    assert [translator("ru").credits(amount) for amount in (1000, 2000, 5000, 800, 1_234_500)] == [
         "1 кредит", "2 кредита", "5 кредитов", "0,8 кредита", "1\N{NO-BREAK SPACE}234,5 кредита",
     ]  # fmt: skip
 
@@ -112,18 +112,18 @@ def test_money_is_written_as_the_language_writes_it() -> None:
 def test_times_are_said_as_people_say_them() -> None:
     at = datetime(2026, 11, 5, 9, 7, tzinfo=UTC)
 
-    assert (tongue("en").when(at), tongue("ru").when(at)) == ("5 Nov, 09:07", "5 нояб., 09:07")
-    assert [tongue("en").lasting(seconds) for seconds in (0.2, 55, 150, 3600, 90_000)] == [
+    assert (translator("en").when(at), translator("ru").when(at)) == ("5 Nov, 09:07", "5 нояб., 09:07")
+    assert [translator("en").lasting(seconds) for seconds in (0.2, 55, 150, 3600, 90_000)] == [
         "1 second", "55 seconds", "2 minutes", "60 minutes", "25 hours",
     ]  # fmt: skip
-    assert [tongue("ru").lasting(seconds) for seconds in (1, 2, 55, 300)] == [
+    assert [translator("ru").lasting(seconds) for seconds in (1, 2, 55, 300)] == [
         "1 сек", "2 сек", "55 сек", "5 мин",
     ]  # fmt: skip
 
 
 def test_what_people_write_cannot_break_the_html() -> None:
-    assert tongue("en").say("menu.hello", name="<b>&", models=Html("<i>9</i>")).count("&lt;b&gt;&amp;") == 1
-    assert "<b>" in tongue("en").tag("list.row", title="<b>", price="1")
+    assert translator("en").html("menu.hello", name="<b>&", models=Html("<i>9</i>")).count("&lt;b&gt;&amp;") == 1
+    assert "<b>" in translator("en").plain("list.row", title="<b>", price="1")
 
 
 @pytest.mark.parametrize(("code", "language"), [("ru", "ru"), ("ru-RU", "ru"), ("en-GB", "en"),

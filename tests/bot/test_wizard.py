@@ -7,25 +7,26 @@ from html.parser import HTMLParser
 
 import pytest
 
-from genlock.bot import draft as drafts
-from genlock.bot import wizard
 from genlock.bot.buttons import DATA_BYTES_MAX, base36, from_base36, read
-from genlock.bot.draft import At, Draft, Sent
-from genlock.bot.look import Look, shown_choice, titled
-from genlock.bot.presses import STEPS
-from genlock.bot.refusals import explain
-from genlock.bot.screens import front, order
-from genlock.bot.shop import Shop
-from genlock.bot.tongue import LANGUAGES, tongue
+from genlock.bot.handlers.buttons import STEPS
+from genlock.bot.order import draft as drafts
+from genlock.bot.order import screens as order
+from genlock.bot.order import wizard
+from genlock.bot.order.draft import At, Draft, Sent
+from genlock.bot.order.input_errors import explain
+from genlock.bot.screen_context import ScreenContext, shown_choice, titled
+from genlock.bot.storefront import screens as front
+from genlock.bot.storefront.storefront import Storefront
+from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.catalog import Category, Model
 from genlock.domain.chat import FreeRuns
-from genlock.domain.errors import InputRefused
+from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FieldType
 from genlock.domain.money import Wallet
-from genlock.telegram.words import Said
+from genlock.i18n.translator import LANGUAGES, translator
 from tests.bot.world import CATALOG
 
-SHOP = Shop(CATALOG, markup=2.0, credit_usd=0.01)
+SHOP = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
 TEXT_MAX, BUTTONS_MAX, ROW_MAX = 4096, 100, 8
 #: the provider's names and numbers: nothing a person should read
 RAW = re.compile(r"[a-z]_[a-z]|_url|[a-z][A-Z][a-z]+:|\d{10}")
@@ -52,19 +53,21 @@ class _Plain(HTMLParser):
         self.text += data
 
 
-def look(language: str = "en", available: int = 50_000, *, group: bool = False) -> Look:
-    wallet = Wallet(person_id=1, available=available, held=0)
-    return Look(tongue=tongue(language), shop=SHOP, wallet=wallet, free=FreeRuns(today=1, gifts=0), group=group)
+def screen_context(language: str = "en", available: int = 50_000, *, group: bool = False) -> ScreenContext:
+    wallet = Wallet(account_id=1, available=available, held=0)
+    return ScreenContext(
+        translator=translator(language), storefront=SHOP, wallet=wallet, free=FreeRuns(today=1, gifts=0), group=group
+    )
 
 
-def screen(draft: Draft, model: Model, seen: Look) -> Said:
+def screen(draft: Draft, model: Model, seen: ScreenContext) -> OutgoingMessage:
     if draft.at is At.LIST:
         return front.shelf(draft, seen)
     shown = {At.OPTIONS: order.options, At.CONFIRM: order.confirm}.get(draft.at, order.ask)
     return shown(draft, model, seen)
 
 
-def check(said: Said) -> None:
+def check(said: OutgoingMessage) -> None:
     """Telegram takes it: whole HTML, lengths, buttons."""
     page = _Plain()
     page.feed(said.text)
@@ -79,43 +82,43 @@ def check(said: Said) -> None:
         assert len(one.data.encode()) <= DATA_BYTES_MAX
 
 
-def verbs(said: Said) -> set[str]:
+def verbs(said: OutgoingMessage) -> set[str]:
     return {read(one.data or "").verb for row in said.buttons for one in row}
 
 
-def has_a_way_out(said: Said) -> bool:
+def has_a_way_out(said: OutgoingMessage) -> bool:
     return bool(verbs(said) & {"cancel", "menu"})
 
 
 @pytest.mark.parametrize("model", CATALOG.offered(), ids=lambda model: model.id)
 def test_whatever_is_pressed_and_written_there_is_a_screen_that_telegram_takes(model: Model) -> None:
-    chance = random.Random(model.id)
+    rng = random.Random(model.id)
     for turn in range(4):
-        category = chance.choice([model.category.value, *(one.value for one in model.also), ""])
-        seen = look(chance.choice(LANGUAGES), chance.choice([0, 10**9]), group=turn == 3)
-        draft = wizard.open_model(Draft(version=chance.randrange(36**7)), model, category)
+        category = rng.choice([model.category.value, *(one.value for one in model.also), ""])
+        seen = screen_context(rng.choice(LANGUAGES), rng.choice([0, 10**9]), group=turn == 3)
+        draft = wizard.open_model(Draft(version=rng.randrange(36**7)), model, category)
         for _ in range(30):
             said = screen(draft, model, seen)
             check(said)
             assert has_a_way_out(said), (draft.at, said)
             assert not [one.text for row in said.buttons for one in row if RAW.search(one.text)]
             assert drafts.load(drafts.dump(draft), version=draft.version, message=None) == draft
-            draft = step(draft, model, said, chance)
+            draft = step(draft, model, said, rng)
 
 
-def step(draft: Draft, model: Model, said: Said, chance: random.Random) -> Draft:
+def step(draft: Draft, model: Model, said: OutgoingMessage, rng: random.Random) -> Draft:
     """One thing that a person might do."""
     now = model.field(draft.field)
-    if now is not None and draft.at in (At.ASK, At.EDIT) and chance.random() < 0.5:
-        if now.type in FILE and chance.random() < 0.7:
+    if now is not None and draft.at in (At.ASK, At.EDIT) and rng.random() < 0.5:
+        if now.type in FILE and rng.random() < 0.7:
             place = wizard.place_for(draft, model, now.type)
             assert place is not None
-            sent = Sent(kind=now.type, address=FILE[now.type], seconds=chance.choice([None, 3.0]))
+            sent = Sent(kind=now.type, address=FILE[now.type], seconds=rng.choice([None, 3.0]))
             return wizard.after_file(wizard.add_file(draft, place, sent), model, place)
         words = ["a cat", "5", "x" * 30_000, "<b>&", "https://example.com/a.png", "", "[]", "a | 3", str(now.least())]
-        return wizard.answer(draft, model, chance.choice(words))
+        return wizard.answer(draft, model, rng.choice(words))
     presses = [read(one.data or "") for row in said.buttons for one in row]
-    press = chance.choice(presses)
+    press = rng.choice(presses)
     if press.verb == "back":
         return wizard.back(draft, model) or wizard.open_model(draft, model, draft.category)
     if press.verb == "example":
@@ -125,7 +128,7 @@ def step(draft: Draft, model: Model, said: Said, chance: random.Random) -> Draft
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_shelf_and_the_menu_fit(language: str) -> None:
-    seen = look(language)
+    seen = screen_context(language)
     check(front.menu(Draft(), seen))
     for category in ("", *Category):
         draft = Draft(version=36**6, at=At.LIST, category=category)
@@ -137,7 +140,7 @@ def test_every_shelf_and_the_menu_fit(language: str) -> None:
 
 
 def test_no_two_models_share_a_button() -> None:
-    shelves = [front.shelf(Draft(at=At.LIST, page=page), look()) for page in range(20)]
+    shelves = [front.shelf(Draft(at=At.LIST, page=page), screen_context()) for page in range(20)]
     presses = [read(row[0].data or "") for shelf in shelves for row in shelf.buttons]
     codes = {press.word() for press in presses if press.verb == "model"}
 
@@ -190,7 +193,7 @@ def test_what_does_not_fit_is_refused_with_what_does(
     found = CATALOG.get(model)
     draft = wizard.answer(Draft(model=model, at=At.EDIT, field=field), found, typed)
     assert draft.problem is not None
-    told = [explain(draft.problem, found, draft.values, tongue(language)) for language in LANGUAGES]
+    told = [explain(draft.problem, found, draft.values, translator(language)) for language in LANGUAGES]
 
     assert english in told[0]
     assert russian in told[1].replace("\N{NO-BREAK SPACE}", " ")
@@ -212,9 +215,9 @@ def test_what_does_not_fit_is_refused_with_what_does(
 )  # fmt: skip
 def test_what_does_not_go_together_is_told_by_name(model: str, values: dict[str, object], english: str) -> None:
     found = CATALOG.get(model)
-    with pytest.raises(InputRefused) as refused:
+    with pytest.raises(InvalidInput) as refused:
         found.validate({"prompt": "a cat", **values})
-    told = explain(wizard.problem_of(refused.value), found, {"prompt": "a cat", **values}, tongue("en"))
+    told = explain(wizard.problem_of(refused.value), found, {"prompt": "a cat", **values}, translator("en"))
 
     assert english in told
 
@@ -227,7 +230,7 @@ def test_what_a_rule_demands_is_asked_for() -> None:
     assert draft.field == "customMode"
     draft = wizard.rest(draft, suno)
     assert (draft.at, draft.field) == (At.ASK, "prompt"), "without own words a description is needed"
-    assert "skip" not in verbs(order.ask(draft, suno, look()))
+    assert "skip" not in verbs(order.ask(draft, suno, screen_context()))
     draft = wizard.answer(draft, suno, "x" * 600)
     assert draft.problem is not None
     assert draft.field == "prompt"
@@ -237,9 +240,9 @@ def test_what_a_rule_demands_is_asked_for() -> None:
 def test_a_text_that_a_rule_wants_is_not_offered_to_be_left_out() -> None:
     suno, gpt = CATALOG.get("suno/generate"), CATALOG.get("kling/ai-avatar-pro")
     draft = wizard.open_model(Draft(), suno, "music")
-    assert "skip" not in verbs(order.ask(draft, suno, look()))
+    assert "skip" not in verbs(order.ask(draft, suno, screen_context()))
     draft = wizard.open_model(Draft(), gpt, "avatar")
-    assert "skip" in verbs(order.ask(draft, gpt, look()))
+    assert "skip" in verbs(order.ask(draft, gpt, screen_context()))
 
 
 def test_the_list_shows_first_what_most_people_change_and_nothing_internal() -> None:
@@ -270,7 +273,7 @@ def test_from_an_input_one_comes_back_to_its_place_in_the_list() -> None:
     for after in (wizard.back(draft, model), wizard.answer(draft, model, "5")):
         assert after is not None
         assert (after.at, after.page, after.field) == (At.OPTIONS, 1, "")
-        assert any("Seed" in one.text for row in order.options(after, model, look()).buttons for one in row)
+        assert any("Seed" in one.text for row in order.options(after, model, screen_context()).buttons for one in row)
 
 
 def test_what_is_cleared_leads_back_to_the_list_and_files_can_be_sent_anew() -> None:
@@ -278,7 +281,7 @@ def test_what_is_cleared_leads_back_to_the_list_and_files_can_be_sent_anew() -> 
     values = {"prompt": "a cat", "input_urls": ["https://example.com/a.png"], "aspect_ratio": "4:3"}
     whole = Draft(model=model.id, at=At.EDIT, values=values)
     files = replace(whole, field="input_urls")
-    assert "clear" in verbs(order.ask(files, model, look()))
+    assert "clear" in verbs(order.ask(files, model, screen_context()))
     without = wizard.clear(files, model)
     assert (without.at, set(without.values)) == (At.EDIT, {"prompt", "aspect_ratio"})
     seed = CATALOG.get("z-image")
@@ -294,7 +297,7 @@ def test_no_row_of_choices_is_nearly_empty(longest: int, count: int, columns: in
 
 
 def test_titles_and_choices_are_said_in_the_persons_language() -> None:
-    ru, en = tongue("ru"), tongue("en")
+    ru, en = translator("ru"), translator("en")
     kling = CATALOG.get("kling-2.6/image-to-video")
     assert (titled(kling, en), titled(kling, ru)) == ("Kling 2.6 from an image", "Kling 2.6 по картинке")
     speech = CATALOG.get("elevenlabs/text-to-speech-multilingual-v2")

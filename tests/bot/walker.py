@@ -9,11 +9,11 @@ from typing import Any
 
 from PIL import Image
 
-from genlock.bot import draft as drafts
-from genlock.bot import wizard
 from genlock.bot.buttons import base36
-from genlock.bot.draft import At, Draft
-from genlock.bot.shop import code_of
+from genlock.bot.order import draft as drafts
+from genlock.bot.order import wizard
+from genlock.bot.order.draft import At, Draft
+from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Delivery, Job

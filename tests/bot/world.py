@@ -10,32 +10,32 @@ from typing import Any
 from telegram import Update
 
 from genlock.app import costs_paid_for, expected_seconds, make_engine, open_store
-from genlock.bot.bot import ChatBot
-from genlock.bot.rules import Package, ShopRules
-from genlock.bot.words import ChatWords
+from genlock.bot.order.job_texts import JobTexts
+from genlock.bot.router import ChatBot
+from genlock.bot.rules import BotRules, Package
 from genlock.catalog import load
+from genlock.channels.telegram.caller import Caller, Priority, make_bot
+from genlock.channels.telegram.channel import TelegramChannel
 from genlock.domain.catalog import Catalog
-from genlock.domain.errors import ChannelBusy, ChannelUnknown, ChatClosed
+from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
 from genlock.domain.job import Delivery, Job, Notice
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
-from genlock.ports import WholeStore
-from genlock.providers.kie import Kie
+from genlock.media.download import Downloads
+from genlock.ports import Database
+from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.telegram.people import Person
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram.world import Message, Press
 from genlock.stores.sqlite import SqliteStore
-from genlock.telegram.calls import Caller, Priority, make_bot
-from genlock.telegram.download import Downloads
-from genlock.telegram.sender import TelegramChannel
 from tests.engine.world import Recorder
 
 CATALOG = load()
 CREDITS = 1000
 PATIENCE_SECONDS = 20.0
-QUICK = Rules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
+QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
 PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
 
 
@@ -53,7 +53,7 @@ class Postman:
     def __init__(self, bot: ChatBot, caller: Caller) -> None:
         self.bot = bot
         self._caller = caller
-        self._lanes: dict[int, asyncio.Queue[Update]] = {}
+        self._queues: dict[int, asyncio.Queue[Update]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.failures: list[BaseException] = []
         #: whether what may pass is tried again, as the inbox does
@@ -81,10 +81,10 @@ class Postman:
             return
         user = update.effective_user
         lane = user.id if user else 0
-        if lane not in self._lanes:
-            self._lanes[lane] = asyncio.Queue()
-            self._start(self._work(self._lanes[lane]))
-        self._lanes[lane].put_nowait(update)
+        if lane not in self._queues:
+            self._queues[lane] = asyncio.Queue()
+            self._start(self._work(self._queues[lane]))
+        self._queues[lane].put_nowait(update)
 
     def _start(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -101,9 +101,9 @@ class Postman:
                 try:
                     await self.bot.handle(update, first=attempt == 0, behind=behind)
                 except Exception as error:  # noqa: BLE001 - the test looks at it in the end
-                    if self.patient and isinstance(error, ChannelBusy | ChannelUnknown):
+                    if self.patient and isinstance(error, ChannelBusy | ChannelOutcomeUnknown):
                         continue
-                    if not isinstance(error, ChatClosed):
+                    if not isinstance(error, RecipientUnreachable):
                         self.failures.append(error)
                 break
             self.handled += 1
@@ -119,21 +119,21 @@ class Postman:
 class Town:
     telegram: TelegramSimulator
     kie: KieSimulator
-    store: WholeStore
+    store: Database
     engine: Engine
     bot: ChatBot
     caller: Caller
     catalog: Catalog
-    rules: ShopRules
+    rules: BotRules
     recorder: Recorder
     postman: Postman
     make_bot: Callable[[], ChatBot]
 
     async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
         person = self.telegram.person(name, language=language)
-        number = await self.store.person("telegram", str(self.caller.bot.id), str(person.id))
+        number = await self.store.ensure_account("telegram", str(self.caller.bot.id), str(person.id))
         if having:
-            await self.store.transfer(number, Kind.GRANT, having * 1000, f"test:{number}")
+            await self.store.transfer(number, EntryKind.GRANT, having * 1000, f"test:{number}")
         return Customer(town=self, hands=person, number=number)
 
     @asynccontextmanager
@@ -172,7 +172,7 @@ class Town:
                 await asyncio.sleep(0.02)
 
     async def jobs(self, customer: "Customer") -> list[Job]:
-        return await self.store.jobs(person_id=customer.number)
+        return await self.store.jobs(account_id=customer.number)
 
 
 @dataclass(kw_only=True)
@@ -234,12 +234,12 @@ class Customer:
 async def town(
     database_url: str,
     *,
-    rules: ShopRules | None = None,
+    rules: BotRules | None = None,
     speed: float = 200.0,
     catalog: Catalog = CATALOG,
 ) -> AsyncIterator[Town]:
     recorder = Recorder()
-    rules = rules or ShopRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
+    rules = rules or BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
     store: Any = await open_store(database_url, observer=recorder)
     async with (
         running_telegram() as telegram,
@@ -248,7 +248,7 @@ async def town(
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, ChatWords(catalog.get), downloads, near=True)
+        channel = TelegramChannel(caller, JobTexts(catalog.get), downloads, near=True)
         engine = make_engine(
             store,
             recorder,
@@ -304,6 +304,6 @@ def die_once(thing: Any, name: str, *, after: bool) -> None:
         setattr(thing, name, real)
         if after:
             await real(*arguments, **named)
-        raise ChannelUnknown("the instance is gone")
+        raise ChannelOutcomeUnknown("the instance is gone")
 
     setattr(thing, name, once)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from genlock.catalog import load
 from genlock.catalog.loader import read
-from genlock.domain.errors import CatalogBroken
+from genlock.domain.errors import InvalidCatalog
 
 GOOD = """
 vendor = "Maker"
@@ -183,14 +183,14 @@ def test_a_good_file_loads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("old", "new", "message"), BROKEN, ids=lambda value: str(value)[:50])
 def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
-    with pytest.raises(CatalogBroken) as caught:
+    with pytest.raises(InvalidCatalog) as caught:
         load(data=write(tmp_path, GOOD.replace(old, new, 1)))
     assert str(caught.value).startswith(message)
 
 
 def test_an_id_belongs_to_one_file(tmp_path: Path) -> None:
     write(tmp_path, GOOD, "another.toml")
-    with pytest.raises(CatalogBroken, match=r"^maker.toml: maker/one: is already described in another file$"):
+    with pytest.raises(InvalidCatalog, match=r"^maker.toml: maker/one: is already described in another file$"):
         load(data=write(tmp_path, GOOD))
 
 
@@ -252,6 +252,6 @@ def test_whatever_stands_in_a_file_is_a_model_or_a_sentence(data: st.DataObject)
     for key in path:
         place = place[key]
     place[last] = data.draw(ODD)
-    with suppress(CatalogBroken):
+    with suppress(InvalidCatalog):
         for model in read(broken, "maker.toml", {}):
             assert model.title is not None

@@ -5,7 +5,7 @@ import pytest
 from genlock.catalog import load
 from genlock.catalog.check import Failure, check
 from genlock.domain.catalog import Catalog, Category, Family, Model, Output, Status, price
-from genlock.domain.errors import GenlockError, InputRefused, NoSuchModel
+from genlock.domain.errors import GenlockError, InvalidInput, ModelNotFound
 
 OFFERED = [model.id for model in load().offered()]
 GENERATION_TYPES = {
@@ -146,7 +146,7 @@ def test_known_prices(
 
 @pytest.mark.parametrize(("model_id", "values", "said"), REFUSED)
 def test_rules_between_fields(catalog: Catalog, model_id: str, values: dict[str, object], said: str) -> None:
-    with pytest.raises(InputRefused) as caught:
+    with pytest.raises(InvalidInput) as caught:
         catalog.get(model_id).validate(values)
     assert caught.value.message.startswith(said)
 
@@ -163,7 +163,7 @@ def test_a_price_is_made_of_the_provider_s_the_markup_and_our_credit(catalog: Ca
 def test_an_older_interface_is_sent_its_model(catalog: Catalog) -> None:
     clean = catalog.get("veo3_lite").validate({"prompt": "x"})
     assert clean["model"] == "veo3_lite"
-    with pytest.raises(InputRefused):
+    with pytest.raises(InvalidInput):
         catalog.get("veo3_lite").validate({"prompt": "x", "model": "veo3"})
 
 
@@ -174,7 +174,7 @@ def test_how_many_results_to_expect(catalog: Catalog) -> None:
 
 
 def test_an_unknown_model_is_refused(catalog: Catalog) -> None:
-    with pytest.raises(NoSuchModel, match="there is no model 'nope'"):
+    with pytest.raises(ModelNotFound, match="there is no model 'nope'"):
         catalog.get("nope")
 
 

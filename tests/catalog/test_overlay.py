@@ -6,7 +6,7 @@ import pytest
 
 from genlock.catalog import load, overlay
 from genlock.domain.catalog import Catalog, Status, price, price_from
-from genlock.domain.errors import CatalogBroken
+from genlock.domain.errors import InvalidCatalog
 
 MODEL = "kling-2.6/text-to-video"
 LABEL = "kling 2.6, text-to-video, without audio-5.0s"
@@ -76,14 +76,14 @@ def test_what_was_synced_for_a_model_that_is_no_more_is_ignored(tmp_path: Path, 
     ],
 )
 def test_a_wrong_overlay_says_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(CatalogBroken) as caught:
+    with pytest.raises(InvalidCatalog) as caught:
         overlaid(tmp_path, text)
     assert str(caught.value).startswith(message)
 
 
 def test_a_missing_overlay_is_told(tmp_path: Path) -> None:
     path = tmp_path / "nowhere.toml"
-    with pytest.raises(CatalogBroken) as caught:
+    with pytest.raises(InvalidCatalog) as caught:
         load(path)
     assert str(caught.value) == f"{path}: cannot be read: No such file or directory"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from genlock.catalog import load
 from genlock.domain.catalog import Model
-from genlock.domain.errors import InputRefused
+from genlock.domain.errors import InvalidInput
 from genlock.domain.field import Field, FieldType
 
 CATALOG = load()
@@ -89,7 +89,7 @@ def test_what_people_write_is_taken(field: Field, value: object, clean: object) 
 
 @pytest.mark.parametrize(("field", "value", "problem", "message"), REFUSED)
 def test_a_refusal_says_what_is_allowed(field: Field, value: object, problem: str, message: str) -> None:
-    with pytest.raises(InputRefused) as caught:
+    with pytest.raises(InvalidInput) as caught:
         field.clean(value)
     refused = caught.value
     assert (refused.field, refused.problem, refused.message) == (field.name, problem, message)
@@ -97,14 +97,14 @@ def test_a_refusal_says_what_is_allowed(field: Field, value: object, problem: st
 
 
 def test_a_refusal_carries_what_is_allowed_as_data() -> None:
-    with pytest.raises(InputRefused) as caught:
+    with pytest.raises(InvalidInput) as caught:
         INTEGER.clean("11")
     assert caught.value.allowed == {"type": "integer", "min": 1, "max": 10}
 
 
 def test_a_long_list_of_choices_is_cut_short() -> None:
     field = Field(name="c", type=FieldType.CHOICE, choices=tuple(range(100)))
-    with pytest.raises(InputRefused, match=r"28, 29 and 70 more$"):
+    with pytest.raises(InvalidInput, match=r"28, 29 and 70 more$"):
         field.clean("x")
 
 
@@ -115,7 +115,7 @@ def test_what_is_not_given_is_the_default_or_left_out() -> None:
 
 
 def test_what_is_required_is_asked_for() -> None:
-    with pytest.raises(InputRefused) as caught:
+    with pytest.raises(InvalidInput) as caught:
         CATALOG.get("z-image").validate({"prompt": "  "})
     assert (caught.value.field, caught.value.problem) == ("prompt", "missing")
 
@@ -125,7 +125,7 @@ def again(model: Model, clean: dict[str, object]) -> dict[str, object]:
     try:
         assert not model.prices or model.credits(clean) >= 0
         return model.validate(clean)
-    except InputRefused as refused:
+    except InvalidInput as refused:
         raise AssertionError(f"{model.id} first takes and then refuses: {refused}") from refused
 
 
@@ -146,7 +146,7 @@ def test_anything_is_either_taken_and_stays_so_or_refused(data: st.DataObject) -
     names = [one.name for one in model.fields] or ["prompt"]
     noise: dict[str, Any] = data.draw(st.dictionaries(st.sampled_from(names), ANYTHING, max_size=5))
     start = data.draw(st.sampled_from([{}, model.minimal_input()]))
-    with suppress(InputRefused):
+    with suppress(InvalidInput):
         clean = model.validate(start | noise)
         assert again(model, clean) == clean
 
@@ -161,6 +161,6 @@ def test_every_choice_on_offer_has_a_price(data: st.DataObject) -> None:
             values[one.name] = data.draw(st.sampled_from(one.choices))
         elif one.type is FieldType.BOOLEAN:
             values[one.name] = data.draw(st.booleans())
-    with suppress(InputRefused):  # not every choice goes with every other
+    with suppress(InvalidInput):  # not every choice goes with every other
         clean = model.validate(values)
         assert again(model, clean) == clean

@@ -15,7 +15,7 @@ import pytest
 from genlock import __version__
 from genlock.app import make_engine, open_store
 from genlock.domain.job import NewJob
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.log import Silent
 from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
 
@@ -54,15 +54,15 @@ def order_a_job(url: str, model: str = "z-image") -> int:
 
     async def order() -> int:
         store = await open_store(url, observer=Silent())
-        person = await store.person("instant", "bot", "1")
-        await store.transfer(person, Kind.TOPUP, 5_000, "payment-1")
+        person = await store.ensure_account("instant", "bot", "1")
+        await store.transfer(person, EntryKind.TOPUP, 5_000, "payment-1")
         engine = make_engine(
             store, Silent(), providers={"instant": InstantProvider("t")}, channels={"instant": InstantChannel()}
         )
         engine.worker._stopping = True  # accepts, but works on nothing
         job = await engine.order(
             NewJob(
-                person_id=person,
+                account_id=person,
                 request_key="1",
                 provider="instant",
                 channel="instant",
@@ -127,7 +127,7 @@ def test_the_version_is_told(tmp_path: Path) -> None:
 def test_lists_are_not_cut_where_nobody_looks_and_say_when_shortly(shell: Shell) -> None:
     job = order_a_job(shell.url, model="a-family/with-a-model-whose-name-is-long/text-to-image")
     head, row = shell.run("jobs", "ls", COLUMNS="40").stdout.splitlines()
-    assert head.split() == ["id", "person", "model", "state", "delivery", "price", "purse", "created", "attention"]
+    assert head.split() == ["id", "person", "model", "state", "delivery", "price", "hold_state", "created", "attention"]
     assert re.fullmatch(
         rf"{job} +1 +a-family/with-a-model-whose-name-is-long/text-to-image +queued +none +0.8 +held"
         r" +\d\d [A-Z][a-z][a-z] \d\d:\d\d *",
@@ -160,9 +160,9 @@ def test_a_cancelled_job_gives_the_money_back(shell: Shell) -> None:
     assert "cancelled" in done.stdout
     wallet = shell.json("wallet", "show", "1")
     assert (wallet["available"], wallet["held"]) == (5_000, 0)
-    assert [line["kind"] for line in wallet["movements"]] == ["release", "hold", "topup"]
+    assert [line["kind"] for line in wallet["ledger_entries"]] == ["release", "hold", "topup"]
     (row,) = shell.json("jobs", "ls")
-    assert (row["state"], row["purse"]) == ("cancelled", "released")
+    assert (row["state"], row["hold_state"]) == ("cancelled", "released")
 
 
 def test_an_action_that_is_not_possible_is_refused_in_a_sentence(shell: Shell) -> None:
@@ -184,7 +184,7 @@ def test_a_person_is_found_and_given_credits(shell: Shell) -> None:
     asyncio.run(introduce())
     for words in ((), ("@ann",), ("Lee",), ("1",)):
         [found] = shell.json("wallet", "ls", *words)
-        assert (found["person_id"], found["name"], found["available"], found["held"]) == (1, "Ann Lee", 4_200, 800)
+        assert (found["account_id"], found["name"], found["available"], found["held"]) == (1, "Ann Lee", 4_200, 800)
     head, row = shell.run("wallet", "ls").stdout.splitlines()
     assert head.split("  ")[0] == "person"
     assert re.fullmatch(r"1 +Ann Lee +@ann +instant +1 +4.2 +0.8 +\d\d [A-Z][a-z][a-z] \d\d:\d\d *", row)

@@ -32,7 +32,7 @@ def test_a_json_line_is_one_object(caplog: pytest.LogCaptureFixture) -> None:
         LogObserver(logging.getLogger("t"), as_json=True).event(Event.JOB_CREATED, "c1", job=1, state=Event.JOB_ENDED)
     assert json.loads(caplog.messages[0]) == {
         "event": "JOB_CREATED",
-        "correlation": "c1",
+        "correlation_id": "c1",
         "job": 1,
         "state": "JOB_ENDED",
     }

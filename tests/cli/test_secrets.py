@@ -10,9 +10,9 @@ import aiohttp
 import httpx
 import pytest
 
+from genlock.channels.telegram.caller import make_bot
 from genlock.domain.events import Event
 from genlock.log import LogObserver, Mask, set_up_logging
-from genlock.telegram.calls import make_bot
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 KIE_KEY = "3f9a7c2e51b84d06a1c2d3e4f5a6b7c8"

@@ -2,11 +2,11 @@
 
 import pytest
 
+from genlock.channels.telegram.caller import make_bot
 from genlock.domain.errors import ChannelBusy
 from genlock.domain.update import Update, UpdateState
 from genlock.log import Mask
 from genlock.service import _handle
-from genlock.telegram.calls import make_bot
 from tests.engine.world import HandClock
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"

@@ -17,7 +17,7 @@ from genlock.app import SystemClock, open_store
 from genlock.doctor import doctor as module
 from genlock.doctor.doctor import Doctor
 from genlock.doctor.finding import Phase
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.log import Silent
 from genlock.sandbox.fleet import simulated
 from genlock.sandbox.instance import Instance, running_instance
@@ -25,9 +25,9 @@ from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.settings import Settings
+from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
-from genlock.stores.store import SqlStore
 from tests.stores.conftest import TABLES
 from tests.stores.lives import queued, update
 
@@ -71,9 +71,9 @@ class Clinic:
             yield instance
 
     @asynccontextmanager
-    async def store(self) -> AsyncIterator[SqlStore]:
+    async def store(self) -> AsyncIterator[SqlDatabase]:
         """Beside whoever has it."""
-        store: SqlStore
+        store: SqlDatabase
         if self.url.startswith("sqlite"):
             path = self.url.removeprefix("sqlite:///")
             store = await SqliteStore.open(path, clock=SystemClock(), observer=Silent(), beside=True)
@@ -101,8 +101,8 @@ class Clinic:
 async def clinic(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Clinic]:
     url = f"sqlite:///{tmp_path}/genlock.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     store = await open_store(url, observer=Silent())
-    person = await store.person("telegram", "1", "2")
-    await store.transfer(person, Kind.TOPUP, 5000, "payment")
+    person = await store.ensure_account("telegram", "1", "2")
+    await store.transfer(person, EntryKind.TOPUP, 5000, "payment")
     await store.close()
     async with running_telegram(token=TOKEN) as telegram, running_kie() as kie:
         yield Clinic(url, tmp_path, telegram, kie)
@@ -270,7 +270,7 @@ async def test_a_clock_that_is_wrong_is_named(clinic: Clinic, seconds: int) -> N
 
 
 async def test_money_that_does_not_add_up_is_named(clinic: Clinic) -> None:
-    await clinic.raw("UPDATE people SET available = available + 1")
+    await clinic.raw("UPDATE accounts SET available = available + 1")
     ill = await clinic.ill()
     assert ill.keys() == {"money"}
     assert "genlock jobs check" in ill["money"]
@@ -280,7 +280,7 @@ async def test_an_empty_account_is_named(clinic: Clinic, monkeypatch: pytest.Mon
     async def nothing(_: object) -> int:
         return 0
 
-    monkeypatch.setattr("genlock.providers.kie.Kie.credits", nothing)
+    monkeypatch.setattr("genlock.providers.kie.client.Kie.credits", nothing)
     assert "no credit is left there: top up" in (await clinic.ill())["channel"]
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genlock.domain.delivery import PARTS_MAX, WORDS, Level, Part, Step, again, dump_parts, load_parts, plan
+from genlock.domain.delivery import MESSAGE_ONLY, PARTS_MAX, Level, Part, Step, again, dump_parts, load_parts, plan
 from genlock.domain.result import PartKind, Piece
 
 # What PostgreSQL can keep: everything but lone surrogates. NUL is escaped by JSON.
@@ -57,8 +57,8 @@ def test_a_planned_part_starts_at_the_best_level_with_nothing_done() -> None:
 
 
 def test_words_are_one_part_at_the_level_that_needs_no_file() -> None:
-    [part] = WORDS
-    assert (part.kind, part.level, part.step) == (PartKind.WORDS, Level.TEXT, Step.PUT)
+    [part] = MESSAGE_ONLY
+    assert (part.kind, part.level, part.step) == (PartKind.MESSAGE, Level.TEXT, Step.PUT)
 
 
 @given(PARTS)

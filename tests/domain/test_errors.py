@@ -6,15 +6,15 @@ import pytest
 
 from genlock.domain import errors
 from genlock.domain.errors import (
+    AccountNotFound,
     ChannelBusy,
     ChannelError,
-    ChatClosed,
     GenlockError,
-    KeyReused,
-    NoSuchPerson,
-    NotEnoughMoney,
+    IdempotencyKeyReused,
+    InsufficientBalance,
     ProviderBusy,
     ProviderError,
+    RecipientUnreachable,
     Refusal,
     StoreError,
     StoreInUse,
@@ -41,10 +41,10 @@ def test_every_error_is_in_the_tree_at_the_top_of_the_module() -> None:
 @pytest.mark.parametrize(
     ("kind", "family"),
     [
-        *((kind, Refusal) for kind in (NotEnoughMoney, KeyReused, NoSuchPerson)),
+        *((kind, Refusal) for kind in (InsufficientBalance, IdempotencyKeyReused, AccountNotFound)),
         *((kind, StoreError) for kind in (StoreUnavailable, StoreInUse)),
         *((kind, ProviderError) for kind in (SubmitRefused, ProviderBusy)),
-        *((kind, ChannelError) for kind in (ChannelBusy, ChatClosed)),
+        *((kind, ChannelError) for kind in (ChannelBusy, RecipientUnreachable)),
     ],
 )
 def test_errors_are_grouped_by_who_can_do_something(kind: type[GenlockError], family: type[GenlockError]) -> None:
@@ -52,11 +52,11 @@ def test_errors_are_grouped_by_who_can_do_something(kind: type[GenlockError], fa
 
 
 def test_facts_are_attributes() -> None:
-    poor = NotEnoughMoney(price=100, available=7)
-    assert (poor.price, poor.available, str(poor)) == (100, 7, NotEnoughMoney.__doc__)
+    poor = InsufficientBalance(price=100, available=7)
+    assert (poor.price, poor.available, str(poor)) == (100, 7, InsufficientBalance.__doc__)
     refused = SubmitRefused("nsfw", "not that")
     assert (refused.code, refused.text, str(refused)) == ("nsfw", "not that", "nsfw: not that")
     assert str(SubmitRefused("nsfw")) == "nsfw"
     assert (ProviderBusy(3.5).after, str(ProviderBusy(3.5))) == (3.5, ProviderBusy.__doc__)
     assert (ChannelBusy(2, "429").after, str(ChannelBusy(2, "429"))) == (2, "429")
-    assert (ChatClosed("blocked").reason, str(ChatClosed("blocked"))) == ("blocked", "blocked")
+    assert (RecipientUnreachable("blocked").reason, str(RecipientUnreachable("blocked"))) == ("blocked", "blocked")

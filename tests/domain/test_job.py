@@ -11,7 +11,7 @@ from genlock.domain.job import OPEN, NewJob, State, hash_secret
 from genlock.engine.collect import read_token
 
 ORDER = NewJob(
-    person_id=1,
+    account_id=1,
     request_key="key",
     provider="mill",
     channel="chat",
@@ -33,7 +33,7 @@ def test_an_order_for_something_else_has_another_fingerprint(change: dict[str, A
 
 
 def test_the_same_order_from_another_message_or_at_another_time_has_the_same_fingerprint() -> None:
-    again = replace(ORDER, placeholder="7", correlation="c2", deadline_seconds=10, notice=False, address="42")
+    again = replace(ORDER, placeholder="7", correlation_id="c2", deadline_seconds=10, notice=False, address="42")
     assert again.fingerprint() == ORDER.fingerprint()
 
 

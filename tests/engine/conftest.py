@@ -6,15 +6,15 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.engine.engine import Engine
 from genlock.sandbox.postgres import Postgres
+from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
-from genlock.stores.store import SqlStore
 from tests.engine.world import FUNDS, HandClock, Recorder, World, die
 
-TABLES = ("ledger", "jobs", "people", "inbox", "instances", "roles", "limits", "updates", "lanes", "facts")
+TABLES = ("ledger", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates", "update_queues", "kv")
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def one_postgres_url(postgres_server: Postgres) -> Iterator[str]:
 
 async def open_postgres(url: str, clock: HandClock, recorder: Recorder) -> PostgresStore:
     connection = await asyncpg.connect(url)
-    if await connection.fetchval("SELECT to_regclass('people')") is not None:
+    if await connection.fetchval("SELECT to_regclass('accounts')") is not None:
         await connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608 - our own names
     await connection.close()
     return await PostgresStore.open(url, clock=clock, observer=recorder)
@@ -46,9 +46,9 @@ async def open_postgres(url: str, clock: HandClock, recorder: Recorder) -> Postg
 @pytest.fixture(params=["sqlite", "postgres"])
 async def store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock, recorder: Recorder
-) -> AsyncIterator[SqlStore]:
+) -> AsyncIterator[SqlDatabase]:
     """Each store in turn."""
-    store: SqlStore
+    store: SqlDatabase
     if request.param == "sqlite":
         store = await SqliteStore.open(str(tmp_path / "genlock.db"), clock=clock, observer=recorder)
     else:
@@ -58,17 +58,17 @@ async def store(
 
 
 @pytest.fixture
-def live_store(store: SqlStore, clock: HandClock) -> SqlStore:
+def live_store(store: SqlDatabase, clock: HandClock) -> SqlDatabase:
     """Each store in turn, on a clock that runs."""
     clock.run()
     return store
 
 
 @pytest.fixture
-async def world(store: SqlStore, clock: HandClock, recorder: Recorder) -> AsyncIterator[World]:
+async def world(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> AsyncIterator[World]:
     """Everything outside the engine, and a person with money. Whatever a test does, no promise may be broken by it."""
-    person = await store.person("chat", "bot", "42")
-    assert await store.transfer(person, Kind.TOPUP, FUNDS, "funds")
+    person = await store.ensure_account("chat", "bot", "42")
+    assert await store.transfer(person, EntryKind.TOPUP, FUNDS, "funds")
     world = World(store=store, clock=clock, recorder=recorder, person=person)
     yield world
     for engine in world.engines:

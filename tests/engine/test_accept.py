@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney, Refusal
+from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, InsufficientBalance, Refusal
 from genlock.domain.events import Event
 from genlock.domain.job import State
-from genlock.domain.money import Kind, Purse
+from genlock.domain.money import EntryKind, HoldState
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
 from tests.engine.world import FUNDS, PRICE, World, idle
 
 
@@ -19,9 +19,9 @@ async def test_an_accepted_order_holds_its_price(world: World, engine: Engine) -
 
     wallet = await world.wallet()
     assert (wallet.available, wallet.held) == (FUNDS - PRICE, PRICE)
-    assert job.purse is Purse.HELD
-    [line] = [line for line in await world.store.movements(world.person, 10) if line.job_id == job.id]
-    assert (line.kind, line.amount) == (Kind.HOLD, PRICE)
+    assert job.hold_state is HoldState.HELD
+    [line] = [line for line in await world.store.ledger_entries(world.person, 10) if line.job_id == job.id]
+    assert (line.kind, line.amount) == (EntryKind.HOLD, PRICE)
 
 
 async def test_the_same_key_gives_the_same_job_and_holds_once(world: World, engine: Engine) -> None:
@@ -68,9 +68,9 @@ async def test_the_same_key_with_another_body_is_refused_and_changes_nothing(wor
     order = world.order()
     job = await engine.order(order)
 
-    with pytest.raises(KeyReused):
+    with pytest.raises(IdempotencyKeyReused):
         await engine.order(replace(order, input='{"prompt":"a cat"}'))
-    with pytest.raises(KeyReused):
+    with pytest.raises(IdempotencyKeyReused):
         await engine.order(replace(order, price=PRICE - 1))
 
     await idle(engine)
@@ -79,7 +79,7 @@ async def test_the_same_key_with_another_body_is_refused_and_changes_nothing(wor
 
 
 async def test_without_the_money_nothing_is_held_written_or_called(world: World, engine: Engine) -> None:
-    with pytest.raises(NotEnoughMoney) as refused:
+    with pytest.raises(InsufficientBalance) as refused:
         await engine.order(world.order(price=FUNDS + 1))
     await idle(engine)
 
@@ -89,7 +89,7 @@ async def test_without_the_money_nothing_is_held_written_or_called(world: World,
     assert await world.store.jobs() == []
     assert world.mill.created == []
     assert world.chat.calls == []
-    assert len(world.recorder.of(Event.JOB_REFUSED, reason="NotEnoughMoney")) == 1
+    assert len(world.recorder.of(Event.JOB_REFUSED, reason="InsufficientBalance")) == 1
 
 
 async def test_a_balance_is_never_spent_twice_by_orders_that_come_together(world: World, engine: Engine) -> None:
@@ -97,23 +97,23 @@ async def test_a_balance_is_never_spent_twice_by_orders_that_come_together(world
 
     answers = await asyncio.gather(*(engine.order(order) for order in orders), return_exceptions=True)
 
-    assert sum(isinstance(answer, NotEnoughMoney) for answer in answers) == 4
+    assert sum(isinstance(answer, InsufficientBalance) for answer in answers) == 4
     assert (await world.wallet()).held == FUNDS // 2 + 1
 
 
 async def test_a_free_order_needs_no_money_and_moves_none(world: World, engine: Engine) -> None:
-    stranger = await world.store.person("chat", "bot", "43")
-    job = await engine.order(world.order(person_id=stranger, price=0))
+    stranger = await world.store.ensure_account("chat", "bot", "43")
+    job = await engine.order(world.order(account_id=stranger, price=0))
     await idle(engine)
     await world.call_back(engine, job, task="task-1")
 
-    assert (await world.see(job)).purse is Purse.FREE
-    assert await world.store.movements(stranger, 10) == []
+    assert (await world.see(job)).hold_state is HoldState.FREE
+    assert await world.store.ledger_entries(stranger, 10) == []
 
 
 async def test_an_order_of_nobody_or_for_nobody_is_refused(world: World, engine: Engine) -> None:
-    with pytest.raises(NoSuchPerson):
-        await engine.order(world.order(person_id=world.person + 1000))
+    with pytest.raises(AccountNotFound):
+        await engine.order(world.order(account_id=world.person + 1000))
     with pytest.raises(Refusal, match="no provider 'other'"):
         await engine.order(world.order(provider="other"))
     with pytest.raises(Refusal, match="no channel 'other'"):
@@ -122,12 +122,12 @@ async def test_an_order_of_nobody_or_for_nobody_is_refused(world: World, engine:
 
 
 async def test_an_instance_without_room_accepts_for_the_others(world: World) -> None:
-    full = world.engine(Rules(capacity=0))
+    full = world.engine(EngineRules(capacity=0))
 
     job = await full.order(world.order())
     await idle(full)
 
     assert (job.state, job.lease_owner) == (State.QUEUED, None)
     assert world.mill.created == []
-    [claimed] = await world.store.claim(10, world.engine().kit.lease)
+    [claimed] = await world.store.claim(10, world.engine().ctx.lease)
     assert claimed.id == job.id

@@ -10,12 +10,12 @@ from genlock.domain.errors import ChannelBusy, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import UpdateState
 from genlock.engine.alarms import CALM_ROUNDS, Alarms
+from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
-from genlock.engine.forget import KEEP_SECONDS, PAGE, Forget
-from genlock.engine.kit import Kit
-from genlock.engine.limits import Limits
-from genlock.engine.pulse import Pulse
-from genlock.stores.store import SqlStore
+from genlock.engine.limits import RateLimiter
+from genlock.engine.retention import KEEP_SECONDS, PAGE, Retention
+from genlock.engine.stats import Stats
+from genlock.stores.database import SqlDatabase
 from tests.engine.world import HandClock, Recorder
 from tests.stores.lives import ended, finish, person_with, update
 
@@ -24,7 +24,7 @@ from tests.stores.lives import ended, finish, person_with, update
 class Watch:
     """One instance's alarms, and what the operators were told."""
 
-    store: SqlStore
+    store: SqlDatabase
     clock: HandClock
     recorder: Recorder
     name: str = "me"
@@ -33,17 +33,17 @@ class Watch:
     away: bool = False
 
     def __post_init__(self) -> None:
-        kit = Kit(
+        ctx = EngineContext(
             store=self.store,
             providers={},
             channels={},
             observer=self.recorder,
             instance=self.name,
-            limits=Limits(self.store, {}),
+            limits=RateLimiter(self.store, {}),
         )
-        self.engine = Engine(kit)
-        self.pulse = Pulse(kit, self.store)
-        self.alarms = Alarms(kit, self.engine.leader, self.store, self.pulse, self.tell)
+        self.engine = Engine(ctx)
+        self.stats = Stats(ctx, self.store)
+        self.alarms = Alarms(ctx, self.engine.leader, self.store, self.stats, self.tell)
 
     async def tell(self, words: Words) -> None:
         if self.away:
@@ -54,12 +54,12 @@ class Watch:
     async def round(self, rounds: int = 1) -> None:
         for _ in range(rounds):
             await self.engine.leader.round()
-            self.pulse._read_at = float("-inf")
+            self.stats._read_at = float("-inf")
             await self.alarms.round()
 
 
 @pytest.fixture
-def watch(store: SqlStore, clock: HandClock, recorder: Recorder) -> Watch:
+def watch(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> Watch:
     return Watch(store, clock, recorder)
 
 
@@ -98,28 +98,28 @@ async def test_a_new_incident_is_told_again(watch: Watch) -> None:
 
 async def test_what_comes_and_goes_is_one_incident(watch: Watch) -> None:
     for _ in range(3):
-        await watch.store.set_fact("ledger_violations", "1")
+        await watch.store.kv_put("ledger_violations", "1")
         await watch.round()
-        await watch.store.set_fact("ledger_violations", "0")
+        await watch.store.kv_put("ledger_violations", "0")
         await watch.round(CALM_ROUNDS - 1)
     assert [text[0] for text in watch.told] == ["🔴"]
 
 
 async def test_another_instance_and_a_restart_go_on_with_an_incident(watch: Watch) -> None:
-    await watch.store.set_fact("ledger_violations", "1")
+    await watch.store.kv_put("ledger_violations", "1")
     await watch.round()
     await watch.engine.leader.stop()
     heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
     await heir.round(2)
     assert heir.told == []
-    await watch.store.set_fact("ledger_violations", "0")
+    await watch.store.kv_put("ledger_violations", "0")
     await heir.round(CALM_ROUNDS)
     assert [text[0] for text in heir.told] == ["🟢"]
 
 
 async def test_only_the_active_instance_tells(watch: Watch) -> None:
     passive = Watch(watch.store, watch.clock, watch.recorder, "passive")
-    await watch.store.set_fact("ledger_violations", "1")
+    await watch.store.kv_put("ledger_violations", "1")
     await watch.round()
     await passive.round()
     assert (len(watch.told), passive.told) == (1, [])
@@ -127,13 +127,13 @@ async def test_only_the_active_instance_tells(watch: Watch) -> None:
 
 async def test_what_could_not_be_told_is_told_later(watch: Watch) -> None:
     watch.away = True
-    await watch.store.set_fact("ledger_violations", "1")
+    await watch.store.kv_put("ledger_violations", "1")
     await watch.round(2)
     watch.away = False
     await watch.round(2)
     assert len(watch.told) == 1
     watch.away = True
-    await watch.store.set_fact("ledger_violations", "0")
+    await watch.store.kv_put("ledger_violations", "0")
     await watch.round(CALM_ROUNDS + 1)
     watch.away = False
     await watch.round()
@@ -188,7 +188,7 @@ async def test_a_role_that_passes_on_at_once_is_not_worth_a_word(watch: Watch) -
         ("provider_failing", {"lately_failed": 5, "lately_ended": 10}, {"lately_failed": 5, "lately_ended": 11}),
         ("provider_failing", {"lately_failed": 5, "lately_ended": 5}, {"lately_failed": 4, "lately_ended": 4}),
         ("provider_failing", {"queued_age": 301}, {"queued_age": 300}),
-        ("updates_aside", {"updates_aside": 1}, {"updates_aside": 0}),
+        ("updates_dead", {"updates_dead": 1}, {"updates_dead": 0}),
         ("refund_open", {"refunds_open": 1, "refund_age": 901}, {"refunds_open": 2, "refund_age": 900}),
     ],
 )
@@ -201,20 +201,20 @@ def test_an_alarm_knows_bad_from_good(name: str, bad: dict[str, float], good: di
 
 async def test_the_ledger_is_summed_by_the_active_instance_now_and_then(watch: Watch) -> None:
     await watch.alarms.ledger_round()
-    assert await watch.store.fact("ledger_violations") is None
+    assert await watch.store.kv_get("ledger_violations") is None
     await watch.engine.leader.round()
     await watch.alarms.ledger_round()
-    broken = {"person_id": await person_with(watch.store, 5), "debit": "house", "credit": "held", "amount": 1}
+    broken = {"account_id": await person_with(watch.store, 5), "debit": "house", "credit": "held", "amount": 1}
     await watch.store.one("transfer", kind="x", key="k", reason="", **broken)
     await watch.alarms.ledger_round()
-    fact = await watch.store.fact("ledger_violations")
+    fact = await watch.store.kv_get("ledger_violations")
     assert fact is not None
     assert fact.value == "0", "it is not time yet"
     watch.alarms._ledger_at = 0.0
     await watch.engine.leader.round()
     await watch.alarms.ledger_round()
     await watch.round()
-    fact = await watch.store.fact("ledger_violations")
+    fact = await watch.store.kv_get("ledger_violations")
     assert fact is not None
     assert int(fact.value) > 0
     assert watch.recorder.of(Event.ATTENTION)
@@ -237,14 +237,14 @@ async def test_a_sum_that_fails_is_not_tried_again_at_once(watch: Watch, monkeyp
 
 
 async def test_old_rows_are_forgotten_page_by_page(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("genlock.engine.forget.PAGE", 2)
+    monkeypatch.setattr("genlock.engine.retention.PAGE", 2)
     assert PAGE > 2
     for number in range(5):
         await watch.store.store_update(update(number, f"person {number}"))
-    for lane in await watch.store.claim_lanes(4, watch.engine.kit.lease, urgent=False):
-        await watch.store.settle_update(lane, UpdateState.DONE, "", watch.engine.kit.lease)
+    for lane in await watch.store.claim_update_queues(4, watch.engine.ctx.lease, urgent=False):
+        await watch.store.settle_update(lane, UpdateState.DONE, "", watch.engine.ctx.lease)
     watch.clock.turn(KEEP_SECONDS["updates"] + 1)
-    forget = Forget(watch.engine.kit, watch.engine.leader, watch.store)
+    forget = Retention(watch.engine.ctx, watch.engine.leader, watch.store)
     await forget.round()
     assert not watch.recorder.of(Event.FORGOTTEN), "only the active one"
     await watch.engine.leader.round()

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from genlock.domain.errors import NotPossible, ProviderBusy, SubmitUnknown
+from genlock.domain.errors import ActionNotAllowed, ProviderBusy, SubmitUnknown
 from genlock.domain.events import Event
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Job, State
-from genlock.domain.money import Kind, Purse
+from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.result import Outcome, Piece, Report
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
-from genlock.engine.limits import Limit
-from genlock.stores.store import CALLBACK_HOLD_SECONDS
+from genlock.engine.limits import RateLimit
+from genlock.stores.database import CALLBACK_HOLD_SECONDS
 from tests.engine.world import PRICE, URL, Wire, World, callback_body, failure, idle, success, take_in, work
 
 POLL = 10.0
@@ -34,8 +34,8 @@ async def test_a_callback_brings_the_result_into_the_chat_and_takes_the_money(wo
     callback = await world.call_back(engine, job, cost=40)
 
     job = await world.see(job)
-    assert (job.state, job.delivery, job.purse, job.cost) == (
-        *(State.SUCCEEDED, Delivery.DELIVERED, Purse.CAPTURED),
+    assert (job.state, job.delivery, job.hold_state, job.cost) == (
+        *(State.SUCCEEDED, Delivery.DELIVERED, HoldState.CAPTURED),
         40,
     )
     assert world.chat.shown == [(job.placeholder, f"address {URL}")]
@@ -67,8 +67,8 @@ async def test_a_poll_brings_the_result_into_the_chat_and_takes_the_money(world:
     await poll(world, engine)
 
     job = await world.see(job)
-    assert (job.state, job.delivery, job.purse, job.cost) == (
-        *(State.SUCCEEDED, Delivery.DELIVERED, Purse.CAPTURED),
+    assert (job.state, job.delivery, job.hold_state, job.cost) == (
+        *(State.SUCCEEDED, Delivery.DELIVERED, HoldState.CAPTURED),
         40,
     )
     assert world.chat.showing(URL) == [job.placeholder]
@@ -84,7 +84,7 @@ async def test_a_failure_gives_the_money_back_and_tells_the_person(world: World,
 
     for job, code in ((by_callback, "nsfw"), (by_poll, "broken")):
         ended = await world.see(job)
-        assert (ended.state, ended.error_code, ended.purse) == (State.FAILED, code, Purse.RELEASED)
+        assert (ended.state, ended.error_code, ended.hold_state) == (State.FAILED, code, HoldState.RELEASED)
         assert ended.delivery is Delivery.DELIVERED
         assert world.chat.showing(code) == [ended.placeholder]
     assert await world.spent() == 0
@@ -140,8 +140,8 @@ async def test_callbacks_that_come_together_to_many_instances_have_one_effect(wo
     assert world.chat.notices == [job.id]
     assert len(world.recorder.of(Event.JOB_ENDED)) == 1
     assert len(world.recorder.of(Event.RESULT_DUPLICATE)) == 14
-    lines = [line.kind for line in await world.store.movements(world.person, 10) if line.job_id == job.id]
-    assert sorted(lines) == sorted([Kind.HOLD, Kind.CAPTURE if state == "success" else Kind.RELEASE])
+    lines = [line.kind for line in await world.store.ledger_entries(world.person, 10) if line.job_id == job.id]
+    assert sorted(lines) == sorted([EntryKind.HOLD, EntryKind.CAPTURE if state == "success" else EntryKind.RELEASE])
 
 
 @pytest.mark.parametrize(("first", "second"), [("success", "failed"), ("failed", "success")])
@@ -218,10 +218,10 @@ async def test_a_busy_provider_is_asked_again_when_it_said(world: World, engine:
 # what is said at a job's address about another task
 
 
-@pytest.mark.parametrize("door", ["short", "long"])
+@pytest.mark.parametrize("endpoint", ["short", "long"])
 @pytest.mark.parametrize("state", ["success", "failed"])
 async def test_a_callback_at_a_jobs_address_about_another_jobs_task_ends_neither_and_is_told(
-    world: World, engine: Engine, door: str, state: str
+    world: World, engine: Engine, endpoint: str, state: str
 ) -> None:
     """The short way is one commit at the door; on the long way the callback is kept first and understood later."""
     mine, others = [await world.running(engine) for _ in range(2)]
@@ -229,7 +229,7 @@ async def test_a_callback_at_a_jobs_address_about_another_jobs_task_ends_neither
         job.task_id: success(job.task_id, f"{URL}?{job.id}") for job in (mine, others) if job.task_id
     }
     body = callback_body(task=others.task_id, state=state, urls=[f"{URL}?{others.id}"], cost=9)
-    if door == "short":
+    if endpoint == "short":
         await engine.callback("mill", world.mill.token(mine), body)
     else:
         await take_in(engine, world.mill.token(mine), body)
@@ -238,7 +238,7 @@ async def test_a_callback_at_a_jobs_address_about_another_jobs_task_ends_neither
     for job in (mine, others):
         row = await world.see(job)
         assert (row.state, row.delivery, row.cost, row.task_id) == (State.RUNNING, Delivery.NONE, None, job.task_id)
-    assert len(world.recorder.of(Event.RESULT_FOREIGN, job=mine.id, task_id=others.task_id)) == 1
+    assert len(world.recorder.of(Event.RESULT_WRONG_TASK, job=mine.id, task_id=others.task_id)) == 1
     assert world.recorder.total("callbacks", outcome="foreign") == 1
     [kept] = await world.store.callbacks(InboxState.DONE, 10)
     assert (kept.job_id, kept.task_id, kept.note) == (mine.id, others.task_id, "foreign")
@@ -274,7 +274,7 @@ async def test_an_answer_about_another_task_than_the_one_asked_after_is_none(wor
     assert (row.state, row.attempts, row.lease_owner) == (State.RUNNING, 1, None)
     assert world.recorder.total("provider_errors", call="status", reason="ProviderError") == 1
 
-    world.clock.turn(60 + Rules().last_answer_seconds)
+    world.clock.turn(60 + EngineRules().last_answer_seconds)
     await work(engine)
     assert (await world.see(job)).state is State.EXPIRED, "it does not wait for ever"
     assert await world.spent() == 0
@@ -293,7 +293,7 @@ async def test_an_unknown_word_keeps_the_job_running_and_is_counted(world: World
         await poll(world, engine)
 
     row = await world.see(job)
-    assert (row.state, row.delivery, row.attention) == (State.RUNNING, Delivery.NONE, None)
+    assert (row.state, row.delivery, row.attention_reason) == (State.RUNNING, Delivery.NONE, None)
     assert row.due_at is not None
     assert world.recorder.total("unknown_states", word="Partying") == 1
     assert len(world.recorder.of(Event.UNKNOWN_STATE, word="Partying")) == 1
@@ -335,7 +335,7 @@ async def test_a_success_without_a_result_is_a_failure(world: World, engine: Eng
         await poll(world, engine)
 
     job = await world.see(job)
-    assert (job.state, job.error_code, job.purse) == (State.FAILED, "empty_result", Purse.RELEASED)
+    assert (job.state, job.error_code, job.hold_state) == (State.FAILED, "empty_result", HoldState.RELEASED)
     assert world.chat.showing("empty_result") == [job.placeholder]
     assert await world.spent() == 0
 
@@ -368,8 +368,8 @@ async def test_a_callback_for_a_provider_that_nobody_has_comes_to_the_operator_i
     callback = await engine.callback("other", None, b"{}")
     await idle(engine)
 
-    world.clock.turn(engine.kit.rules.stranger_expire_seconds + 1)
-    await engine.sweep.callbacks()
+    world.clock.turn(engine.ctx.rules.unknown_provider_expire_seconds + 1)
+    await engine.sweeper.callbacks()
     await idle(engine)
 
     [kept] = await world.store.callbacks(InboxState.EXPIRED, 10)
@@ -413,7 +413,7 @@ async def test_a_callback_that_breaks_its_stage_is_set_aside_and_the_others_go_o
     await world.call_back(engine, job, task="task\0")
     await world.call_back(engine, other)
     world.clock.turn(60)
-    await engine.sweep.callbacks()
+    await engine.sweeper.callbacks()
     await idle(engine)
 
     assert len(world.recorder.of(Event.STAGE_ERROR)) == 1
@@ -454,12 +454,12 @@ async def test_past_the_deadline_the_job_fails_and_the_money_is_back(
     if answer:  # nobody could say that it is still running: one more answer is waited for, but not for ever
         assert (await world.see(job)).state is State.RUNNING
         world.mill.faults.add("status", answer)
-        world.clock.turn(Rules().last_answer_seconds)
+        world.clock.turn(EngineRules().last_answer_seconds)
         await work(engine)
 
     job = await world.see(job)
-    assert (job.state, job.error_code, job.purse) == (State.EXPIRED, "deadline", Purse.RELEASED)
-    assert (job.delivery, job.attention) == (Delivery.DELIVERED, None)
+    assert (job.state, job.error_code, job.hold_state) == (State.EXPIRED, "deadline", HoldState.RELEASED)
+    assert (job.delivery, job.attention_reason) == (Delivery.DELIVERED, None)
     assert world.chat.showing("deadline") == [job.placeholder]
     assert await world.spent() == 0
 
@@ -484,7 +484,7 @@ async def test_a_result_after_the_deadline_is_shown_for_free_on_a_message_of_its
 
     job = await world.see(job)
     assert (job.state, job.late, job.delivery) == (State.EXPIRED, True, Delivery.DELIVERED)
-    assert (job.purse, job.cost) == (Purse.RELEASED, 12)
+    assert (job.hold_state, job.cost) == (HoldState.RELEASED, 12)
     assert told != job.placeholder
     assert world.chat.shown == [(told, "text deadline"), (job.placeholder, f"address {URL}")]
     assert len(world.recorder.of(Event.RESULT_LATE, job=job.id)) == 1
@@ -503,21 +503,21 @@ async def test_a_failure_after_the_deadline_says_nothing_new(world: World, engin
 
 async def test_a_result_that_comes_while_the_person_is_told_of_the_deadline_waits_its_turn(world: World) -> None:
     """Words that are still on the wire must not land on top of the result."""
-    engine, door = world.engine(), world.engine()
+    engine, endpoint = world.engine(), world.engine()
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(60)
     world.chat.gate.shut()
     await world.take(engine)
     await world.chat.gate.holds()
 
-    await door.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
-    await idle(door)
+    await endpoint.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await idle(endpoint)
     assert not (await world.see(job)).late
     world.chat.gate.open()
     await idle(engine)
     world.clock.turn(CALLBACK_HOLD_SECONDS)
-    await door.sweep.round()
-    await idle(door)
+    await endpoint.sweeper.round()
+    await idle(endpoint)
 
     job = await world.see(job)
     assert (job.late, job.delivery) == (True, Delivery.DELIVERED)
@@ -531,13 +531,13 @@ async def test_a_result_that_comes_while_the_person_is_told_of_the_deadline_wait
 
 async def check_cancelled(world: World, job: Job) -> None:
     job = await world.see(job)
-    assert (job.state, job.purse, job.delivery) == (State.CANCELLED, Purse.RELEASED, Delivery.DELIVERED)
+    assert (job.state, job.hold_state, job.delivery) == (State.CANCELLED, HoldState.RELEASED, Delivery.DELIVERED)
     assert world.chat.showing("cancelled") == [job.placeholder]
     assert await world.spent() == 0
 
 
 async def test_a_queued_job_can_be_cancelled_and_is_never_submitted(world: World, engine: Engine) -> None:
-    job = await world.engine(Rules(capacity=0)).order(world.order())
+    job = await world.engine(EngineRules(capacity=0)).order(world.order())
     await engine.cancel(job.id, "the person")
     await idle(engine)
     world.clock.turn(1000)
@@ -576,7 +576,7 @@ async def test_a_running_job_can_be_cancelled_and_its_bill_is_recorded_as_a_loss
 
     await check_cancelled(world, job)
     row = await world.see(job)
-    assert (row.cost, row.purse) == (30, Purse.RELEASED)
+    assert (row.cost, row.hold_state) == (30, HoldState.RELEASED)
     assert len(world.recorder.of(Event.LOSS_RECORDED, job=job.id)) == 1
     assert world.chat.showing(URL) == []
     assert world.chat.notices == [job.id]
@@ -593,7 +593,7 @@ async def test_without_a_callback_the_bill_of_a_cancelled_job_is_asked_for(world
     await poll(world, engine)
 
     job = await world.see(job)
-    assert (job.state, job.cost, job.purse, job.due_at) == (State.CANCELLED, 40, Purse.RELEASED, None)
+    assert (job.state, job.cost, job.hold_state, job.due_at) == (State.CANCELLED, 40, HoldState.RELEASED, None)
     assert world.mill.asked == ["task-1", "task-1"]
     assert len(world.recorder.of(Event.LOSS_RECORDED, job=job.id)) == 1
     assert world.chat.showing(URL) == []
@@ -672,18 +672,18 @@ async def test_the_task_of_a_job_cancelled_on_the_wire_has_a_bill_too(
 async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await world.call_back(engine, job)
-    with pytest.raises(NotPossible, match=f"job {job.id} has already ended \\(succeeded\\)"):
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} has already ended \\(succeeded\\)"):
         await engine.cancel(job.id, "the person")
     assert await world.spent() == PRICE
 
 
 async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World) -> None:
     """Nobody gives up on a task without having asked: the provider may have finished and billed it."""
-    engine = world.engine(Rules(limits={"status:mill": Limit(interval=10_000.0)}))
-    await engine.kit.limits.turn("status:mill")
+    engine = world.engine(EngineRules(limits={"status:mill": RateLimit(interval=10_000.0)}))
+    await engine.ctx.limits.turn("status:mill")
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(61)
-    [taken] = await world.store.claim(1, engine.kit.lease)
+    [taken] = await world.store.claim(1, engine.ctx.lease)
 
     engine.worker.take(taken)
     await idle(engine)
@@ -692,7 +692,7 @@ async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World) -> 
     assert job.due_at is not None
     assert job.due_at > world.clock.now()
 
-    world.clock.turn(engine.kit.rules.last_answer_seconds)
+    world.clock.turn(engine.ctx.rules.last_answer_seconds)
     await work(engine)
     assert (await world.see(job)).state is State.EXPIRED
 

@@ -13,10 +13,10 @@ import pytest
 
 from genlock.domain.delivery import Level
 from genlock.domain.job import Job
-from genlock.domain.money import Kind, Purse
+from genlock.domain.money import EntryKind, HoldState
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.invariants import End, ends
-from genlock.engine.kit import Rules
 from tests.engine.world import FUNDS, PRICE, URL, Mill, Wire, World, callback_body, die, idle, success, work
 
 SECOND = f"{URL}?second"
@@ -28,15 +28,15 @@ class Fate:
 
     def __init__(self, moment: int | None = None) -> None:
         self._moment = moment
-        self.moments: list[str] = []
+        self.progress_points: list[str] = []
         self.dead = False
 
     def __call__(self, when: str, operation: str) -> None:
-        if self._moment == len(self.moments):
+        if self._moment == len(self.progress_points):
             self.dead = True
         if self.dead:
             raise asyncio.CancelledError
-        self.moments.append(f"{when} {operation}")
+        self.progress_points.append(f"{when} {operation}")
 
 
 def mortal(world: World, fate: Fate) -> Engine:
@@ -97,7 +97,7 @@ async def live(world: World, life: Life, fate: Fate) -> None:
     """An instance lives through the story, or as far as it gets."""
     engine = mortal(world, fate)
     world.mill.reports[f"{world.mill.tag}-1"] = success(f"{world.mill.tag}-1")
-    await world.store.heartbeat(engine.kit.instance, 1000)
+    await world.store.heartbeat(engine.ctx.instance, 1000)
     try:
         await asyncio.ensure_future(life(world, engine))
     except (asyncio.CancelledError, ValueError):
@@ -108,20 +108,20 @@ async def live(world: World, life: Life, fate: Fate) -> None:
 async def go_on(world: World) -> None:
     """Another instance does what its loops would, until nothing is left to do."""
     engine = world.engine()
-    world.clock.turn(Rules().silent_seconds + 1)
+    world.clock.turn(EngineRules().silent_seconds + 1)
     for _ in range(10):
         await engine.worker._beat()
-        await engine.sweep.round()
+        await engine.sweeper.round()
         await idle(engine)
         await work(engine)
         if await world.store.violations(settled=True) == []:
             return
-        world.clock.turn(Rules().grace_seconds + 1)
+        world.clock.turn(EngineRules().grace_seconds + 1)
     raise AssertionError(await world.store.violations(settled=True))
 
 
 async def check(world: World) -> None:
-    jobs = await world.store.jobs(person_id=world.person)
+    jobs = await world.store.jobs(account_id=world.person)
     assert len(world.mill.created) <= 1
     assert len(world.chat.notices) <= 1
     for job in jobs:
@@ -131,13 +131,13 @@ async def check(world: World) -> None:
         elif end is End.RETURNED:
             assert len(world.chat.showing(job.error_code)) == 1
     assert len(world.chat.showing(URL)) <= 1
-    assert await world.spent() == PRICE * sum(job.purse is Purse.CAPTURED for job in jobs)
+    assert await world.spent() == PRICE * sum(job.hold_state is HoldState.CAPTURED for job in jobs)
 
 
 async def new_world(world: World) -> World:
     """A new person in a new chat; only the store goes on."""
-    person = await world.store.person("chat", "bot", f"after {next(NUMBERS)}")
-    await world.store.transfer(person, Kind.TOPUP, FUNDS, f"funds of {person}")
+    person = await world.store.ensure_account("chat", "bot", f"after {next(NUMBERS)}")
+    await world.store.transfer(person, EntryKind.TOPUP, FUNDS, f"funds of {person}")
     mill = Mill(f"task of {person}")
     return World(store=world.store, clock=world.clock, recorder=world.recorder, person=person, mill=mill)
 
@@ -148,12 +148,12 @@ async def test_an_instance_may_die_at_any_line(world: World, life: Life) -> None
     await live(world, life, whole)
     assert not whole.dead
     assert await world.store.violations(settled=True) == []
-    assert len(whole.moments) >= 18
+    assert len(whole.progress_points) >= 18
 
-    for moment in range(len(whole.moments)):
+    for moment in range(len(whole.progress_points)):
         after = await new_world(world)
         fate = Fate(moment)
         await live(after, life, fate)
-        assert fate.dead, whole.moments[moment]
+        assert fate.dead, whole.progress_points[moment]
         await go_on(after)
         await check(after)

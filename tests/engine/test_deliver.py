@@ -8,21 +8,21 @@ import pytest
 from genlock.domain.delivery import Level, Step
 from genlock.domain.errors import (
     ChannelBusy,
-    ChannelUnknown,
-    ChatClosed,
+    ChannelOutcomeUnknown,
     LevelRefused,
+    RecipientUnreachable,
     StoreUnavailable,
 )
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.engine import operate
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
 from tests.engine.world import PRICE, URL, Call, Gate, Wire, World, die, idle, work
 
 URLS = [f"https://files.example/{number}.png" for number in range(4)]
-LEASE = Rules().lease_seconds
+LEASE = EngineRules().lease_seconds
 
 
 async def pause(world: World, job: Job) -> float:
@@ -51,8 +51,8 @@ async def test_a_result_becomes_the_message_the_person_pressed(world: World, eng
     assert world.chat.messages == {job.placeholder: f"address {URL}"}
     [part] = done.parts
     assert (part.step, part.message, part.file) == (Step.DONE, job.placeholder, f"file-of-{job.placeholder}")
-    assert (done.delivery, done.purse, done.due_at, done.lease_owner) == (
-        *(Delivery.DELIVERED, Purse.CAPTURED),
+    assert (done.delivery, done.hold_state, done.due_at, done.lease_owner) == (
+        *(Delivery.DELIVERED, HoldState.CAPTURED),
         *(None, None),
     )
 
@@ -68,9 +68,9 @@ async def test_delivered_at_is_set_after_the_channel_confirmed_and_never_before(
     world.chat.gate.open()
     await idle(engine)
 
-    assert (during.delivery, during.delivered_at, during.purse) == (Delivery.SENDING, None, Purse.HELD)
+    assert (during.delivery, during.delivered_at, during.hold_state) == (Delivery.SENDING, None, HoldState.HELD)
     done = await world.see(job)
-    assert (done.delivered_at, done.purse) == (world.clock.now(), Purse.CAPTURED)
+    assert (done.delivered_at, done.hold_state) == (world.clock.now(), HoldState.CAPTURED)
 
 
 async def test_several_parts_are_shown_in_order_each_on_its_own_message(world: World, engine: Engine) -> None:
@@ -88,7 +88,7 @@ async def test_several_parts_are_shown_in_order_each_on_its_own_message(world: W
 async def test_a_delivery_that_failed_in_the_middle_goes_on_where_it_stopped(world: World, engine: Engine) -> None:
     job = await world.ended(engine, *URLS)
     wire = Wire(world.chat)
-    wire.faults.add("place", ChannelBusy(1))
+    wire.faults.add("create_placeholder", ChannelBusy(1))
     await work(world.engine(chat=wire))
     assert [part.step for part in (await world.see(job)).parts] == [Step.DONE, Step.PUT, Step.PUT, Step.PUT]
     world.chat.calls.clear()
@@ -97,7 +97,14 @@ async def test_a_delivery_that_failed_in_the_middle_goes_on_where_it_stopped(wor
     await work(engine)
 
     assert [(call.operation, call.index) for call in world.chat.calls] == [
-        *(("place", 1), ("put", 1), ("place", 2), ("put", 2), ("place", 3), ("put", 3)),
+        *(
+            ("create_placeholder", 1),
+            ("put", 1),
+            ("create_placeholder", 2),
+            ("put", 2),
+            ("create_placeholder", 3),
+            ("put", 3),
+        ),
         ("notify", 0),
     ]
     assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
@@ -107,7 +114,7 @@ async def test_parts_shown_by_a_dead_instance_are_not_shown_again(world: World, 
     job = await world.ended(engine, *URLS)
     wire = Wire(world.store)
     dying = world.engine(store=wire)
-    gate = wire.gate("finish")
+    gate = wire.gate("finish_delivery")
     await die_at(gate, world, dying)
     world.chat.calls.clear()
 
@@ -119,21 +126,21 @@ async def test_parts_shown_by_a_dead_instance_are_not_shown_again(world: World, 
         Call("put", job.id, 3, Level.ADDRESS, (await world.see(job)).parts[3].message)
     ]
     assert len(world.chat.shown) == len(URLS)
-    assert (await world.see(job)).purse is Purse.CAPTURED
+    assert (await world.see(job)).hold_state is HoldState.CAPTURED
 
 
 async def test_a_confirmed_part_is_remembered_before_the_next_is_begun(world: World, engine: Engine) -> None:
     job = await world.ended(engine, *URLS)
     wire = Wire(world.chat)
     dying = world.engine(chat=wire)
-    gate = wire.gate("place")
+    gate = wire.gate("create_placeholder")
     await die_at(gate, world, dying)
     world.chat.calls.clear()
 
     world.clock.turn(LEASE + 1)
     await work(engine)
 
-    assert world.chat.calls[0] == Call("place", job.id, 1)
+    assert world.chat.calls[0] == Call("create_placeholder", job.id, 1)
     assert len(world.chat.shown) == len(URLS)
 
 
@@ -156,7 +163,7 @@ async def test_the_level_reached_is_remembered_over_a_retry(world: World, engine
     ladder = list(Level)
     world.chat.refused = set(ladder[: ladder.index(reached)])
     job = await world.ended(engine)
-    world.chat.faults.add("put", *(LevelRefused() for _ in world.chat.refused), ChannelUnknown())
+    world.chat.faults.add("put", *(LevelRefused() for _ in world.chat.refused), ChannelOutcomeUnknown())
     await work(engine)
     assert (await world.see(job)).parts[0].level is reached
 
@@ -173,7 +180,7 @@ async def test_the_level_reached_is_remembered_by_whoever_takes_over(world: Worl
     wire = Wire(world.store)
     dying = world.engine(store=wire)
     world.chat.refused = {Level.ADDRESS}
-    gate = wire.gate("finish")
+    gate = wire.gate("finish_delivery")
     await die_at(gate, world, dying)
     world.chat.calls.clear()
 
@@ -193,8 +200,8 @@ async def test_a_part_refused_at_every_level_is_undeliverable_and_the_money_is_b
     await work(engine)
 
     job = await world.see(job)
-    assert (job.delivery, job.purse, job.due_at) == (Delivery.UNDELIVERABLE, Purse.RELEASED, None)
-    assert [row.id for row in await world.store.attention(10)] == [job.id]
+    assert (job.delivery, job.hold_state, job.due_at) == (Delivery.UNDELIVERABLE, HoldState.RELEASED, None)
+    assert [row.id for row in await world.store.jobs_needing_attention(10)] == [job.id]
     assert world.chat.notices == []
     assert await world.spent() == 0
 
@@ -204,10 +211,10 @@ async def test_a_part_refused_at_every_level_is_undeliverable_and_the_money_is_b
 
 async def test_a_lost_answer_of_a_put_is_retried_and_shows_the_result_once(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.chat.faults.add("put", ChannelUnknown(), done=True)
+    world.chat.faults.add("put", ChannelOutcomeUnknown(), done=True)
     await work(engine)
     waiting = await world.see(job)
-    assert (waiting.delivery, waiting.lease_owner, waiting.purse) == (Delivery.PENDING, None, Purse.HELD)
+    assert (waiting.delivery, waiting.lease_owner, waiting.hold_state) == (Delivery.PENDING, None, HoldState.HELD)
     assert world.chat.notices == []
 
     world.clock.turn(2)
@@ -221,7 +228,7 @@ async def test_a_lost_answer_of_a_put_is_retried_and_shows_the_result_once(world
 
 async def test_each_failed_attempt_waits_longer_than_the_one_before(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.chat.faults.add("put", *(ChannelUnknown() for _ in range(12)))
+    world.chat.faults.add("put", *(ChannelOutcomeUnknown() for _ in range(12)))
     pauses = []
     for _ in range(12):
         await work(engine)
@@ -252,16 +259,16 @@ async def test_a_busy_channel_is_obeyed_to_the_second_and_is_no_failure(world: W
 
 
 async def test_after_too_many_attempts_the_money_is_back_and_the_operator_sees_it(world: World) -> None:
-    engine = world.engine(Rules(delivery_attempts=3))
+    engine = world.engine(EngineRules(delivery_attempts=3))
     job = await world.ended(engine)
-    world.chat.faults.add("put", *(ChannelUnknown() for _ in range(3)))
+    world.chat.faults.add("put", *(ChannelOutcomeUnknown() for _ in range(3)))
     for _ in range(3):
         await work(engine)
         world.clock.turn(300)
 
-    [row] = await world.store.attention(10)
-    assert (row.id, row.delivery, row.purse) == (job.id, Delivery.UNDELIVERABLE, Purse.RELEASED)
-    assert row.attention == "gave up after 3 tries"
+    [row] = await world.store.jobs_needing_attention(10)
+    assert (row.id, row.delivery, row.hold_state) == (job.id, Delivery.UNDELIVERABLE, HoldState.RELEASED)
+    assert row.attention_reason == "gave up after 3 tries"
     assert await work(engine) == []
     assert await world.spent() == 0
 
@@ -269,7 +276,7 @@ async def test_after_too_many_attempts_the_money_is_back_and_the_operator_sees_i
 async def test_undelivered_work_is_found_and_retried_without_a_restart(world: World) -> None:
     """The loops run by themselves; nobody tells them of the job."""
     world.clock.run()
-    engine = world.engine(Rules(claim_seconds=0.01))
+    engine = world.engine(EngineRules(claim_seconds=0.01))
     job = await world.ended(engine)
     world.chat.faults.add("put", ChannelBusy(0.05), ChannelBusy(0.05))
 
@@ -344,15 +351,15 @@ async def test_a_send_that_was_provably_not_made_is_made_again(world: World, eng
 async def test_a_send_whose_answer_was_lost_is_never_made_again(world: World, engine: Engine, *, shown: bool) -> None:
     job = await world.ended(engine)
     world.chat.delete(job.placeholder)
-    world.chat.faults.add("send", ChannelUnknown(), done=shown)
+    world.chat.faults.add("send", ChannelOutcomeUnknown(), done=shown)
     await work(engine)
     world.clock.turn(1_000_000)
     await work(engine)
 
     assert [call.operation for call in world.chat.calls].count("send") == 1
     assert len(world.chat.showing(URL)) == int(shown)
-    [row] = await world.store.attention(10)
-    assert (row.id, row.delivery, row.purse) == (job.id, Delivery.UNKNOWN, Purse.RELEASED)
+    [row] = await world.store.jobs_needing_attention(10)
+    assert (row.id, row.delivery, row.hold_state) == (job.id, Delivery.UNKNOWN, HoldState.RELEASED)
     assert row.delivered_at is None
     assert len(world.recorder.of(Event.ATTENTION, job=job.id)) == 1
     assert await world.spent() == 0
@@ -364,7 +371,7 @@ async def test_a_send_whose_instance_died_is_never_made_again(world: World, engi
     world.chat.delete(job.placeholder)
     store, chat = Wire(world.store), Wire(world.chat)
     dying = world.engine(store=store, chat=chat)
-    gate = chat.gate("send") if moment == "before" else store.gate("finish")
+    gate = chat.gate("send") if moment == "before" else store.gate("finish_delivery")
     await die_at(gate, world, dying)
 
     world.clock.turn(LEASE + 1)
@@ -380,13 +387,15 @@ async def test_a_message_deleted_in_the_middle_of_several_parts_is_replaced_alon
     world.chat.delete(job.placeholder)
     await work(engine)
 
-    assert [call.operation for call in world.chat.calls] == ["put", "send"] + ["place", "put"] * 3 + ["notify"]
+    assert [call.operation for call in world.chat.calls] == ["put", "send"] + ["create_placeholder", "put"] * 3 + [
+        "notify"
+    ]
     assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
 
 
 async def test_a_message_deleted_during_a_put_that_outlasts_its_lease_is_replaced(world: World) -> None:
     """The lease was renewed meanwhile, so the send that follows is ours to make."""
-    engine = world.engine(Rules(lease_seconds=0.05))
+    engine = world.engine(EngineRules(lease_seconds=0.05))
     job = await world.ended(engine)
     world.chat.gate.shut()
     await world.take(engine)
@@ -403,7 +412,7 @@ async def test_a_message_deleted_during_a_put_that_outlasts_its_lease_is_replace
 async def test_a_process_that_slept_through_its_lease_does_not_touch_the_chat(world: World) -> None:
     """It fell asleep when its renewal was committed and woke up when the lease was over: before its next call."""
     wire = Wire(world.store)
-    engine = world.engine(Rules(lease_seconds=0.05), store=wire)
+    engine = world.engine(EngineRules(lease_seconds=0.05), store=wire)
 
     def sleep(moment: str, operation: str) -> None:
         if (moment, operation) == ("after", "save_parts"):
@@ -422,21 +431,21 @@ async def test_a_process_that_slept_through_its_lease_does_not_touch_the_chat(wo
 # closed chats
 
 
-@pytest.mark.parametrize("operation", ["place", "put", "send"])
+@pytest.mark.parametrize("operation", ["create_placeholder", "put", "send"])
 async def test_a_closed_chat_makes_the_result_undeliverable_and_gives_the_money_back(
     world: World, engine: Engine, operation: str
 ) -> None:
     job = await world.ended(engine, *URLS)
     if operation == "send":
         world.chat.delete(job.placeholder)
-    world.chat.faults.add(operation, ChatClosed("blocked by the person"))
+    world.chat.faults.add(operation, RecipientUnreachable("blocked by the person"))
     await work(engine)
     world.clock.turn(1_000_000)
     assert await work(engine) == []
 
-    [row] = await world.store.attention(10)
+    [row] = await world.store.jobs_needing_attention(10)
     assert (row.id, row.state, row.delivery) == (job.id, State.SUCCEEDED, Delivery.UNDELIVERABLE)
-    assert (row.attention, row.purse) == ("blocked by the person", Purse.RELEASED)
+    assert (row.attention_reason, row.hold_state) == ("blocked by the person", HoldState.RELEASED)
     assert world.chat.notices == []
     assert await world.spent() == 0
 
@@ -445,8 +454,8 @@ async def test_a_failure_that_cannot_be_told_is_on_the_list_with_the_money_back(
     job = await world.running(engine)
     world.chat.closed = "kicked"
     await world.call_back(engine, job, state="failed")
-    [row] = await world.store.attention(10)
-    assert (row.state, row.delivery, row.purse) == (State.FAILED, Delivery.UNDELIVERABLE, Purse.RELEASED)
+    [row] = await world.store.jobs_needing_attention(10)
+    assert (row.state, row.delivery, row.hold_state) == (State.FAILED, Delivery.UNDELIVERABLE, HoldState.RELEASED)
 
 
 # the notice
@@ -462,7 +471,7 @@ async def test_the_notice_comes_after_the_result_is_recorded(world: World, engin
     await gate.holds()
 
     row = await world.see(job)
-    assert (row.delivery, row.purse, row.notice) == (Delivery.DELIVERED, Purse.CAPTURED, Notice.SENT)
+    assert (row.delivery, row.hold_state, row.notice) == (Delivery.DELIVERED, HoldState.CAPTURED, Notice.SENT)
     gate.open()
     await idle(notifier)
     assert world.chat.notices == [job.id]
@@ -477,7 +486,9 @@ async def test_an_order_that_wants_no_notice_gets_none(world: World, engine: Eng
 
 
 @pytest.mark.parametrize("done", [True, False], ids=["sent", "not sent"])
-@pytest.mark.parametrize("fault", [ChannelUnknown(), ChatClosed("blocked"), RuntimeError("bug")], ids=repr)
+@pytest.mark.parametrize(
+    "fault", [ChannelOutcomeUnknown(), RecipientUnreachable("blocked"), RuntimeError("bug")], ids=repr
+)
 async def test_a_notice_whose_answer_was_lost_is_not_sent_again(
     world: World, engine: Engine, fault: Exception, *, done: bool
 ) -> None:
@@ -553,7 +564,7 @@ async def test_a_notice_to_a_channel_that_stays_busy_is_given_up(world: World, e
 # the store fails
 
 
-@pytest.mark.parametrize("operation", ["save_parts", "finish", "begin_notice"])
+@pytest.mark.parametrize("operation", ["save_parts", "finish_delivery", "begin_notice"])
 @pytest.mark.parametrize("done", [True, False], ids=["after the commit", "before the commit"])
 async def test_a_database_failure_leaves_the_job_to_be_taken_over(
     world: World, engine: Engine, operation: str, *, done: bool
@@ -569,7 +580,7 @@ async def test_a_database_failure_leaves_the_job_to_be_taken_over(
     await work(engine)
 
     row = await world.see(job)
-    assert (row.delivery, row.purse, row.due_at) == (Delivery.DELIVERED, Purse.CAPTURED, None)
+    assert (row.delivery, row.hold_state, row.due_at) == (Delivery.DELIVERED, HoldState.CAPTURED, None)
     assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
     assert world.chat.notices == ([] if operation == "begin_notice" and done else [job.id])
 
@@ -605,7 +616,7 @@ async def test_a_page_instead_of_a_result_is_a_failure_told_in_words_with_the_mo
     await work(engine)
 
     row = await world.see(job)
-    assert (row.state, row.delivery, row.purse) == (State.FAILED, Delivery.DELIVERED, Purse.RELEASED)
+    assert (row.state, row.delivery, row.hold_state) == (State.FAILED, Delivery.DELIVERED, HoldState.RELEASED)
     assert (row.error_code, row.error_text) == ("broken_result", "it is an HTML page")
     assert world.chat.messages == {job.placeholder: "text broken_result"}
     assert world.chat.notices == [job.id]
@@ -621,7 +632,7 @@ async def test_broken_parts_are_told_once_and_the_others_are_shown_free(world: W
     shown = [text for _, text in world.chat.shown]
     assert shown == [f"address {URLS[0]}", "text broken_result", f"address {URLS[3]}"]
     row = await world.see(job)
-    assert (row.state, row.delivery, row.purse) == (State.FAILED, Delivery.DELIVERED, Purse.RELEASED)
+    assert (row.state, row.delivery, row.hold_state) == (State.FAILED, Delivery.DELIVERED, HoldState.RELEASED)
     assert [part.step for part in row.parts] == [Step.DONE] * 3
 
 
@@ -631,17 +642,17 @@ async def test_a_result_that_was_paid_for_and_cannot_be_fetched_any_more_is_the_
     job = await world.ended(engine)
     await work(engine)
     world.chat.broken = {URL}
-    await operate.resend(engine.kit, job.id, "operator")
+    await operate.resend(engine.ctx, job.id, "operator")
     await work(engine)
 
     row = await world.see(job)
-    assert (row.state, row.delivery, row.purse) == (State.SUCCEEDED, Delivery.UNDELIVERABLE, Purse.CAPTURED)
-    assert "it is an HTML page" in (row.attention or "")
+    assert (row.state, row.delivery, row.hold_state) == (State.SUCCEEDED, Delivery.UNDELIVERABLE, HoldState.CAPTURED)
+    assert "it is an HTML page" in (row.attention_reason or "")
 
 
 async def test_a_chat_that_moved_gets_its_result_where_it_is_now(world: World, engine: Engine) -> None:
     """Edits of the old messages still work; the first message that must be sent tells of the move."""
-    world.chat.moved = {"place": "43"}
+    world.chat.moved = {"create_placeholder": "43"}
     job = await world.ended(engine, *URLS)
     await work(engine)
 
@@ -657,7 +668,7 @@ async def test_a_send_that_learns_of_a_move_is_made_once_in_the_new_place(world:
     world.chat.moved = {"send": "43"}
     await work(engine)
 
-    assert [call.operation for call in world.chat.calls] == ["put", "send", "place", "put", "notify"]
+    assert [call.operation for call in world.chat.calls] == ["put", "send", "create_placeholder", "put", "notify"]
     assert (await world.see(job)).address == "43"
     assert len(world.chat.showing(URL)) == 1
 
@@ -672,7 +683,7 @@ async def test_a_notice_follows_a_chat_that_moved(world: World, engine: Engine) 
 
 
 async def test_the_message_of_an_order_is_placed_where_the_chat_is_now(world: World, engine: Engine) -> None:
-    world.chat.moved = {"place": "43"}
+    world.chat.moved = {"create_placeholder": "43"}
     job = await world.running(engine, placeholder=None)
     assert job.placeholder is not None
     assert job.address == "43"

@@ -5,11 +5,11 @@ from typing import Any
 
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
+from genlock.engine.context import EngineRules
 from genlock.engine.invariants import End, ends
-from genlock.engine.kit import Rules
 from tests.engine.world import PRICE, URL, World, callback_body, idle, success
 
-QUICK = Rules(claim_seconds=0.01, heartbeat_seconds=0.01, sweep_seconds=0.01)
+QUICK = EngineRules(claim_seconds=0.01, heartbeat_seconds=0.01, sweep_seconds=0.01)
 
 
 def count_timers() -> int:
@@ -31,7 +31,7 @@ async def test_a_started_instance_brings_a_job_from_order_to_notice_by_itself(wo
     assert ends(job) == [End.DELIVERED]
     assert await world.spent() == PRICE
     assert await world.store.violations(settled=True) == []
-    assert [seen.event for seen in world.recorder.seen if seen.correlation == job.correlation] == [
+    assert [seen.event for seen in world.recorder.seen if seen.correlation_id == job.correlation_id] == [
         *(Event.GEN_CREATE, Event.JOB_CREATED, Event.SUBMIT_START, Event.SUBMIT_OK),
         *(Event.CALLBACK_RECEIVED, Event.CALLBACK_PARSED, Event.JOB_ENDED),
         *(Event.DELIVER_LOCK_WIN, Event.DELIVER_START, Event.DELIVER_OK, Event.MARK_DELIVERED, Event.NOTICE_SENT),
@@ -59,13 +59,13 @@ async def test_every_event_of_a_job_carries_its_correlation_and_id(world: World)
     await world.call_back(engine, job)
     for seen in world.recorder.seen:
         if seen.facts.get("job") == job.id:
-            assert seen.correlation == job.correlation
+            assert seen.correlation_id == job.correlation_id
 
 
 async def test_instances_that_start_together_work_on_different_jobs(world: World) -> None:
     world.clock.run()
-    jobs = [await world.ended(world.engine(Rules())) for _ in range(30)]
-    engines = [world.engine(Rules(claim_seconds=0.01, capacity=3)) for _ in range(3)]
+    jobs = [await world.ended(world.engine(EngineRules())) for _ in range(30)]
+    engines = [world.engine(EngineRules(claim_seconds=0.01, capacity=3)) for _ in range(3)]
     await asyncio.gather(*(engine.start() for engine in engines))
     await world.recorder.until(Event.NOTICE_SENT, len(jobs))
     await asyncio.gather(*(engine.stop() for engine in engines))
@@ -79,10 +79,10 @@ async def test_instances_that_start_together_work_on_different_jobs(world: World
 async def test_waiting_jobs_are_rows_and_cost_no_task_and_no_timer(world: World) -> None:
     many = 3000
     engine = world.engine()
-    people = [await world.store.person("chat", "bot", f"many-{number}") for number in range(50)]
+    people = [await world.store.ensure_account("chat", "bot", f"many-{number}") for number in range(50)]
 
     async def order(number: int) -> Job:
-        return await engine.order(world.order(person_id=people[number % len(people)], price=0))
+        return await engine.order(world.order(account_id=people[number % len(people)], price=0))
 
     await engine.start()
     await world.recorder.until(Event.LOCK_ACTIVE)

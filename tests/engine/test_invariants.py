@@ -4,21 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from genlock.domain.delivery import WORDS, Part, Step
+from genlock.domain.delivery import MESSAGE_ONLY, Part, Step
 from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.engine.invariants import End, ends
 from tests.rows import JOB, NOW
 
 RESULT = (Part(kind=PartKind.FILE, value="https://files/1", step=Step.DONE, message="m1"),)
-TOLD = (replace(WORDS[0], step=Step.DONE, message="m1"),)
+TOLD = (replace(MESSAGE_ONLY[0], step=Step.DONE, message="m1"),)
 
 DELIVERED = replace(
     JOB,
     placeholder="m1",
     price=100,
-    purse=Purse.CAPTURED,
+    hold_state=HoldState.CAPTURED,
     state=State.SUCCEEDED,
     task_id="t1",
     parts=RESULT,
@@ -28,9 +28,13 @@ DELIVERED = replace(
     ended_at=NOW,
     delivered_at=NOW,
 )
-FAILED = replace(DELIVERED, state=State.FAILED, parts=TOLD, purse=Purse.RELEASED)
+FAILED = replace(DELIVERED, state=State.FAILED, parts=TOLD, hold_state=HoldState.RELEASED)
 LISTED = replace(
-    DELIVERED, delivery=Delivery.UNKNOWN, delivered_at=None, purse=Purse.RELEASED, attention="a send's answer was lost"
+    DELIVERED,
+    delivery=Delivery.UNKNOWN,
+    delivered_at=None,
+    hold_state=HoldState.RELEASED,
+    attention_reason="a send's answer was lost",
 )
 
 
@@ -38,14 +42,14 @@ LISTED = replace(
     ("job", "end"),
     [
         (DELIVERED, End.DELIVERED),
-        (replace(DELIVERED, price=0, purse=Purse.FREE), End.DELIVERED),
+        (replace(DELIVERED, price=0, hold_state=HoldState.FREE), End.DELIVERED),
         (replace(DELIVERED, notice=Notice.NONE), End.DELIVERED),
-        (replace(DELIVERED, state=State.EXPIRED, late=True, purse=Purse.RELEASED), End.DELIVERED),
+        (replace(DELIVERED, state=State.EXPIRED, late=True, hold_state=HoldState.RELEASED), End.DELIVERED),
         (FAILED, End.RETURNED),
         (replace(FAILED, state=State.CANCELLED), End.RETURNED),
-        (replace(FAILED, state=State.EXPIRED, price=0, purse=Purse.FREE), End.RETURNED),
+        (replace(FAILED, state=State.EXPIRED, price=0, hold_state=HoldState.FREE), End.RETURNED),
         (LISTED, End.LISTED),
-        (replace(LISTED, state=State.SUBMITTING, delivery=Delivery.NONE, purse=Purse.HELD), End.LISTED),
+        (replace(LISTED, state=State.SUBMITTING, delivery=Delivery.NONE, hold_state=HoldState.HELD), End.LISTED),
     ],
 )
 def test_an_end_is_known_by_its_row(job: Job, end: End) -> None:
@@ -55,12 +59,12 @@ def test_an_end_is_known_by_its_row(job: Job, end: End) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"purse": Purse.HELD},
+        {"hold_state": HoldState.HELD},
         {"delivery": Delivery.PENDING},
         {"notice": Notice.DUE},
         {"parts": ()},
         {"parts": (replace(RESULT[0], step=Step.SEND),)},
-        {"state": State.FAILED, "purse": Purse.CAPTURED},
+        {"state": State.FAILED, "hold_state": HoldState.CAPTURED},
         {"delivery": Delivery.UNDELIVERABLE},
     ],
 )
@@ -69,4 +73,4 @@ def test_whatever_is_unfinished_has_no_end(changes: dict[str, object]) -> None:
 
 
 def test_two_ends_are_one_too_many() -> None:
-    assert ends(replace(DELIVERED, attention="why?")) == [End.DELIVERED, End.LISTED]
+    assert ends(replace(DELIVERED, attention_reason="why?")) == [End.DELIVERED, End.LISTED]

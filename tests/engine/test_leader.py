@@ -6,11 +6,11 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
 from tests.engine.world import URL, Wire, World, callback_body, die, idle, work
 
-ROLE = Rules().role_seconds
+ROLE = EngineRules().role_seconds
 
 
 async def test_one_of_many_instances_takes_the_role_and_keeps_it(world: World) -> None:
@@ -70,18 +70,18 @@ async def test_a_crash_passes_the_role_on_within_seconds(world: World) -> None:
     await die(first)
     world.clock.turn(ROLE)
     await second.leader.round()
-    assert world.recorder.of(Event.LOCK_ACTIVE, instance=second.kit.instance) == [], "the first may still be alive"
+    assert world.recorder.of(Event.LOCK_ACTIVE, instance=second.ctx.instance) == [], "the first may still be alive"
 
     world.clock.turn(0.1)
     await second.leader.round()
 
     assert second.active
-    assert Rules().role_seconds + Rules().heartbeat_seconds <= 5
+    assert EngineRules().role_seconds + EngineRules().heartbeat_seconds <= 5
 
 
 async def test_an_instance_that_cannot_renew_stops_believing_in_its_role(world: World) -> None:
     wire = Wire(world.store)
-    engine = world.engine(Rules(role_seconds=0.02), store=wire)
+    engine = world.engine(EngineRules(role_seconds=0.02), store=wire)
     await engine.leader.round()
     wire.faults.add("take_role", StoreUnavailable())
     loop = asyncio.get_running_loop()
@@ -103,7 +103,7 @@ async def test_the_holder_sees_that_it_was_replaced(world: World) -> None:
     await first.leader.round()
 
     assert (first.active, second.active) == (False, True)
-    assert len(world.recorder.of(Event.LOCK_PASSIVE, instance=first.kit.instance, epoch=1)) == 1
+    assert len(world.recorder.of(Event.LOCK_PASSIVE, instance=first.ctx.instance, epoch=1)) == 1
 
 
 async def test_two_that_believe_to_be_active_do_no_harm(world: World) -> None:
@@ -112,14 +112,14 @@ async def test_two_that_believe_to_be_active_do_no_harm(world: World) -> None:
     await old.leader.round()
     await old.callback("mill", None, callback_body(task="task-77"))
     await idle(old)
-    world.clock.turn(Rules().orphan_expire_seconds + 1)
+    world.clock.turn(EngineRules().orphan_expire_seconds + 1)
     await new.leader.round()
     assert old.active
     assert new.active
 
-    await old.sweep.round()
+    await old.sweeper.round()
     assert len(await world.store.callbacks(InboxState.ORPHAN, 10)) == 1
-    await new.sweep.round()
+    await new.sweeper.round()
     assert len(await world.store.callbacks(InboxState.EXPIRED, 10)) == 1
     assert len(world.recorder.of(Event.ORPHAN_EXPIRED)) == 1
 

@@ -6,24 +6,24 @@ from dataclasses import replace
 
 import pytest
 
-from genlock.domain.delivery import WORDS
-from genlock.domain.errors import ChannelUnknown
+from genlock.domain.delivery import MESSAGE_ONLY
+from genlock.domain.errors import ChannelOutcomeUnknown
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice, State, Verdict
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
-from genlock.ports import Ending, Finish, Lease, Store, Wait
+from genlock.ports import EndJob, FinishDelivery, Lease, Reschedule, Store
 from tests.engine.world import PRICE, URL, Wire, World, idle, work
 
-LEASE = Rules().lease_seconds
+LEASE = EngineRules().lease_seconds
 
 
 async def test_one_of_many_instances_gets_the_delivery_and_the_others_stop_at_once(world: World) -> None:
     engines = [world.engine() for _ in range(5)]
     job = await world.ended(engines[0])
 
-    claims = await asyncio.gather(*(world.store.claim(10, engine.kit.lease) for engine in engines))
+    claims = await asyncio.gather(*(world.store.claim(10, engine.ctx.lease) for engine in engines))
 
     assert [row.id for rows in claims for row in rows] == [job.id]
 
@@ -32,7 +32,7 @@ async def test_many_jobs_are_shared_out_without_overlap(world: World) -> None:
     engines = [world.engine() for _ in range(4)]
     jobs = [await world.ended(engines[0]) for _ in range(20)]
 
-    claims = await asyncio.gather(*(world.store.claim(7, engine.kit.lease) for engine in engines for _ in range(3)))
+    claims = await asyncio.gather(*(world.store.claim(7, engine.ctx.lease) for engine in engines for _ in range(3)))
 
     assert sorted(row.id for rows in claims for row in rows) == [job.id for job in jobs]
 
@@ -40,14 +40,14 @@ async def test_many_jobs_are_shared_out_without_overlap(world: World) -> None:
 async def test_a_live_lease_is_left_alone_and_a_dead_one_taken(world: World) -> None:
     first, second = world.engine(), world.engine()
     job = await world.ended(first)
-    [held] = await world.store.claim(1, first.kit.lease)
+    [held] = await world.store.claim(1, first.ctx.lease)
 
     world.clock.turn(LEASE - 1)
-    assert await world.store.claim(1, second.kit.lease) == []
+    assert await world.store.claim(1, second.ctx.lease) == []
     world.clock.turn(1)
-    [taken] = await world.store.claim(1, second.kit.lease)
+    [taken] = await world.store.claim(1, second.ctx.lease)
 
-    assert (taken.id, taken.lease_owner) == (job.id, second.kit.instance)
+    assert (taken.id, taken.lease_owner) == (job.id, second.ctx.instance)
     assert taken.lease_token == held.lease_token + 1
 
 
@@ -60,7 +60,7 @@ async def test_a_delivered_job_is_nobodys_any_more(world: World, engine: Engine)
 
 async def test_a_failed_attempt_frees_the_lease_for_whoever_comes_next(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.chat.faults.add("put", ChannelUnknown())
+    world.chat.faults.add("put", ChannelOutcomeUnknown())
     await work(engine)
     assert (await world.see(job)).lease_owner is None
 
@@ -83,20 +83,24 @@ async def test_the_token_grows_with_every_holder_and_never_goes_back(world: Worl
 
 WRITES: dict[str, Callable[[Store, Job, Lease], Awaitable[object]]] = {
     "begin_submit": lambda store, job, _: store.begin_submit(job.id, job.lease_token, "hash", "m99"),
-    "submitted": lambda store, job, _: store.submitted(job.id, job.lease_token, "task-99", 5.0),
-    "end": lambda store, job, zombie: store.end(
-        Ending(job_id=job.id, token=job.lease_token, state=State.FAILED, parts=WORDS), zombie
+    "mark_submitted": lambda store, job, _: store.mark_submitted(job.id, job.lease_token, "task-99", 5.0),
+    "end_job": lambda store, job, zombie: store.end_job(
+        EndJob(job_id=job.id, token=job.lease_token, state=State.FAILED, parts=MESSAGE_ONLY), zombie
     ),
-    "save_parts": lambda store, job, zombie: store.save_parts(job.id, job.lease_token, WORDS, zombie),
-    "finish delivered": lambda store, job, zombie: store.finish(
-        Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=job.parts), zombie
+    "save_parts": lambda store, job, zombie: store.save_parts(job.id, job.lease_token, MESSAGE_ONLY, zombie),
+    "finish delivered": lambda store, job, zombie: store.finish_delivery(
+        FinishDelivery(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=job.parts), zombie
     ),
-    "finish unknown": lambda store, job, zombie: store.finish(
-        Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.UNKNOWN, parts=job.parts), zombie
+    "finish unknown": lambda store, job, zombie: store.finish_delivery(
+        FinishDelivery(job_id=job.id, token=job.lease_token, delivery=Delivery.UNKNOWN, parts=job.parts), zombie
     ),
     "begin_notice": lambda store, job, _: store.begin_notice(job.id, job.lease_token),
-    "wait": lambda store, job, _: store.wait(Wait(job_id=job.id, token=job.lease_token, after=1.0, attention="x")),
-    "park": lambda store, job, _: store.wait(Wait(job_id=job.id, token=job.lease_token, after=None, attention="x")),
+    "reschedule": lambda store, job, _: store.reschedule(
+        Reschedule(job_id=job.id, token=job.lease_token, after=1.0, attention_reason="x")
+    ),
+    "park": lambda store, job, _: store.reschedule(
+        Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="x")
+    ),
     "renew": lambda store, job, zombie: store.renew(job.id, job.lease_token, zombie),
 }
 
@@ -105,7 +109,7 @@ WRITES: dict[str, Callable[[Store, Job, Lease], Awaitable[object]]] = {
 async def test_no_write_of_a_zombie_changes_anything(world: World, stage: str) -> None:
     zombie, holder = world.engine(), world.engine()
     if stage == "queued":
-        job = await world.engine(Rules(capacity=0)).order(world.order())
+        job = await world.engine(EngineRules(capacity=0)).order(world.order())
     elif stage == "submitting":
         world.mill.faults.add("create", TimeoutError())
         job = await zombie.order(world.order())
@@ -117,18 +121,18 @@ async def test_no_write_of_a_zombie_changes_anything(world: World, stage: str) -
         wire.faults.add("begin_notice", TimeoutError())
         await work(world.engine(store=wire))
     world.clock.turn(LEASE * 5)
-    [stale] = await world.store.claim(1, zombie.kit.lease)
+    [stale] = await world.store.claim(1, zombie.ctx.lease)
     assert stale.id == job.id
     world.clock.turn(LEASE + 1)
-    [held] = await world.store.claim(1, holder.kit.lease)
+    [held] = await world.store.claim(1, holder.ctx.lease)
     assert (held.notice is Notice.DUE) == (stage == "notice")
-    before, money = await world.see(job), await world.store.movements(world.person, 10)
+    before, money = await world.see(job), await world.store.ledger_entries(world.person, 10)
 
     for name, write in WRITES.items():
-        answer = await write(world.store, stale, zombie.kit.lease)
+        answer = await write(world.store, stale, zombie.ctx.lease)
         assert answer in (False, None) or getattr(answer, "verdict", None) is Verdict.STALE, name
         assert await world.see(job) == before, name
-        assert await world.store.movements(world.person, 10) == money, name
+        assert await world.store.ledger_entries(world.person, 10) == money, name
 
 
 async def test_a_paused_instance_that_wakes_after_its_lease_was_taken_changes_nothing(
@@ -165,11 +169,11 @@ async def test_a_paused_submitter_that_wakes_after_its_job_expired_only_notes_th
     world.mill.create_gate.shut()
     job = await paused.order(world.order())
     await world.mill.create_gate.holds()
-    for seconds in (LEASE + 1, Rules().grace_seconds + 1):
+    for seconds in (LEASE + 1, EngineRules().grace_seconds + 1):
         world.clock.turn(seconds)
         await work(engine)
     expired = await world.see(job)
-    assert (expired.state, expired.purse) == (State.EXPIRED, Purse.RELEASED)
+    assert (expired.state, expired.hold_state) == (State.EXPIRED, HoldState.RELEASED)
 
     world.mill.create_gate.open()
     await idle(paused)

@@ -7,17 +7,17 @@ import pytest
 
 from genlock.domain.errors import ProviderBusy, StoreUnavailable
 from genlock.domain.job import State
-from genlock.engine.kit import Rules
-from genlock.engine.limits import HORIZON_SECONDS, Limit, Limits
+from genlock.engine.context import EngineRules
+from genlock.engine.limits import HORIZON_SECONDS, RateLimit, RateLimiter
 from tests.engine.world import Wire, World, idle, work
 
 
-async def reserve(world: World, limit: Limit, count: int) -> list[float]:
+async def reserve(world: World, limit: RateLimit, count: int) -> list[float]:
     return await world.store.reserve("create:mill", count, limit.interval, limit.burst, HORIZON_SECONDS)
 
 
 async def test_a_key_without_a_limit_is_free(world: World) -> None:
-    limits = Limits(world.store, {"other": Limit(interval=1000)})
+    limits = RateLimiter(world.store, {"other": RateLimit(interval=1000)})
     await asyncio.gather(*(limits.turn("create:mill") for _ in range(100)))
 
 
@@ -25,11 +25,11 @@ async def test_three_instances_keep_one_rate_together(world: World) -> None:
     """Real time: nobody gets a turn before it is due, and none is lost on the way."""
     world.clock.run()
     loop = asyncio.get_running_loop()
-    limit = Limit(interval=0.02, burst=5)
-    instances = [Limits(world.store, {"create:mill": limit}) for _ in range(3)]
+    limit = RateLimit(interval=0.02, burst=5)
+    instances = [RateLimiter(world.store, {"create:mill": limit}) for _ in range(3)]
     times: list[float] = []
 
-    async def one(limits: Limits) -> None:
+    async def one(limits: RateLimiter) -> None:
         await limits.turn("create:mill")
         times.append(loop.time())
 
@@ -45,13 +45,13 @@ async def test_three_instances_keep_one_rate_together(world: World) -> None:
 
 
 async def test_turns_are_an_interval_apart_after_the_burst(world: World) -> None:
-    limit = Limit(interval=0.5, burst=4)
+    limit = RateLimit(interval=0.5, burst=4)
     waits = await reserve(world, limit, 7)
     assert waits == pytest.approx([0, 0, 0, 0, 0.5, 1.0, 1.5], abs=1e-5)
 
 
 async def test_nothing_is_reserved_beyond_the_horizon(world: World) -> None:
-    limit = Limit(interval=0.5, burst=1)
+    limit = RateLimit(interval=0.5, burst=1)
     first = await reserve(world, limit, 100)
     assert first == pytest.approx([0.5 * turn for turn in range(5)], abs=1e-5)
     assert await reserve(world, limit, 100) == []
@@ -61,7 +61,7 @@ async def test_nothing_is_reserved_beyond_the_horizon(world: World) -> None:
 
 
 async def test_a_pause_gives_back_a_burst_but_no_more(world: World) -> None:
-    limit = Limit(interval=0.5, burst=3)
+    limit = RateLimit(interval=0.5, burst=3)
     await reserve(world, limit, 100)
     world.clock.turn(10_000)
     waits = await reserve(world, limit, 5)
@@ -69,7 +69,7 @@ async def test_a_pause_gives_back_a_burst_but_no_more(world: World) -> None:
 
 
 async def test_those_whose_turn_is_far_away_are_sent_away_with_times_that_are_spread(world: World) -> None:
-    limits = Limits(world.store, {"create:mill": Limit(interval=0.5, burst=1)})
+    limits = RateLimiter(world.store, {"create:mill": RateLimit(interval=0.5, burst=1)})
     answers = [asyncio.ensure_future(limits.turn("create:mill")) for _ in range(20)]
     done, waiting = await asyncio.wait(answers, return_when=asyncio.FIRST_EXCEPTION)
     for answer in waiting:
@@ -83,7 +83,7 @@ async def test_those_whose_turn_is_far_away_are_sent_away_with_times_that_are_sp
 
 async def test_a_database_failure_is_told_to_everybody_who_waits_and_the_next_gets_a_turn(world: World) -> None:
     wire = Wire(world.store)
-    limits = Limits(wire, {"create:mill": Limit(interval=0.001, burst=10)})
+    limits = RateLimiter(wire, {"create:mill": RateLimit(interval=0.001, burst=10)})
     wire.faults.add("reserve", StoreUnavailable())
     answers = await asyncio.gather(*(limits.turn("create:mill") for _ in range(3)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
@@ -92,7 +92,7 @@ async def test_a_database_failure_is_told_to_everybody_who_waits_and_the_next_ge
 
 
 async def test_somebody_who_gave_up_waiting_does_not_disturb_the_others(world: World) -> None:
-    limits = Limits(world.store, {"create:mill": Limit(interval=0.01, burst=1)})
+    limits = RateLimiter(world.store, {"create:mill": RateLimit(interval=0.01, burst=1)})
     turns = [asyncio.ensure_future(limits.turn("create:mill")) for _ in range(5)]
     await asyncio.sleep(0)
     turns[1].cancel()
@@ -101,8 +101,8 @@ async def test_somebody_who_gave_up_waiting_does_not_disturb_the_others(world: W
 
 
 async def test_orders_beyond_the_limit_wait_as_rows_and_are_all_submitted(world: World) -> None:
-    limit = Limit(interval=10.0, burst=2)
-    engine = world.engine(Rules(limits={"create:mill": limit}))
+    limit = RateLimit(interval=10.0, burst=2)
+    engine = world.engine(EngineRules(limits={"create:mill": limit}))
     jobs = await asyncio.gather(*(engine.order(world.order()) for _ in range(5)))
     await idle(engine)
     assert len(world.mill.created) == 2
@@ -117,7 +117,7 @@ async def test_orders_beyond_the_limit_wait_as_rows_and_are_all_submitted(world:
 
 
 async def test_status_queries_have_a_limit_of_their_own(world: World) -> None:
-    engine = world.engine(Rules(limits={"status:mill": Limit(interval=10.0, burst=1)}))
+    engine = world.engine(EngineRules(limits={"status:mill": RateLimit(interval=10.0, burst=1)}))
     jobs = [await world.running(engine) for _ in range(3)]
     world.clock.turn(10)
     await work(engine)
@@ -132,13 +132,13 @@ async def test_limits_that_nobody_uses_are_swept_by_the_active_one_alone(world: 
     wire = Wire(world.store)
     active, passive = world.engine(), world.engine(store=wire)
     await active.leader.round()
-    await world.store.take_turns([f"chat:{number}" for number in range(50)], 1.0, 2, 0.0)
-    world.clock.turn(Rules().limits_idle_seconds + 10)
-    await world.store.take_turns(["chat:7"], 1.0, 2, 0.0)
+    await world.store.take_permits([f"chat:{number}" for number in range(50)], 1.0, 2, 0.0)
+    world.clock.turn(EngineRules().limits_idle_seconds + 10)
+    await world.store.take_permits(["chat:7"], 1.0, 2, 0.0)
 
     role = active.leader.role
     assert role is not None
-    await passive.sweep.limits()
-    assert wire.answered["forget_limits"] == 0
-    await active.sweep.limits()
-    assert await world.store.forget_limits(-1_000_000.0, role) == 1, "only the one that was used is left"
+    await passive.sweeper.limits()
+    assert wire.answered["prune_limits"] == 0
+    await active.sweeper.limits()
+    assert await world.store.prune_limits(-1_000_000.0, role) == 1, "only the one that was used is left"

@@ -2,16 +2,23 @@
 
 import pytest
 
-from genlock.domain.errors import ChannelBusy, ChannelUnknown, ChatClosed, NoSuchJob, NotPossible, SubmitUnknown
+from genlock.domain.errors import (
+    ActionNotAllowed,
+    ChannelBusy,
+    ChannelOutcomeUnknown,
+    JobNotFound,
+    RecipientUnreachable,
+    SubmitUnknown,
+)
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.engine import operate
+from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules, UnknownSubmit
 from tests.engine.world import PRICE, URL, World, die, idle, success, work
 
-GRACE = Rules().grace_seconds
+GRACE = EngineRules().grace_seconds
 
 
 async def parked(world: World, engine: Engine, **changes: object) -> Job:
@@ -22,14 +29,14 @@ async def parked(world: World, engine: Engine, **changes: object) -> Job:
     world.clock.turn(GRACE + 1)
     await work(engine)
     job = await world.see(job)
-    assert job.attention == "submit_unknown"
+    assert job.attention_reason == "submit_unknown"
     return job
 
 
 async def test_nothing_can_be_done_to_a_job_that_does_not_exist(world: World, engine: Engine) -> None:
     for action in (operate.retry, operate.resend, operate.cancel):
-        with pytest.raises(NoSuchJob, match="there is no job 404"):
-            await action(engine.kit, 404, "ann")
+        with pytest.raises(JobNotFound, match="there is no job 404"):
+            await action(engine.ctx, 404, "ann")
     assert world.recorder.of(Event.OPERATOR) == []
 
 
@@ -40,68 +47,68 @@ async def test_a_retry_makes_a_waiting_job_due_now(world: World, engine: Engine)
     waiting = await world.running(engine)
     world.mill.reports["task-1"] = success("task-1")
 
-    job = await operate.retry(engine.kit, waiting.id, "ann")
+    job = await operate.retry(engine.ctx, waiting.id, "ann")
 
     assert job.due_at == world.clock.now()
     [seen] = world.recorder.of(Event.OPERATOR, action="retry", by="ann")
-    assert seen.correlation == waiting.correlation
+    assert seen.correlation_id == waiting.correlation_id
     await work(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
 async def test_a_retry_shortens_the_wait_of_a_failed_delivery(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.chat.faults.add("put", ChannelUnknown())
+    world.chat.faults.add("put", ChannelOutcomeUnknown())
     await work(engine)
     assert await work(engine) == []
 
-    await operate.retry(engine.kit, job.id, "ann")
+    await operate.retry(engine.ctx, job.id, "ann")
     await work(engine)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
 async def test_a_retry_takes_a_poisoned_job_off_the_list(world: World) -> None:
-    engine = world.engine(Rules(stage_attempts=1))
+    engine = world.engine(EngineRules(stage_attempts=1))
     job = await world.ended(engine)
     world.chat.faults.add("put", RuntimeError("bug"))
     await work(engine)
-    assert [row.id for row in await world.store.attention(10)] == [job.id]
+    assert [row.id for row in await world.store.jobs_needing_attention(10)] == [job.id]
 
-    await operate.retry(engine.kit, job.id, "ann")
+    await operate.retry(engine.ctx, job.id, "ann")
     await work(engine)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
-    assert await world.store.attention(10) == []
+    assert await world.store.jobs_needing_attention(10) == []
 
 
 async def test_a_retry_submits_a_parked_order_again_because_a_human_said_so(world: World) -> None:
-    engine = world.engine(Rules(unknown_submit=UnknownSubmit.PARK))
+    engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
     job = await parked(world, engine)
 
-    await operate.retry(engine.kit, job.id, "ann")
+    await operate.retry(engine.ctx, job.id, "ann")
     await work(engine)
 
     row = await world.see(job)
-    assert (row.state, row.attention, row.task_id) == (State.RUNNING, None, "task-2")
+    assert (row.state, row.attention_reason, row.task_id) == (State.RUNNING, None, "task-2")
     assert len(world.mill.created) == 2
 
 
 async def test_a_parked_order_submitted_again_has_its_grace_time_again(world: World) -> None:
-    engine = world.engine(Rules(unknown_submit=UnknownSubmit.PARK))
+    engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
     job = await parked(world, engine)
-    await operate.retry(engine.kit, job.id, "ann")
+    await operate.retry(engine.ctx, job.id, "ann")
     dying = world.engine()
     world.mill.create_gate.shut()
     await world.take(dying)
     await world.mill.create_gate.holds()
     await die(dying)
 
-    world.clock.turn(Rules().lease_seconds + 1)
+    world.clock.turn(EngineRules().lease_seconds + 1)
     await work(engine)
 
     row = await world.see(job)
-    assert (row.state, row.attention) == (State.SUBMITTING, None)
+    assert (row.state, row.attention_reason) == (State.SUBMITTING, None)
     assert row.grace_until is not None
     assert (row.grace_until - world.clock.now()).total_seconds() == GRACE
 
@@ -111,7 +118,7 @@ async def test_a_retry_within_the_grace_time_does_not_submit_again(world: World,
     job = await engine.order(world.order())
     await idle(engine)
 
-    await operate.retry(engine.kit, job.id, "ann")
+    await operate.retry(engine.ctx, job.id, "ann")
     await work(engine)
 
     row = await world.see(job)
@@ -129,7 +136,7 @@ async def test_a_retry_within_the_grace_time_does_not_hurry_even_when_the_deadli
     grace = (await world.see(job)).grace_until
 
     world.clock.turn(70)
-    await operate.retry(engine.kit, job.id, "ann")
+    await operate.retry(engine.ctx, job.id, "ann")
     await work(engine)
 
     row = await world.see(job)
@@ -139,16 +146,18 @@ async def test_a_retry_within_the_grace_time_does_not_hurry_even_when_the_deadli
 
 async def test_a_retry_is_refused_while_somebody_works_on_the_job(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    await world.store.claim(1, engine.kit.lease)
-    with pytest.raises(NotPossible, match=f"job {job.id} is being worked on at this moment"):
-        await operate.retry(engine.kit, job.id, "ann")
+    await world.store.claim(1, engine.ctx.lease)
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} is being worked on at this moment"):
+        await operate.retry(engine.ctx, job.id, "ann")
 
 
 async def test_a_retry_of_an_ended_job_is_refused_and_says_what_to_do_instead(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await world.call_back(engine, job)
-    with pytest.raises(NotPossible, match=r"has ended \(succeeded, delivered\); resend it or let it be ordered again"):
-        await operate.retry(engine.kit, job.id, "ann")
+    with pytest.raises(
+        ActionNotAllowed, match=r"has ended \(succeeded, delivered\); resend it or let it be ordered again"
+    ):
+        await operate.retry(engine.ctx, job.id, "ann")
     assert world.recorder.of(Event.OPERATOR) == []
 
 
@@ -159,13 +168,13 @@ async def test_a_resend_shows_the_result_again_on_a_new_message_for_free(world: 
     job = await world.running(engine)
     await world.call_back(engine, job)
 
-    await operate.resend(engine.kit, job.id, "ann")
+    await operate.resend(engine.ctx, job.id, "ann")
     await work(engine)
 
     row = await world.see(job)
     assert world.chat.showing(URL) == [job.placeholder, row.placeholder]
     assert row.placeholder != job.placeholder
-    assert (row.delivery, row.purse) == (Delivery.DELIVERED, Purse.CAPTURED)
+    assert (row.delivery, row.hold_state) == (Delivery.DELIVERED, HoldState.CAPTURED)
     assert world.chat.notices == [job.id]
     assert await world.spent() == PRICE
     assert len(world.recorder.of(Event.OPERATOR, action="resend")) == 1
@@ -176,14 +185,14 @@ async def test_a_resend_after_an_unknown_send_delivers_for_free_and_clears_the_l
 ) -> None:
     job = await world.ended(engine)
     world.chat.delete(job.placeholder)
-    world.chat.faults.add("send", ChannelUnknown())
+    world.chat.faults.add("send", ChannelOutcomeUnknown())
     await work(engine)
 
-    await operate.resend(engine.kit, job.id, "ann")
+    await operate.resend(engine.ctx, job.id, "ann")
     await work(engine)
 
     row = await world.see(job)
-    assert (row.delivery, row.attention, row.purse) == (Delivery.DELIVERED, None, Purse.RELEASED)
+    assert (row.delivery, row.attention_reason, row.hold_state) == (Delivery.DELIVERED, None, HoldState.RELEASED)
     assert world.chat.showing(URL) == [row.placeholder]
     assert world.chat.notices == [job.id]
     assert await world.spent() == 0
@@ -191,9 +200,9 @@ async def test_a_resend_after_an_unknown_send_delivers_for_free_and_clears_the_l
 
 async def test_a_resend_to_a_chat_that_opened_again_delivers(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.chat.faults.add("put", ChatClosed("blocked"))
+    world.chat.faults.add("put", RecipientUnreachable("blocked"))
     await work(engine)
-    await operate.resend(engine.kit, job.id, "ann")
+    await operate.resend(engine.ctx, job.id, "ann")
     await work(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
     assert len(world.chat.showing(URL)) == 1
@@ -205,7 +214,7 @@ async def test_a_resend_while_the_notice_still_waits_sends_one_notice(world: Wor
     await work(engine)
     assert (await world.see(job)).notice is Notice.DUE
 
-    await operate.resend(engine.kit, job.id, "ann")
+    await operate.resend(engine.ctx, job.id, "ann")
     world.chat.faults.add("notify", ChannelBusy(60))
     await work(engine)
     row = await world.see(job)
@@ -223,8 +232,8 @@ async def test_a_resend_that_fails_while_the_notice_still_waited_sends_none(worl
     world.chat.faults.add("notify", ChannelBusy(60))
     await work(engine)
 
-    await operate.resend(engine.kit, job.id, "ann")
-    world.chat.faults.add("put", ChatClosed("blocked"))
+    await operate.resend(engine.ctx, job.id, "ann")
+    world.chat.faults.add("put", RecipientUnreachable("blocked"))
     await work(engine)
 
     row = await world.see(job)
@@ -238,9 +247,9 @@ async def test_a_resend_is_refused_before_there_is_something_to_show_again(
 ) -> None:
     job = await (world.running if stage == "running" else world.ended)(engine)
     if stage == "sending":
-        await world.store.claim(1, engine.kit.lease)
-    with pytest.raises(NotPossible, match=f"job {job.id} has nothing to resend yet"):
-        await operate.resend(engine.kit, job.id, "ann")
+        await world.store.claim(1, engine.ctx.lease)
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} has nothing to resend yet"):
+        await operate.resend(engine.ctx, job.id, "ann")
 
 
 # cancel
@@ -259,7 +268,7 @@ async def test_a_cancel_of_an_ended_job_is_refused_in_words(world: World, engine
         await world.call_back(engine, job, state=end)
     before = await world.see(job)
 
-    with pytest.raises(NotPossible, match=rf"job {job.id} has already ended \({before.state}\)"):
+    with pytest.raises(ActionNotAllowed, match=rf"job {job.id} has already ended \({before.state}\)"):
         await engine.cancel(job.id, "the person")
 
     assert await world.see(job) == before
@@ -267,7 +276,7 @@ async def test_a_cancel_of_an_ended_job_is_refused_in_words(world: World, engine
 
 async def test_a_cancelled_job_is_told_by_another_if_there_is_no_room_here(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    full = world.engine(Rules(capacity=0))
+    full = world.engine(EngineRules(capacity=0))
     cancelled = await full.cancel(job.id, "the person")
     assert (cancelled.delivery, cancelled.lease_owner) == (Delivery.PENDING, None)
     assert await world.spent() == 0
@@ -277,10 +286,10 @@ async def test_a_cancelled_job_is_told_by_another_if_there_is_no_room_here(world
 
 
 async def test_a_cancel_takes_a_parked_order_off_the_list(world: World) -> None:
-    engine = world.engine(Rules(unknown_submit=UnknownSubmit.PARK))
+    engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
     job = await parked(world, engine)
     await engine.cancel(job.id, "ann")
     await idle(engine)
     row = await world.see(job)
-    assert (row.state, row.attention, row.delivery) == (State.CANCELLED, None, Delivery.DELIVERED)
+    assert (row.state, row.attention_reason, row.delivery) == (State.CANCELLED, None, Delivery.DELIVERED)
     assert await world.spent() == 0

@@ -8,8 +8,8 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
 from tests.engine.world import URL, Wire, World, callback_body, die, idle, success, take_in, work
 
 FORGED = "https://evil.example/fox.png"
@@ -19,9 +19,9 @@ async def states(world: World) -> dict[InboxState, int]:
     return {state: found for state in InboxState if (found := len(await world.store.callbacks(state, 100)))}
 
 
-@pytest.mark.parametrize("door", ["open", "wrong secret", "secret of another job", "unknown job"])
+@pytest.mark.parametrize("endpoint", ["open", "wrong secret", "secret of another job", "unknown job"])
 async def test_a_callback_nobody_vouches_for_causes_a_status_query_and_nothing_else(
-    world: World, engine: Engine, door: str
+    world: World, engine: Engine, endpoint: str
 ) -> None:
     job, other = await world.running(engine), await world.running(engine)
     secret = world.mill.token(other).partition(".")[2]
@@ -30,7 +30,7 @@ async def test_a_callback_nobody_vouches_for_causes_a_status_query_and_nothing_e
         "wrong secret": f"{job.id}.wrong",
         "secret of another job": f"{job.id}.{secret}",
         "unknown job": "999999.wrong",
-    }[door]
+    }[endpoint]
 
     callback = await engine.callback("mill", token, callback_body(task=job.task_id, urls=[FORGED], cost=1))
     await idle(engine)
@@ -105,7 +105,7 @@ async def test_an_orphan_that_crossed_with_its_task_id_is_matched_by_the_sweep_o
     world.mill.reports["task-1"] = success("task-1")
     passive = world.engine()
 
-    await passive.sweep.round()
+    await passive.sweeper.round()
 
     assert await states(world) == {InboxState.MATCHED: 1}
     assert (await world.store.callbacks(InboxState.MATCHED, 1))[0].job_id == job.id
@@ -127,14 +127,14 @@ async def test_an_orphan_of_a_job_that_ended_meanwhile_is_matched_without_an_eff
     done = await world.see(job)
     assert await states(world) == {InboxState.ORPHAN: 1, InboxState.DONE: 1}
 
-    await engine.sweep.round()
+    await engine.sweeper.round()
 
     assert await states(world) == {InboxState.MATCHED: 1, InboxState.DONE: 1}
     assert await world.see(job) == done
 
 
 async def test_a_sweep_comes_at_least_every_minute() -> None:
-    assert Rules().sweep_seconds <= 60
+    assert EngineRules().sweep_seconds <= 60
 
 
 async def test_an_orphan_without_a_job_is_expired_after_an_hour_and_kept(world: World, engine: Engine) -> None:
@@ -143,13 +143,13 @@ async def test_an_orphan_without_a_job_is_expired_after_an_hour_and_kept(world: 
     await idle(engine)
     await engine.leader.round()
 
-    world.clock.turn(Rules().orphan_expire_seconds)
+    world.clock.turn(EngineRules().orphan_expire_seconds)
     await engine.leader.round()
-    await engine.sweep.round()
+    await engine.sweeper.round()
     assert await states(world) == {InboxState.ORPHAN: 1}
     world.clock.turn(1)
-    await engine.sweep.round()
-    await engine.sweep.round()
+    await engine.sweeper.round()
+    await engine.sweeper.round()
 
     [kept] = await world.store.callbacks(InboxState.EXPIRED, 10)
     assert (kept.id, kept.body, kept.task_id) == (callback.id, body, "task-77")
@@ -162,11 +162,11 @@ async def test_only_the_active_instance_expires_orphans(world: World, engine: En
     await passive.leader.round()
     await passive.callback("mill", None, callback_body(task="task-77"))
     await idle(passive)
-    world.clock.turn(Rules().orphan_expire_seconds + 1)
+    world.clock.turn(EngineRules().orphan_expire_seconds + 1)
 
-    await passive.sweep.round()
+    await passive.sweeper.round()
     assert await states(world) == {InboxState.ORPHAN: 1}
-    await engine.sweep.round()
+    await engine.sweeper.round()
     assert await states(world) == {InboxState.EXPIRED: 1}
 
 
@@ -177,15 +177,15 @@ async def test_a_callback_whose_instance_died_is_understood_by_another(world: Wo
     job = await world.running(engine)
     wire = Wire(world.store)
     dying = world.engine(store=wire)
-    wire.gate("end").shut()
+    wire.gate("end_job").shut()
     await take_in(dying, world.mill.token(job), callback_body(task="task-1", urls=[URL]))
-    await wire.gate("end").holds()
+    await wire.gate("end_job").holds()
     await die(dying)
 
-    await engine.sweep.round()
+    await engine.sweeper.round()
     assert (await world.see(job)).state is State.RUNNING, "it is still the other one's turn"
     world.clock.turn(4)
-    await engine.sweep.round()
+    await engine.sweeper.round()
     await idle(engine)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
@@ -194,13 +194,13 @@ async def test_a_callback_whose_instance_died_is_understood_by_another(world: Wo
 
 async def test_a_callback_without_room_waits_in_the_inbox(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    full = world.engine(Rules(capacity=0))
+    full = world.engine(EngineRules(capacity=0))
     await full.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
     await idle(full)
     assert await states(world) == {InboxState.NEW: 1}
 
     world.clock.turn(4)
-    await engine.sweep.round()
+    await engine.sweeper.round()
     await idle(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
@@ -209,13 +209,13 @@ async def test_a_callback_that_met_a_database_failure_comes_due_again(world: Wor
     wire = Wire(world.store)
     engine = world.engine(store=wire)
     job = await world.running(engine)
-    wire.faults.add("end", StoreUnavailable())
+    wire.faults.add("end_job", StoreUnavailable())
     await take_in(engine, world.mill.token(job), callback_body(task="task-1", urls=[URL]))
     await idle(engine)
     assert (await world.see(job)).state is State.RUNNING
 
     world.clock.turn(4)
-    await engine.sweep.round()
+    await engine.sweeper.round()
     await idle(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
@@ -229,12 +229,12 @@ async def test_a_callback_that_met_a_database_failure_at_the_door_comes_again(
     wire = Wire(world.store)
     engine = world.engine(store=wire)
     job = await world.running(engine)
-    wire.faults.add("end", StoreUnavailable(), done=done)
+    wire.faults.add("end_job", StoreUnavailable(), done=done)
     with pytest.raises(StoreUnavailable):
         await world.call_back(engine, job)
 
     await world.call_back(engine, job)
-    world.clock.turn(engine.kit.rules.lease_seconds)
+    world.clock.turn(engine.ctx.rules.lease_seconds)
     await work(engine)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
@@ -251,7 +251,7 @@ async def test_all_times_are_aware_and_utc(world: World, engine: Engine) -> None
     job = await world.see(job)
 
     times = [job.created_at, job.submitted_at, job.ended_at, job.delivered_at, job.deadline_at, job.read_at]
-    times += [callback.received_at, (await world.store.movements(world.person, 1))[0].at]
+    times += [callback.received_at, (await world.store.ledger_entries(world.person, 1))[0].at]
     for time in times:
         assert time is not None
         assert time.utcoffset() == timedelta(0)

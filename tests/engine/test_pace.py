@@ -1,42 +1,42 @@
 """Polling is the net under the callbacks: wide while they come, close when they do not."""
 
 from genlock.engine.engine import Engine
-from genlock.engine.pace import BRISK, GENTLE, PROOF, WATCHFUL, Pace
+from genlock.engine.poll_interval import BRISK, GENTLE, PROOF, WATCHFUL, PollInterval
 from tests.engine.world import World, success, work
 
 
 def test_without_callbacks_tasks_are_asked_after_briskly() -> None:
-    pace = Pace(first=2.5, callbacks=False)
-    assert [pace.delay(age, 0.5) for age in (0, 30, 120)] == [2.5, 5, 15]
+    poll_interval = PollInterval(first=2.5, callbacks=False)
+    assert [poll_interval.delay(age, 0.5) for age in (0, 30, 120)] == [2.5, 5, 15]
     for _ in range(PROOF):
-        pace.found(by_callback=True)
-    assert pace.stretch == BRISK
+        poll_interval.found(by_callback=True)
+    assert poll_interval.stretch == BRISK
 
 
 def test_callbacks_that_come_are_relied_on() -> None:
-    pace = Pace(first=2.5, callbacks=True)
-    assert [pace.delay(age, 0.5) for age in (0, 30, 120)] == [5, 10, 30]
+    poll_interval = PollInterval(first=2.5, callbacks=True)
+    assert [poll_interval.delay(age, 0.5) for age in (0, 30, 120)] == [5, 10, 30]
     for _ in range(PROOF):
-        assert pace.stretch == WATCHFUL
-        pace.found(by_callback=True)
-    assert [pace.delay(age, 0.5) for age in (0, 30, 120)] == [20, 40, 120]
+        assert poll_interval.stretch == WATCHFUL
+        poll_interval.found(by_callback=True)
+    assert [poll_interval.delay(age, 0.5) for age in (0, 30, 120)] == [20, 40, 120]
 
 
 def test_callbacks_that_do_not_come_are_not_relied_on() -> None:
-    pace = Pace(first=2.5, callbacks=True)
+    poll_interval = PollInterval(first=2.5, callbacks=True)
     for _ in range(PROOF):
-        assert pace.stretch == WATCHFUL
-        pace.found(by_callback=False)
-    assert pace.stretch == BRISK
+        assert poll_interval.stretch == WATCHFUL
+        poll_interval.found(by_callback=False)
+    assert poll_interval.stretch == BRISK
 
 
 def test_one_exception_takes_the_trust_and_the_distrust_away() -> None:
-    pace = Pace(first=2.5, callbacks=True)
+    poll_interval = PollInterval(first=2.5, callbacks=True)
     for way in (True, False):
         for _ in range(PROOF):
-            pace.found(by_callback=way)
-        pace.found(by_callback=not way)
-        assert pace.stretch == WATCHFUL
+            poll_interval.found(by_callback=way)
+        poll_interval.found(by_callback=not way)
+        assert poll_interval.stretch == WATCHFUL
 
 
 async def test_the_engine_learns_it_from_its_jobs(world: World, engine: Engine) -> None:
@@ -46,8 +46,8 @@ async def test_the_engine_learns_it_from_its_jobs(world: World, engine: Engine) 
         world.mill.reports[job.task_id] = success(job.task_id)
         world.clock.turn(10)
         await work(engine)
-    assert engine.kit.pace.stretch == BRISK
+    assert engine.ctx.poll_interval.stretch == BRISK
     for _ in range(PROOF):
         job = await world.running(engine)
         await world.call_back(engine, job)
-    assert engine.kit.pace.stretch == GENTLE
+    assert engine.ctx.poll_interval.stretch == GENTLE

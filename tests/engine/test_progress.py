@@ -7,13 +7,13 @@ import pytest
 from genlock.domain.errors import ChannelBusy
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
 from tests.engine.world import URL, Wire, World, idle, work
 
 EXPECTED = 100.0
 #: quick enough to wait for
-QUICK = Rules(progress_seconds=0.05)
+QUICK = EngineRules(progress_seconds=0.05)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def said(world: World) -> list[str]:
 
 async def test_a_job_is_due_at_its_moments_whatever_the_pace_of_polls(world: World, engine: Engine) -> None:
     for _ in range(3):
-        engine.kit.pace.found(by_callback=True)  # callbacks have proven to come: polls are far apart
+        engine.ctx.poll_interval.found(by_callback=True)  # callbacks have proven to come: polls are far apart
     job = await world.running(engine)
     shown = []
     while (world.clock.now() - job.created_at).total_seconds() < EXPECTED:
@@ -91,7 +91,7 @@ async def test_a_zombie_shows_no_progress(world: World, engine: Engine) -> None:
     await world.take(engine)
     await world.mill.status_gate.holds()
     world.clock.turn(60)
-    await world.store.claim(1, world.engine().kit.lease)
+    await world.store.claim(1, world.engine().ctx.lease)
     world.mill.status_gate.open()
     await idle(engine)
     assert said(world) == []
@@ -143,12 +143,12 @@ async def test_the_poll_that_finds_the_result_interrupts_nobody(world: World, en
 async def test_whoever_takes_over_an_interrupting_delivery_puts_the_first_part_again(world: World) -> None:
     """The deliverer died between its two puts: the journal says that the first part is still to be put."""
     world.chat.fractions = (0.1,)
-    slow = world.engine(Rules(progress_seconds=5.0), expected=EXPECTED)
+    slow = world.engine(EngineRules(progress_seconds=5.0), expected=EXPECTED)
     wire = Wire(world.store)
     job = await world.running(slow, notice=False)
     world.clock.turn(10)
-    [taken] = await world.store.claim(1, slow.kit.lease)
-    dying = world.engine(Rules(progress_seconds=5.0), store=wire, expected=EXPECTED)
+    [taken] = await world.store.claim(1, slow.ctx.lease)
+    dying = world.engine(EngineRules(progress_seconds=5.0), store=wire, expected=EXPECTED)
     urls = [URL, f"{URL}2"]
     callback = asyncio.create_task(world.call_back(dying, job, urls=urls))
     await world.chat.gate.reached(3)

@@ -7,12 +7,12 @@ import pytest
 from genlock.domain.errors import ChannelBusy, ProviderBusy, StoreUnavailable, SubmitRefused, SubmitUnknown
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
+from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules, UnknownSubmit
 from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, work
 
-GRACE = Rules().grace_seconds
+GRACE = EngineRules().grace_seconds
 
 
 async def test_a_job_is_submitted_at_once_and_then_is_only_a_row(world: World, engine: Engine) -> None:
@@ -36,7 +36,7 @@ async def test_the_intent_is_committed_before_the_provider_is_called(world: Worl
 
     [row] = rows
     assert row.state is State.SUBMITTING
-    assert row.purse is Purse.HELD
+    assert row.hold_state is HoldState.HELD
     assert row.submitted_at == world.clock.now()
 
 
@@ -81,11 +81,11 @@ async def test_a_callback_that_outruns_the_answer_of_the_create_call_finds_its_j
 async def test_the_answer_of_the_create_call_changes_nothing_after_its_callback_was_taken_elsewhere(
     world: World, engine: Engine
 ) -> None:
-    door = world.engine()
+    endpoint = world.engine()
     world.mill.create_gate.shut()
     job = await engine.order(world.order())
     await world.mill.create_gate.holds()
-    await world.call_back(door, job, task="task-1")
+    await world.call_back(endpoint, job, task="task-1")
     delivered = await world.see(job)
 
     world.mill.create_gate.open()
@@ -124,11 +124,11 @@ async def test_a_provider_that_repeats_a_task_id_leaves_the_outcome_unknown(worl
 
     waiting = await world.see(job)
     assert (waiting.state, waiting.task_id, waiting.lease_owner) == (State.SUBMITTING, None, None)
-    assert [seen.facts["reason"] for seen in world.recorder.of(Event.SUBMIT_UNKNOWN, job=job.id)] == ["TaskTaken"]
+    assert [seen.facts["reason"] for seen in world.recorder.of(Event.SUBMIT_UNKNOWN, job=job.id)] == ["TaskIdConflict"]
     assert world.recorder.of(Event.STAGE_ERROR) == []
     world.clock.turn(GRACE + 1)
     await work(engine)
-    assert (await world.see(job)).purse is Purse.RELEASED
+    assert (await world.see(job)).hold_state is HoldState.RELEASED
 
 
 async def test_an_unknown_submit_is_released_after_the_grace_time_and_the_person_told(
@@ -142,7 +142,7 @@ async def test_an_unknown_submit_is_released_after_the_grace_time_and_the_person
     await work(engine)
 
     job = await world.see(job)
-    assert (job.state, job.error_code, job.purse) == (State.EXPIRED, "submit_unknown", Purse.RELEASED)
+    assert (job.state, job.error_code, job.hold_state) == (State.EXPIRED, "submit_unknown", HoldState.RELEASED)
     assert (job.delivery, job.notice) == (Delivery.DELIVERED, Notice.SENT)
     assert world.chat.showing("submit_unknown") == [job.placeholder]
     assert await world.spent() == 0
@@ -186,15 +186,15 @@ async def test_a_submit_whose_instance_died_waits_for_its_callback_and_is_not_re
     wire = Wire(world.store)
     dying = world.engine(store=wire)
     if answered:
-        wire.gate("submitted").shut()
+        wire.gate("mark_submitted").shut()
     else:
         world.mill.create_gate.shut()
     job = await dying.order(world.order())
-    await (wire.gate("submitted").holds() if answered else world.mill.create_gate.holds())
+    await (wire.gate("mark_submitted").holds() if answered else world.mill.create_gate.holds())
     await die(dying)
     world.mill.create_gate.open()
 
-    world.clock.turn(Rules().lease_seconds + 1)
+    world.clock.turn(EngineRules().lease_seconds + 1)
     assert [taken.id for taken in await work(engine)] == [job.id]
 
     waiting = await world.see(job)
@@ -213,7 +213,7 @@ async def test_a_database_failure_after_the_create_call_does_not_lose_the_task(w
     """The task's id is all we have of something that is being billed."""
     wire = Wire(world.store)
     for _ in range(3):
-        wire.faults.add("submitted", StoreUnavailable())
+        wire.faults.add("mark_submitted", StoreUnavailable())
     engine = world.engine(store=wire)
     job = await engine.order(world.order())
     await idle(engine)
@@ -227,7 +227,7 @@ async def test_a_submitter_that_lost_its_lease_on_the_wire_leaves_its_task_behin
     world.mill.create_gate.shut()
     job = await sleeper.order(world.order())
     await world.mill.create_gate.holds()
-    await world.store.rescue(sleeper.kit.instance)
+    await world.store.release_leases(sleeper.ctx.instance)
     await work(other)
     assert (await world.see(job)).grace_until is not None
 
@@ -239,7 +239,7 @@ async def test_a_submitter_that_lost_its_lease_on_the_wire_leaves_its_task_behin
 
 
 async def test_an_unknown_submit_can_be_parked_for_the_operator_instead(world: World) -> None:
-    engine = world.engine(Rules(unknown_submit=UnknownSubmit.PARK))
+    engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
     world.mill.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
@@ -249,13 +249,13 @@ async def test_an_unknown_submit_can_be_parked_for_the_operator_instead(world: W
     world.clock.turn(1_000_000)
     assert await work(engine) == []
 
-    [parked] = await world.store.attention(10)
-    assert (parked.id, parked.state, parked.attention) == (job.id, State.SUBMITTING, "submit_unknown")
+    [parked] = await world.store.jobs_needing_attention(10)
+    assert (parked.id, parked.state, parked.attention_reason) == (job.id, State.SUBMITTING, "submit_unknown")
     assert (await world.wallet()).held == PRICE
     assert len(world.recorder.of(Event.ATTENTION, reason="submit_unknown")) == 1
     await world.call_back(engine, job, task="task-1")
     assert (await world.see(job)).delivery is Delivery.DELIVERED
-    assert await world.store.attention(10) == []
+    assert await world.store.jobs_needing_attention(10) == []
 
 
 async def test_a_refused_submit_gives_the_money_back_and_tells_the_person(world: World, engine: Engine) -> None:
@@ -265,7 +265,7 @@ async def test_a_refused_submit_gives_the_money_back_and_tells_the_person(world:
 
     job = await world.see(job)
     assert (job.state, job.error_code, job.error_text) == (State.FAILED, "nsfw", "not that")
-    assert (job.purse, job.delivery, job.notice) == (Purse.RELEASED, Delivery.DELIVERED, Notice.SENT)
+    assert (job.hold_state, job.delivery, job.notice) == (HoldState.RELEASED, Delivery.DELIVERED, Notice.SENT)
     assert world.chat.showing("nsfw") == [job.placeholder]
     assert await world.spent() == 0
 
@@ -300,7 +300,7 @@ async def test_a_provider_that_stays_busy_is_given_up_at_the_deadline(world: Wor
 
 
 async def test_a_job_that_waited_in_the_queue_past_its_deadline_is_not_submitted(world: World, engine: Engine) -> None:
-    full = world.engine(Rules(capacity=0))
+    full = world.engine(EngineRules(capacity=0))
     job = await full.order(world.order(deadline_seconds=60))
 
     world.clock.turn(61)
@@ -324,7 +324,7 @@ async def test_an_order_without_a_message_gets_one_before_it_is_submitted(world:
 
 
 async def test_a_job_is_submitted_even_if_no_message_can_be_had_now(world: World, engine: Engine) -> None:
-    world.chat.faults.add("place", ChannelBusy(60))
+    world.chat.faults.add("create_placeholder", ChannelBusy(60))
     job = await world.running(engine, placeholder=None)
     assert job.placeholder is None
 

@@ -3,12 +3,12 @@
 import asyncio
 
 from genlock.domain.job import State
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
-from genlock.engine.limits import TURNS_MISSED_MAX, Limit
+from genlock.engine.limits import PERMITS_MISSED_MAX, RateLimit
 from tests.engine.world import Gate, Wire, World, idle, work
 
-RULES = Rules(limits={"create:mill": Limit(interval=0.01, late=0.03)})
+RULES = EngineRules(limits={"create:mill": RateLimit(interval=0.01, late=0.03)})
 
 
 def slow_to_commit(world: World) -> tuple[Engine, Gate]:
@@ -44,7 +44,7 @@ async def test_where_everything_is_slow_an_order_goes_out_all_the_same(world: Wo
     engine, gate = slow_to_commit(world)
     gate.shut()
     job = await engine.order(world.order())
-    for _ in range(TURNS_MISSED_MAX):
+    for _ in range(PERMITS_MISSED_MAX):
         await hold_up(engine, gate)
         assert world.mill.created == []
         world.clock.turn(1)

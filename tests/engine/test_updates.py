@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from genlock.domain.errors import ChannelBusy, ChatClosed, StoreUnavailable
+from genlock.domain.errors import ChannelBusy, RecipientUnreachable, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate, Received, Update, UpdateState, read_update
 from genlock.engine import updates as module
+from genlock.engine.context import EngineContext, EngineRules, handled
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Kit, Rules, handled
-from genlock.engine.limits import Limits
+from genlock.engine.limits import RateLimiter
 from genlock.engine.updates import TRIES, Updates
-from genlock.stores.store import SqlStore
+from genlock.stores.database import SqlDatabase
 from tests.engine.world import Recorder
 
 numbers = count(1)
@@ -46,7 +46,7 @@ def payment(person: int) -> NewUpdate:
 class House:
     """An instance whose handler is the test's."""
 
-    store: SqlStore
+    store: SqlDatabase
     recorder: Recorder
     engine: Engine
     updates: Updates
@@ -78,17 +78,17 @@ class House:
                 await asyncio.sleep(0.005)
 
 
-def make_house(store: SqlStore, recorder: Recorder, name: str = "me", **rules: Any) -> House:
-    kit = Kit(
+def make_house(store: SqlDatabase, recorder: Recorder, name: str = "me", **rules: Any) -> House:
+    ctx = EngineContext(
         store=store,
         providers={},
         channels={},
         observer=recorder,
         instance=name,
-        limits=Limits(store, {}),
-        rules=Rules(claim_seconds=0.02, heartbeat_seconds=0.05, silent_seconds=0.3, **rules),
+        limits=RateLimiter(store, {}),
+        rules=EngineRules(claim_seconds=0.02, heartbeat_seconds=0.05, silent_seconds=0.3, **rules),
     )
-    engine = Engine(kit)
+    engine = Engine(ctx)
     house: House
 
     async def handle(update: Update) -> None:
@@ -97,13 +97,13 @@ def make_house(store: SqlStore, recorder: Recorder, name: str = "me", **rules: A
     async def answer(update: NewUpdate) -> None:
         await house.answer(update)
 
-    engine.updates = Updates(kit, store, handle, answer)
+    engine.updates = Updates(ctx, store, handle, answer)
     house = House(store=store, recorder=recorder, engine=engine, updates=engine.updates)
     return house
 
 
 @pytest.fixture
-async def house(live_store: SqlStore, recorder: Recorder) -> AsyncIterator[House]:
+async def house(live_store: SqlDatabase, recorder: Recorder) -> AsyncIterator[House]:
     house = make_house(live_store, recorder)
     await house.engine.start()
     yield house
@@ -117,7 +117,7 @@ async def test_an_update_is_handled_at_once(house: House) -> None:
     assert house.seen == [70]
     assert await house.store.violations(settled=True) == []
     [done] = house.recorder.of(Event.UPDATE_DONE)
-    assert done.correlation == "u70"
+    assert done.correlation_id == "u70"
 
 
 async def test_each_persons_updates_are_handled_in_order_and_persons_beside_each_other(house: House) -> None:
@@ -171,9 +171,9 @@ async def test_what_fails_every_time_is_set_aside_and_the_next_is_handled(
         await house.updates.take_in(message(1, number=number))
     await house.until(lambda: house.seen == [9])
     assert house.attempts == [*range(1, TRIES + 1), 1]
-    [aside] = await house.store.updates(UpdateState.ASIDE, 10)
+    [aside] = await house.store.updates(UpdateState.DEAD, 10)
     assert (aside.update_id, "poison" in aside.note) == (8, True)
-    assert len(house.recorder.of(Event.UPDATE_ASIDE)) == 1
+    assert len(house.recorder.of(Event.UPDATE_DEAD)) == 1
 
 
 @pytest.mark.parametrize("error", [ChannelBusy(0.01), StoreUnavailable(), TimeoutError()])
@@ -193,7 +193,7 @@ async def test_what_only_needs_time_is_given_time(
 
 async def test_somebody_who_is_gone_needs_no_answer(house: House) -> None:
     async def closed(_: Update) -> None:
-        raise ChatClosed("blocked")
+        raise RecipientUnreachable("blocked")
 
     house.act = closed
     await house.updates.take_in(message(1))
@@ -202,7 +202,7 @@ async def test_somebody_who_is_gone_needs_no_answer(house: House) -> None:
 
 
 async def test_a_payment_does_not_wait_behind_anything(
-    live_store: SqlStore, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+    live_store: SqlDatabase, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "ROOM", 2)
     house, gate = make_house(live_store, recorder), asyncio.Event()
@@ -237,7 +237,7 @@ async def test_a_handler_knows_the_correlation_of_its_update(house: House) -> No
     assert told == ["u16", "u17"]
 
 
-async def test_the_updates_of_a_dead_instance_are_taken_over(live_store: SqlStore, recorder: Recorder) -> None:
+async def test_the_updates_of_a_dead_instance_are_taken_over(live_store: SqlDatabase, recorder: Recorder) -> None:
     dead, heir = make_house(live_store, recorder, "dead"), make_house(live_store, recorder, "heir")
     never = asyncio.Event()
 
@@ -255,7 +255,7 @@ async def test_the_updates_of_a_dead_instance_are_taken_over(live_store: SqlStor
     await heir.until(lambda: heir.seen == [1, 2])
     assert heir.attempts[0] == 2
     never.set()
-    await dead.until(lambda: not dead.updates._lanes)
+    await dead.until(lambda: not dead.updates._queues)
     assert dead.seen == [1], "it ends what it began, and takes nothing more"
     assert recorder.of(Event.LEASE_LOST)
     await heir.engine.stop()
@@ -264,9 +264,9 @@ async def test_the_updates_of_a_dead_instance_are_taken_over(live_store: SqlStor
 
 
 async def test_an_update_that_every_process_dies_of_is_set_aside_while_others_are_handled(
-    live_store: SqlStore, recorder: Recorder
+    live_store: SqlDatabase, recorder: Recorder
 ) -> None:
-    deaths_max, never, begun = 3, asyncio.Event(), 0
+    crashes_max, never, begun = 3, asyncio.Event(), 0
 
     async def die_of_it(update: Update) -> None:
         nonlocal begun
@@ -274,29 +274,29 @@ async def test_an_update_that_every_process_dies_of_is_set_aside_while_others_ar
             begun += 1
             await never.wait()
 
-    house = make_house(live_store, recorder, "life-0", deaths_max=deaths_max)
+    house = make_house(live_store, recorder, "life-0", crashes_max=crashes_max)
     await house.updates.take_in(message(1, number=1))
     await house.updates.take_in(message(1, number=2))
-    for life in range(deaths_max):
+    for life in range(crashes_max):
         house.act = die_of_it
         await house.engine.start()
         await house.until(lambda life=life: begun > life)  # type: ignore[misc]
-        tasks = [*house.engine._loops, *(task for _, _, task in house.updates._lanes.values())]
+        tasks = [*house.engine._loops, *(task for _, _, task in house.updates._queues.values())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        house = make_house(live_store, recorder, f"life-{life + 1}", deaths_max=deaths_max)
+        house = make_house(live_store, recorder, f"life-{life + 1}", crashes_max=crashes_max)
         await house.updates.take_in(message(2, number=10 + life))
 
     house.act = die_of_it
     await house.engine.start()
     await house.until(lambda: 2 in house.seen)
 
-    assert begun == deaths_max
-    [aside] = await live_store.updates(UpdateState.ASIDE, 10)
+    assert begun == crashes_max
+    [aside] = await live_store.updates(UpdateState.DEAD, 10)
     assert (aside.update_id, aside.note) == (1, "RuntimeError('it was begun too often and never ended')")
     assert {update.update_id for update in await live_store.updates(UpdateState.DONE, 10)} == {2, 10, 11, 12}
-    assert recorder.of(Event.SUSPECT)
+    assert recorder.of(Event.POISON_SUSPECTED)
     await house.engine.stop()
     assert await live_store.violations(settled=True) == []
 
@@ -314,13 +314,13 @@ async def test_an_update_whose_end_cannot_be_written_is_told_and_handled_again(
     monkeypatch.setattr(house.store, "settle_update", fail_once)
     await house.updates.take_in(message(1, number=1))
     await house.until(lambda: bool(house.recorder.of(Event.STAGE_ERROR, step="updates")))
-    await house.until(lambda: not house.updates._lanes)
+    await house.until(lambda: not house.updates._queues)
     assert house.recorder.of(Event.STAGE_ERROR, step="updates")[0].facts["error"] == "RuntimeError('bug')"
-    await house.store.rescue_lanes("me")
+    await house.store.release_update_queues("me")
     await house.until(lambda: house.seen == [1, 1])
 
 
-async def test_a_clean_stop_finishes_and_hands_over(live_store: SqlStore, recorder: Recorder) -> None:
+async def test_a_clean_stop_finishes_and_hands_over(live_store: SqlDatabase, recorder: Recorder) -> None:
     first, second = make_house(live_store, recorder, "first"), make_house(live_store, recorder, "second")
     gate = asyncio.Event()
 
@@ -343,7 +343,7 @@ async def test_a_clean_stop_finishes_and_hands_over(live_store: SqlStore, record
     await second.engine.stop()
 
 
-async def test_a_handler_that_takes_long_keeps_its_lane(live_store: SqlStore, recorder: Recorder) -> None:
+async def test_a_handler_that_takes_long_keeps_its_lane(live_store: SqlDatabase, recorder: Recorder) -> None:
     slow = make_house(live_store, recorder, "slow", lease_seconds=0.3)
     other = make_house(live_store, recorder, "other")
     gate = asyncio.Event()
@@ -389,7 +389,7 @@ async def test_a_handler_that_takes_long_keeps_its_lane(live_store: SqlStore, re
 )
 def test_an_update_is_its_persons(said: dict[str, Any], lane: str, kind: str, pressed: str | None) -> None:
     update = read_update("bot", {"update_id": 1, **said}, "{}")
-    assert (update.lane, update.kind, update.press) == (lane, kind, pressed)
+    assert (update.ordering_key, update.kind, update.dedup_key) == (lane, kind, pressed)
 
 
 @pytest.mark.parametrize("said", [None, [], 1, {}, {"update_id": "1"}, {"update_id": True}, {"update_id": 2**63}])

@@ -8,16 +8,16 @@ import pytest
 from genlock.domain.errors import StoreUnavailable, SubmitRefused
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.engine.collect import receive
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
-from genlock.engine.worker import every, run_for_ever
+from genlock.engine.worker import every, run_forever
 from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, success, work
 
-LEASE = Rules().lease_seconds
-SILENT = Rules().silent_seconds
-QUICK = Rules(claim_seconds=0.01)
+LEASE = EngineRules().lease_seconds
+SILENT = EngineRules().silent_seconds
+QUICK = EngineRules(claim_seconds=0.01)
 
 
 def grow_old(engine: Engine) -> None:
@@ -41,7 +41,7 @@ async def deliver_slowly(world: World, engine: Engine) -> Job:
 
 async def test_what_finds_no_room_stays_due_for_the_others(world: World) -> None:
     world.clock.run()
-    busy = world.engine(Rules(capacity=3, claim_seconds=0.01))
+    busy = world.engine(EngineRules(capacity=3, claim_seconds=0.01))
     jobs = [await world.ended(world.engine()) for _ in range(5)]
     world.chat.gate.shut()
     await busy.start()
@@ -49,7 +49,7 @@ async def test_what_finds_no_room_stays_due_for_the_others(world: World) -> None
 
     assert busy.worker.room == 0
     assert (await world.store.counts())["due"] == 2
-    left = await world.store.claim(10, world.engine().kit.lease)
+    left = await world.store.claim(10, world.engine().ctx.lease)
     assert [job.id for job in left] == [job.id for job in jobs[3:]]
     world.chat.gate.open()
     await busy.stop()
@@ -58,7 +58,7 @@ async def test_what_finds_no_room_stays_due_for_the_others(world: World) -> None
 async def test_a_full_instance_goes_on_as_soon_as_there_is_room(world: World) -> None:
     """Its next look is an hour away, so it is the freed room that wakes it."""
     world.clock.run()
-    engine = world.engine(Rules(capacity=2, claim_seconds=3600))
+    engine = world.engine(EngineRules(capacity=2, claim_seconds=3600))
     jobs = [await world.ended(world.engine()) for _ in range(7)]
 
     await engine.start()
@@ -72,7 +72,7 @@ async def test_callbacks_that_took_all_the_room_give_it_back(world: World) -> No
     """The claim loop found no room because of a callback, and no job will ever wake it."""
     world.clock.run()
     wire = Wire(world.store)
-    engine = world.engine(Rules(capacity=1, claim_seconds=0.01, sweep_seconds=3600), store=wire)
+    engine = world.engine(EngineRules(capacity=1, claim_seconds=0.01, sweep_seconds=3600), store=wire)
     gate = wire.gate("settle_callback")
     gate.shut()
     await engine.callback("mill", None, callback_body())
@@ -90,7 +90,7 @@ async def test_callbacks_that_took_all_the_room_give_it_back(world: World) -> No
 
 
 async def test_a_delivery_that_a_callback_began_takes_the_room_of_one_job(world: World) -> None:
-    engine = world.engine(Rules(capacity=2))
+    engine = world.engine(EngineRules(capacity=2))
     job = await world.running(engine)
     world.chat.gate.shut()
     await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
@@ -102,15 +102,15 @@ async def test_the_longest_overdue_goes_first(world: World, engine: Engine) -> N
     first = await world.ended(engine)
     world.clock.turn(1)
     second = await world.ended(engine)
-    assert [job.id for job in await world.store.claim(1, engine.kit.lease)] == [first.id]
-    assert [job.id for job in await world.store.claim(1, engine.kit.lease)] == [second.id]
+    assert [job.id for job in await world.store.claim(1, engine.ctx.lease)] == [first.id]
+    assert [job.id for job in await world.store.claim(1, engine.ctx.lease)] == [second.id]
 
 
 # poison
 
 
 async def test_a_poisoned_job_is_parked_after_its_tries_while_the_others_go_on(world: World) -> None:
-    engine = world.engine(Rules(stage_attempts=4))
+    engine = world.engine(EngineRules(stage_attempts=4))
     world.chat.poison = "https://files.example/poison.png"
     poisoned = await world.ended(engine, world.chat.poison)
     pauses = []
@@ -125,17 +125,17 @@ async def test_a_poisoned_job_is_parked_after_its_tries_while_the_others_go_on(w
             world.clock.turn(pauses[-1])
 
     assert [round(math.log2(pause)) for pause in pauses] == [0, 1, 2]
-    [row] = await world.store.attention(10)
+    [row] = await world.store.jobs_needing_attention(10)
     assert (row.id, row.due_at, row.lease_owner) == (poisoned.id, None, None)
-    assert row.attention == "stage error: RuntimeError('bug')"
-    assert len(world.recorder.of(Event.ATTENTION, job=poisoned.id, reason=row.attention)) == 1
+    assert row.attention_reason == "stage error: RuntimeError('bug')"
+    assert len(world.recorder.of(Event.ATTENTION, job=poisoned.id, reason=row.attention_reason)) == 1
     assert world.recorder.total("stage_errors") == 4
     assert (await world.wallet()).held == PRICE
 
 
 async def test_a_poisoned_result_found_by_a_poll_is_counted_from_its_first_try(world: World) -> None:
     """The poll ended the job and took a newer lease; the failure must be written under that one."""
-    engine = world.engine(Rules(stage_attempts=2))
+    engine = world.engine(EngineRules(stage_attempts=2))
     job = await world.running(engine)
     world.mill.reports["task-1"] = success("task-1")
     world.chat.faults.add("put", RuntimeError("bug"), RuntimeError("bug"))
@@ -147,10 +147,10 @@ async def test_a_poisoned_result_found_by_a_poll_is_counted_from_its_first_try(w
     world.clock.turn(2)
     await work(engine)
 
-    assert [row.id for row in await world.store.attention(10)] == [job.id]
+    assert [row.id for row in await world.store.jobs_needing_attention(10)] == [job.id]
 
 
-@pytest.mark.parametrize("operation", ["begin_submit", "submitted", "end", "wait"])
+@pytest.mark.parametrize("operation", ["begin_submit", "mark_submitted", "end_job", "reschedule"])
 @pytest.mark.parametrize("done", [True, False], ids=["after the commit", "before the commit"])
 async def test_a_database_failure_in_a_stage_leaves_the_row_to_be_taken_over(
     world: World, engine: Engine, operation: str, *, done: bool
@@ -161,7 +161,7 @@ async def test_a_database_failure_in_a_stage_leaves_the_row_to_be_taken_over(
     job = await unlucky.order(world.order())
     await idle(unlucky)
     world.clock.turn(10)
-    if operation == "end":
+    if operation == "end_job":
         world.mill.reports["task-1"] = success("task-1")
     await work(unlucky)
     assert len(world.recorder.of(Event.STAGE_ERROR, job=job.id)) == 1
@@ -183,7 +183,7 @@ async def test_a_database_failure_while_a_poisoned_job_is_set_aside_does_not_hur
     engine = world.engine(store=wire)
     job = await world.ended(engine)
     world.chat.faults.add("put", RuntimeError("bug"))
-    wire.faults.add("wait", StoreUnavailable())
+    wire.faults.add("reschedule", StoreUnavailable())
     await work(engine)
     assert len(world.recorder.of(Event.STAGE_ERROR, job=job.id)) == 2
 
@@ -219,7 +219,7 @@ async def test_a_janitor_survives_whatever_happens_to_it(world: World, engine: E
             return
         raise RuntimeError("bug")
 
-    janitor = asyncio.create_task(every(0, unlucky, engine.kit))
+    janitor = asyncio.create_task(every(0, unlucky, engine.ctx))
     async with asyncio.timeout(5):
         await enough.wait()
     janitor.cancel()
@@ -230,7 +230,7 @@ async def test_a_loop_that_ends_by_a_failure_says_so(world: World, engine: Engin
     async def broken() -> None:
         raise RuntimeError("bug")
 
-    [task] = run_for_ever(engine.kit, broken())
+    [task] = run_forever(engine.ctx, broken())
     await asyncio.wait([task])
 
     [told] = world.recorder.of(Event.STAGE_ERROR)
@@ -247,7 +247,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed(world: World, engine: Eng
         world.clock.turn(LEASE - 1)
         grow_old(engine)
         await engine.worker._renew()
-        assert await world.store.claim(1, world.engine().kit.lease) == []
+        assert await world.store.claim(1, world.engine().ctx.lease) == []
 
     world.chat.gate.open()
     await idle(engine)
@@ -275,7 +275,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
         world.clock.turn(LEASE - 1)
         grow_old(engine)
         await engine.worker._renew()
-        assert await world.store.claim(1, world.engine().kit.lease) == []
+        assert await world.store.claim(1, world.engine().ctx.lease) == []
 
     world.chat.gate.open()
     await idle(engine)
@@ -296,7 +296,7 @@ async def test_short_work_is_not_renewed(world: World) -> None:
 async def test_a_lost_lease_ends_the_work_on_the_job(world: World, engine: Engine) -> None:
     job = await deliver_slowly(world, engine)
     world.clock.turn(LEASE + 1)
-    [again] = await world.store.claim(1, world.engine().kit.lease)
+    [again] = await world.store.claim(1, world.engine().ctx.lease)
     grow_old(engine)
 
     await engine.worker._renew()
@@ -325,9 +325,9 @@ async def test_a_newer_lease_for_the_same_job_replaces_the_older_work(world: Wor
 async def test_an_older_lease_that_arrives_late_does_not_replace_the_newer_work(world: World, engine: Engine) -> None:
     """The answers of two claims crossed."""
     await world.ended(engine)
-    [older] = await world.store.claim(1, engine.kit.lease)
+    [older] = await world.store.claim(1, engine.ctx.lease)
     world.clock.turn(LEASE + 1)
-    [newer] = await world.store.claim(1, engine.kit.lease)
+    [newer] = await world.store.claim(1, engine.ctx.lease)
     world.chat.gate.shut()
     engine.worker.take(newer)
     await world.chat.gate.holds()
@@ -379,9 +379,9 @@ async def test_the_work_of_a_silent_peer_is_taken_over_long_before_its_lease_is_
     assert [row.id for row in await work(alive)] == [job.id]
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
-    assert [seen.facts for seen in world.recorder.of(Event.PEER_DEAD)] == [{"peer": dead.kit.instance, "jobs": 1}]
+    assert [seen.facts for seen in world.recorder.of(Event.PEER_DEAD)] == [{"peer": dead.ctx.instance, "jobs": 1}]
     assert world.recorder.total("takeovers") == 1
-    assert SILENT + Rules().heartbeat_seconds + Rules().claim_seconds <= 5
+    assert SILENT + EngineRules().heartbeat_seconds + EngineRules().claim_seconds <= 5
 
 
 async def test_a_dead_peer_is_buried_once(world: World) -> None:
@@ -403,7 +403,7 @@ async def test_an_instance_thought_dead_that_wakes_is_known_again(world: World) 
     await alive.worker._beat()
     await paused.worker._beat()
     job = await world.ended(paused)
-    await world.store.claim(1, paused.kit.lease)
+    await world.store.claim(1, paused.ctx.lease)
     world.clock.turn(SILENT + 1)
 
     await alive.worker._beat()
@@ -416,13 +416,13 @@ async def test_a_lease_taken_unseen_is_let_go_at_the_next_heartbeat(world: World
     engine, other = world.engine(), world.engine()
     mine = await deliver_slowly(world, engine)
     unseen = await world.ended(other)
-    await world.store.claim(1, engine.kit.lease)
-    world.store.unsure += 1
+    await world.store.claim(1, engine.ctx.lease)
+    world.store.uncertain_commits += 1
 
     await engine.worker._beat()
 
-    assert [row.id for row in await world.store.claim(10, other.kit.lease)] == [unseen.id]
-    assert (await world.see(mine)).lease_owner == engine.kit.instance
+    assert [row.id for row in await world.store.claim(10, other.ctx.lease)] == [unseen.id]
+    assert (await world.see(mine)).lease_owner == engine.ctx.instance
 
 
 # the end
@@ -442,7 +442,7 @@ async def test_a_clean_stop_finishes_what_it_holds(world: World) -> None:
 
 
 async def test_a_clean_stop_hands_over_what_it_cannot_finish_at_once(world: World) -> None:
-    engine, other = world.engine(Rules(stop_seconds=0.01)), world.engine()
+    engine, other = world.engine(EngineRules(stop_seconds=0.01)), world.engine()
     await engine.start()
     job = await deliver_slowly(world, engine)
     await engine.stop()
@@ -474,7 +474,7 @@ async def test_a_stopping_instance_takes_nothing_new_but_still_keeps_what_comes(
 async def test_a_stopping_instance_is_not_thought_dead_while_it_finishes_long_work(world: World) -> None:
     """Else a peer would take over a send that is on the wire, and could not know its outcome."""
     wire = Wire(world.store)
-    engine, peer = world.engine(Rules(heartbeat_seconds=0.01), store=wire), world.engine()
+    engine, peer = world.engine(EngineRules(heartbeat_seconds=0.01), store=wire), world.engine()
     await engine.start()
     job = await deliver_slowly(world, engine)
     stopping = asyncio.create_task(engine.stop())
@@ -483,18 +483,18 @@ async def test_a_stopping_instance_is_not_thought_dead_while_it_finishes_long_wo
         world.clock.turn(SILENT - 0.5)
         await wire.until("heartbeat", 2)  # the first may have been on its way
         await peer.worker._beat()
-        assert await world.store.claim(1, peer.kit.lease) == []
+        assert await world.store.claim(1, peer.ctx.lease) == []
     world.chat.gate.open()
     await stopping
 
     assert world.recorder.of(Event.PEER_DEAD) == []
     row = await world.see(job)
-    assert (row.lease_token, row.delivery, row.purse) == (job.lease_token, Delivery.DELIVERED, Purse.CAPTURED)
+    assert (row.lease_token, row.delivery, row.hold_state) == (job.lease_token, Delivery.DELIVERED, HoldState.CAPTURED)
     assert [call.operation for call in world.chat.calls] == ["put", "notify"]
 
 
 async def test_a_stopped_instance_leaves_no_task_behind(world: World) -> None:
-    engine = world.engine(Rules(stop_seconds=0.01))
+    engine = world.engine(EngineRules(stop_seconds=0.01))
     before = asyncio.all_tasks()
     await engine.start()
     await deliver_slowly(world, engine)
@@ -504,20 +504,20 @@ async def test_a_stopped_instance_leaves_no_task_behind(world: World) -> None:
 
 async def test_a_stop_does_not_wait_for_ever_for_a_callback_either(world: World) -> None:
     wire = Wire(world.store)
-    engine = world.engine(Rules(stop_seconds=0.01), store=wire)
+    engine = world.engine(EngineRules(stop_seconds=0.01), store=wire)
     job = await world.running(engine)
-    wire.gate("end").shut()
+    wire.gate("end_job").shut()
     body = callback_body(task="task-1", urls=[URL])
-    engine.worker.take_callback(await receive(engine.kit, "mill", world.mill.token(job), body))
-    await wire.gate("end").holds()
+    engine.worker.take_callback(await receive(engine.ctx, "mill", world.mill.token(job), body))
+    await wire.gate("end_job").holds()
 
     await engine.stop()
 
     assert engine.worker.busy == 0
-    assert wire.gate("end").waiting == 0
+    assert wire.gate("end_job").waiting == 0
     world.clock.turn(4)
     other = world.engine()
-    await other.sweep.round()
+    await other.sweeper.round()
     await idle(other)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 

@@ -13,20 +13,20 @@ from time import monotonic
 from typing import Any, cast
 
 from genlock.domain.delivery import Level, Part, plan
-from genlock.domain.errors import ChatClosed, ChatMoved, LevelRefused, PlaceholderGone, ResultBroken
+from genlock.domain.errors import AddressChanged, InvalidResult, LevelRefused, PlaceholderGone, RecipientUnreachable
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback
 from genlock.domain.job import Job, NewJob, State, Verdict
 from genlock.domain.money import Wallet
+from genlock.domain.poison import SLOTS
 from genlock.domain.result import Outcome, PartKind, Piece, Report, read_state
-from genlock.domain.suspicion import ROOMS
 from genlock.engine.collect import receive
+from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Kit, Rules
-from genlock.engine.limits import Limits
+from genlock.engine.limits import RateLimiter
 from genlock.engine.worker import Worker
-from genlock.ports import Channel, Ending, Placed, Store
-from genlock.stores.store import SqlStore
+from genlock.ports import Channel, EndJob, Placed, Store
+from genlock.stores.database import SqlDatabase
 
 PATIENCE_SECONDS = 10
 PRICE = 100
@@ -57,7 +57,7 @@ class HandClock:
 @dataclass(frozen=True)
 class Seen:
     event: Event
-    correlation: str
+    correlation_id: str
     facts: dict[str, Any]
 
 
@@ -69,8 +69,8 @@ class Recorder:
         self._counts: Counter[tuple[str, frozenset[tuple[str, str]]]] = Counter()
         self._changed = asyncio.Event()
 
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
-        self.seen.append(Seen(event, correlation, facts))
+    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
+        self.seen.append(Seen(event, correlation_id, facts))
         self._changed.set()
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
@@ -264,8 +264,8 @@ class Chat(Channel):
     def levels(self, operation: str = "put") -> list[Level | None]:
         return [call.level for call in self.calls if call.operation == operation]
 
-    async def place(self, job: Job, index: int) -> str:
-        fault = await self._enter(Call("place", job.id, index))
+    async def create_placeholder(self, job: Job, index: int) -> str:
+        fault = await self._enter(Call("create_placeholder", job.id, index))
         message = self.new_message()
         after(fault)
         return message
@@ -288,7 +288,7 @@ class Chat(Channel):
         self.notices.append(job.id)
         after(fault)
 
-    def moments(self, job: Job) -> Sequence[float]:
+    def progress_points(self, job: Job) -> Sequence[float]:
         return self.fractions
 
     async def progress(self, job: Job, fraction: float, until: float) -> None:
@@ -301,22 +301,22 @@ class Chat(Channel):
         self.calls.append(call)
         await (self.progress_gate if call.operation == "progress" else self.gate).through()
         fault = self.faults.before(call.operation)
-        if call.operation in ("place", "send", "notify") and call.operation in self.moved:
-            raise ChatMoved(self.moved.pop(call.operation))
+        if call.operation in ("create_placeholder", "send", "notify") and call.operation in self.moved:
+            raise AddressChanged(self.moved.pop(call.operation))
         if self.closed:
-            raise ChatClosed(self.closed)
+            raise RecipientUnreachable(self.closed)
         return fault
 
     def _allow(self, part: Part) -> None:
         if self.poison and part.value == self.poison:
             raise RuntimeError("bug")
         if part.value in self.broken:
-            raise ResultBroken("it is an HTML page")
+            raise InvalidResult("it is an HTML page")
         if part.level in self.refused:
             raise LevelRefused
 
     def _show(self, message: str, job: Job, part: Part, fault: Fault | None) -> Placed:
-        value = job.error_code if part.kind is PartKind.WORDS else part.value
+        value = job.error_code if part.kind is PartKind.MESSAGE else part.value
         text = f"{part.level} {value}"
         if self.messages[message] != text:
             self.messages[message] = text
@@ -373,7 +373,7 @@ class Wire:
 
 @dataclass
 class World:
-    store: SqlStore
+    store: SqlDatabase
     clock: HandClock
     recorder: Recorder
     person: int
@@ -384,7 +384,7 @@ class World:
 
     def engine(
         self,
-        rules: Rules | None = None,
+        rules: EngineRules | None = None,
         *,
         store: Wire | None = None,
         mill: Wire | None = None,
@@ -393,19 +393,19 @@ class World:
         expected: float | None = None,
     ) -> Engine:
         """Another instance. It does nothing by itself until it is started."""
-        rules = rules or Rules()
+        rules = rules or EngineRules()
         number = next(_instances)
         reached = cast("Store", store or self.store)
         engine = Engine(
-            Kit(
+            EngineContext(
                 store=reached,
                 providers={"mill": cast("Any", mill or self.mill)},
                 channels={"chat": cast("Any", chat or self.chat)},
                 observer=self.recorder,
                 instance=f"instance-{number}",
-                limits=Limits(reached, rules.limits),
+                limits=RateLimiter(reached, rules.limits),
                 rules=rules,
-                chance=Random(number),
+                rng=Random(number),
                 public_url=public_url,
                 expected=(lambda _: expected) if expected else None,
             )
@@ -417,7 +417,7 @@ class World:
         """An order from a pressed button: the button's message will become the result."""
         number = next(self._numbers)
         plain = NewJob(
-            person_id=self.person,
+            account_id=self.person,
             request_key=f"key-{number}",
             provider="mill",
             channel="chat",
@@ -427,7 +427,7 @@ class World:
             price=PRICE,
             deadline_seconds=600,
             placeholder=self.chat.new_message(),
-            correlation=f"c-{number}",
+            correlation_id=f"c-{number}",
         )
         return replace(plain, **changes)
 
@@ -460,13 +460,13 @@ class World:
         job = await self.running(engine, **changes)
         assert job.task_id is not None
         parts = plan(success(job.task_id, *urls).pieces)
-        ending = Ending(job_id=job.id, state=State.SUCCEEDED, parts=parts, task_id=job.task_id)
-        assert (await self.store.end(ending, None)).verdict is Verdict.WON
+        ending = EndJob(job_id=job.id, state=State.SUCCEEDED, parts=parts, task_id=job.task_id)
+        assert (await self.store.end_job(ending, None)).verdict is Verdict.WON
         return await self.see(job)
 
     async def take(self, engine: Engine) -> Job:
         """Have an instance take the one job that is due."""
-        [taken] = await self.store.claim(1, engine.kit.lease)
+        [taken] = await self.store.claim(1, engine.ctx.lease)
         engine.worker.take(taken)
         return taken
 
@@ -480,7 +480,7 @@ class World:
 
 async def take_in(engine: Engine, token: str, body: bytes) -> None:
     """The long way through the door: kept first, understood later."""
-    engine.worker.take_callback(await receive(engine.kit, "mill", token, body))
+    engine.worker.take_callback(await receive(engine.ctx, "mill", token, body))
 
 
 def callback_body(**said: Any) -> bytes:
@@ -509,8 +509,8 @@ async def idle(*engines: Engine) -> None:
 
 async def work(engine: Engine) -> list[Job]:
     """One round of an instance: it claims what is due and does it."""
-    jobs = await engine.kit.store.claim(engine.worker.room, engine.kit.lease)
-    jobs += await engine.kit.store.claim_suspects(ROOMS, engine.kit.lease)
+    jobs = await engine.ctx.store.claim(engine.worker.room, engine.ctx.lease)
+    jobs += await engine.ctx.store.claim_poison_jobs(SLOTS, engine.ctx.lease)
     for job in jobs:
         engine.worker.take(job)
     await idle(engine)

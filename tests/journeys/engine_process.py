@@ -14,13 +14,13 @@ from typing import Any
 import asyncpg
 
 from genlock.domain.delivery import Part
-from genlock.domain.errors import ChannelBusy, ChannelUnknown
+from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.domain.result import Outcome, PartKind, Piece, Report
+from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Kit, Rules
-from genlock.engine.limits import Limits
+from genlock.engine.limits import RateLimiter
 from genlock.ports import Channel, Placed
 from genlock.stores.postgres import PostgresStore
 
@@ -78,9 +78,9 @@ class Mill:
 
     name = "mill"
 
-    def __init__(self, outside: Outside, chance: Random) -> None:
+    def __init__(self, outside: Outside, rng: Random) -> None:
         self._outside = outside
-        self._chance = chance
+        self._rng = rng
         self._calls: set[asyncio.Task[None]] = set()
         self.engine: Engine | None = None
 
@@ -90,11 +90,11 @@ class Mill:
         call = asyncio.create_task(self._call_back(job, callback_url.rpartition("/")[2]))
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
-        await asyncio.sleep(self._chance.uniform(0, 0.05))
+        await asyncio.sleep(self._rng.uniform(0, 0.05))
         return f"task-{job.id}"
 
     async def _call_back(self, job: Job, token: str) -> None:
-        await asyncio.sleep(self._chance.uniform(0, 0.1))
+        await asyncio.sleep(self._rng.uniform(0, 0.1))
         assert self.engine is not None
         await self.engine.callback("mill", token, str(job.id).encode())
 
@@ -113,27 +113,27 @@ class Mill:
 class Chat(Channel):
     name = "chat"
 
-    def __init__(self, outside: Outside, chance: Random, config: Config) -> None:
+    def __init__(self, outside: Outside, rng: Random, config: Config) -> None:
         self._outside = outside
-        self._chance = chance
+        self._rng = rng
         self._faults = config.faults
         self.open = asyncio.Event()
         if not config.hold:
             self.open.set()
 
-    async def place(self, job: Job, index: int) -> str:
+    async def create_placeholder(self, job: Job, index: int) -> str:
         raise NotImplementedError("every order brings its message")
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:
         assert part.message is not None
         await self._outside.note("put", job)
         await self.open.wait()
-        luck = self._chance.random()
+        luck = self._rng.random()
         if luck < self._faults / 2:
             raise ChannelBusy(0.2)
-        await self._outside.show(part.message, job.error_code if part.kind is PartKind.WORDS else part.value)
+        await self._outside.show(part.message, job.error_code if part.kind is PartKind.MESSAGE else part.value)
         if luck < self._faults:
-            raise ChannelUnknown
+            raise ChannelOutcomeUnknown
         return Placed(message=part.message)
 
     async def send(self, job: Job, index: int, part: Part) -> Placed:
@@ -149,17 +149,17 @@ class Chat(Channel):
 async def main(config: Config) -> None:
     store = await PostgresStore.open(config.url, observer=Lines())
     pool = await asyncpg.create_pool(config.url, min_size=1, max_size=4)
-    outside, chance = Outside(pool, config.name), Random(config.name)
-    mill, chat = Mill(outside, chance), Chat(outside, chance, config)
+    outside, rng = Outside(pool, config.name), Random(config.name)
+    mill, chat = Mill(outside, rng), Chat(outside, rng, config)
     engine = Engine(
-        Kit(
+        EngineContext(
             store=store,
             providers={"mill": mill},
             channels={"chat": chat},
             observer=Lines(),
             instance=config.name,
-            limits=Limits(store, {}),
-            rules=Rules(**config.rules),  # type: ignore[arg-type]
+            limits=RateLimiter(store, {}),
+            rules=EngineRules(**config.rules),  # type: ignore[arg-type]
             public_url="https://bot.example",
         )
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from genlock.app import make_engine, open_store
 from genlock.domain.delivery import Part
 from genlock.domain.job import Job
-from genlock.engine.kit import Rules
+from genlock.engine.context import EngineRules
 from genlock.ports import Channel, Placed
 from tests.journeys.engine_process import READY, Lines, say
 
@@ -42,7 +42,7 @@ class Chat(Channel):
         assert part.message is not None
         return Placed(message=part.message)
 
-    async def place(self, job: Job, index: int) -> str:
+    async def create_placeholder(self, job: Job, index: int) -> str:
         raise NotImplementedError("every order brings its message")
 
     async def send(self, job: Job, index: int, part: Part) -> Placed:
@@ -62,7 +62,7 @@ async def main(config: Config) -> None:
         Lines(),
         providers={"kie": None},  # type: ignore[dict-item] # nobody orders here
         channels={"chat": Chat(hold=config.hold)},
-        rules=Rules(**config.rules),  # type: ignore[arg-type]
+        rules=EngineRules(**config.rules),  # type: ignore[arg-type]
     )
     await engine.start()
     say(READY)

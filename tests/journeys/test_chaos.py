@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from genlock.app import open_store
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.log import Silent
-from genlock.sandbox.books import Order, is_notice, is_sorry
 from genlock.sandbox.chaos.chaos import Plan, Teller, World, let_people_order, report, run, running_world
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.processes import guarded_folder
+from genlock.sandbox.records import Order, is_notice, is_sorry
 from genlock.sandbox.telegram.world import Message
 
 KEYS = {
@@ -88,7 +88,7 @@ async def world() -> AsyncIterator[World]:
 
 def good(world: World, place: int = 0) -> Order:
     """One of those that went well."""
-    return [order for order in world.people.orders if world.books.results(order)][place]
+    return [order for order in world.people.orders if world.records.results(order)][place]
 
 
 def post_again(world: World, message: Message, chat: int | None = None) -> Message:
@@ -98,7 +98,7 @@ def post_again(world: World, message: Message, chat: int | None = None) -> Messa
 
 @contextmanager
 def shown_twice(world: World) -> Iterator[str]:
-    [shown] = world.books.results(good(world))
+    [shown] = world.records.results(good(world))
     again = post_again(world, shown)
     yield "duplicates"
     world.fleet.telegram.world.remove(again)
@@ -106,7 +106,7 @@ def shown_twice(world: World) -> Iterator[str]:
 
 @contextmanager
 def told_twice(world: World) -> Iterator[str]:
-    notice = next(message for message in world.books.said(good(world).person) if is_notice(message))
+    notice = next(message for message in world.records.said(good(world).person) if is_notice(message))
     again = post_again(world, notice)
     yield "duplicates"
     world.fleet.telegram.world.remove(again)
@@ -114,7 +114,7 @@ def told_twice(world: World) -> Iterator[str]:
 
 @contextmanager
 def submitted_twice(world: World) -> Iterator[str]:
-    [task] = world.books.tasks()[good(world).prompt]
+    [task] = world.records.tasks()[good(world).prompt]
     world.fleet.kie.shop.tasks["another"] = replace(task, id="another")
     yield "double_submits"
     del world.fleet.kie.shop.tasks["another"]
@@ -122,7 +122,7 @@ def submitted_twice(world: World) -> Iterator[str]:
 
 @contextmanager
 def shown_to_a_stranger(world: World) -> Iterator[str]:
-    [shown] = world.books.results(good(world))
+    [shown] = world.records.results(good(world))
     stranger = world.fleet.telegram.person("Eve")
     world.people.people.append(stranger)
     post_again(world, shown, stranger.id)
@@ -133,8 +133,8 @@ def shown_to_a_stranger(world: World) -> Iterator[str]:
 @contextmanager
 def shown_another_picture(world: World) -> Iterator[str]:
     """The words under it are right, the picture is that of somebody else."""
-    [shown] = world.books.results(good(world))
-    [other] = world.books.results(good(world, 1))
+    [shown] = world.records.results(good(world))
+    [other] = world.records.results(good(world, 1))
     content, shown.content = shown.content, shown.content | {"photo": other.content["photo"]}
     yield "astray"
     shown.content = content
@@ -151,14 +151,15 @@ def gone(world: World, messages: list[Message]) -> Iterator[None]:
 
 @contextmanager
 def result_lost(world: World) -> Iterator[str]:
-    with gone(world, world.books.results(good(world))):
+    with gone(world, world.records.results(good(world))):
         yield "lost"
 
 
 @contextmanager
 def failure_kept_silent(world: World) -> Iterator[str]:
     with gone(
-        world, [message for person in world.people.people for message in world.books.said(person) if is_sorry(message)]
+        world,
+        [message for person in world.people.people for message in world.records.said(person) if is_sorry(message)],
     ):
         yield "failed_silent"
 
@@ -193,8 +194,8 @@ async def test_the_verdict_fails_for_every_broken_promise(world: World) -> None:
 
 async def check_that_money_is_missed(world: World) -> None:
     store = await open_store(world.database_url, observer=Silent())
-    person = (await store.jobs(limit=1))[0].person_id
-    await store.transfer(person, Kind.GRANT, 1, "nobody knows why")
+    person = (await store.jobs(limit=1))[0].account_id
+    await store.transfer(person, EntryKind.GRANT, 1, "nobody knows why")
     await store.close()
     told, _ = await report(world)
     assert not told["ok"]

@@ -23,7 +23,7 @@ async def until_ended(world: World, count: int) -> None:
 
 def lateness(world: World) -> list[float]:
     """For every order that ended, how much longer it took than its task at the provider."""
-    tasks = world.books.tasks()
+    tasks = world.records.tasks()
     found = []
     for order in world.people.orders:
         if order.ended_at is not None:

@@ -57,8 +57,8 @@ async def newcomer(town: Town, language: str = "en") -> Person:
 def chain(instances: list[Instance]) -> list[str]:
     """The events of the one job there is, over all instances, in the order of their times."""
     lines = sorted((line for instance in instances for line in instance.said), key=itemgetter("at"))
-    [correlation] = {line["correlation"] for line in lines if line["event"] == "GEN_CREATE"}
-    return [line["event"] for line in lines if line.get("correlation") == correlation]
+    [correlation_id] = {line["correlation_id"] for line in lines if line["event"] == "GEN_CREATE"}
+    return [line["event"] for line in lines if line.get("correlation_id") == correlation_id]
 
 
 @pytest.mark.parametrize("public", [True, False], ids=["webhook", "polling"])
@@ -139,7 +139,7 @@ async def test_operators_are_told_of_what_is_wrong_in_their_language(url: str, t
             await olga.sees(lambda message: bool(message.buttons))
             ann = await newcomer(town)
             town.telegram.world.updates.add("message", {"message_id": "broken", "from": {"id": ann.id}}, "broken")
-            await instance.until("UPDATE_ASIDE")
+            await instance.until("UPDATE_DEAD")
             await olga.sees("отложены", seconds=30)
             await silent.sees("set aside", seconds=30)  # whose language we have not met
             await until(lambda: len(instance.of("ALARM")) == 1)

@@ -17,8 +17,8 @@ import pytest
 from genlock.app import SystemClock, open_store
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
-from genlock.domain.money import Purse
-from genlock.ports import WholeStore
+from genlock.domain.money import HoldState
+from genlock.ports import Database
 from genlock.stores.sqlite import SqliteStore
 from tests.journeys import mortal_process
 from tests.journeys.engine_process import Lines
@@ -28,7 +28,7 @@ from tests.stores.lives import PRICE, RESULT, end, person_with, running
 PATIENCE_SECONDS = 60
 DEATHS_MAX = 5
 FUNDS = 1_000_000
-RULES = {"heartbeat_seconds": 0.2, "silent_seconds": 1.0, "claim_seconds": 0.1, "deaths_max": DEATHS_MAX}
+RULES = {"heartbeat_seconds": 0.2, "silent_seconds": 1.0, "claim_seconds": 0.1, "crashes_max": DEATHS_MAX}
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -39,10 +39,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[WholeStore]:
+async def opened(url: str) -> AsyncIterator[Database]:
     path = url.removeprefix("sqlite:///")
     if os.path.exists(path):  # noqa: ASYNC240, PTH110 - never taking the file: whoever has it may be just starting again
-        store: WholeStore = await SqliteStore.open(path, clock=SystemClock(), observer=Lines(), beside=True)
+        store: Database = await SqliteStore.open(path, clock=SystemClock(), observer=Lines(), beside=True)
     else:
         store = await open_store(url, observer=Lines())
     try:
@@ -56,7 +56,7 @@ class Supervisor:
     """Starts a process again whenever it has died, as systemd or a container's host does."""
 
     config: Config
-    deaths: int = 0
+    crash_count: int = 0
     said: list[dict[str, Any]] = field(default_factory=list)
     process: Process | None = None
 
@@ -64,7 +64,7 @@ class Supervisor:
         while True:
             status = await self.once()
             assert status == -SIGKILL, self.said[-10:]
-            self.deaths += 1
+            self.crash_count += 1
 
     async def once(self) -> int:
         """One life."""
@@ -104,9 +104,9 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.05)
 
 
-async def result(store: WholeStore, person_id: int, value: str = RESULT[0].value) -> Job:
+async def result(store: Database, account_id: int, value: str = RESULT[0].value) -> Job:
     """An order whose result is there, to be shown by whoever comes first."""
-    job = await running(store, person_id=person_id)
+    job = await running(store, account_id=account_id)
     ended = await end(store, job, State.SUCCEEDED, None, parts=(replace(RESULT[0], value=value),))
     assert ended.job is not None
     return ended.job
@@ -129,18 +129,22 @@ async def test_an_order_that_every_process_dies_of_ends_on_the_operators_list_wh
             others.append(one_more.id)
             await until(lambda: is_shown(url, one_more.id))
             async with opened(url) as store:
-                return bool(await store.attention(10))
+                return bool(await store.jobs_needing_attention(10))
 
         await until(is_given_up)
         await until(lambda: is_settled(url))
-        deaths = sum(supervisor.deaths for supervisor in supervisors)
-        suspected = {line["job"] for supervisor in supervisors for line in supervisor.of(Event.SUSPECT)}
+        crash_count = sum(supervisor.crash_count for supervisor in supervisors)
+        suspected = {line["job"] for supervisor in supervisors for line in supervisor.of(Event.POISON_SUSPECTED)}
 
     async with opened(url) as store:
-        [listed] = await store.attention(10)
-        assert (listed.id, listed.delivery, listed.purse) == (poison.id, Delivery.UNDELIVERABLE, Purse.RELEASED)
-        assert listed.attention == f"its work ended the process {DEATHS_MAX} times"
-        assert deaths == DEATHS_MAX
+        [listed] = await store.jobs_needing_attention(10)
+        assert (listed.id, listed.delivery, listed.hold_state) == (
+            poison.id,
+            Delivery.UNDELIVERABLE,
+            HoldState.RELEASED,
+        )
+        assert listed.attention_reason == f"its work ended the process {DEATHS_MAX} times"
+        assert crash_count == DEATHS_MAX
         assert poison.id in suspected
         rows = [await store.job(job_id) for job_id in others]
         assert {row.delivery for row in rows if row} == {Delivery.DELIVERED}
@@ -189,4 +193,4 @@ async def test_on_an_sqlite_file_the_next_process_goes_on_at_once_with_what_the_
 
         await until(is_active)
         assert [(line["peer"], line["jobs"]) for line in heir.of(Event.PEER_DEAD)] == [(row.lease_owner, 1)]
-        assert heir.deaths == 0
+        assert heir.crash_count == 0

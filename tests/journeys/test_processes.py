@@ -18,7 +18,7 @@ import pytest
 
 from genlock.domain.events import Event
 from genlock.domain.job import Job, NewJob
-from genlock.domain.money import Kind, Purse
+from genlock.domain.money import EntryKind, HoldState
 from genlock.engine.invariants import End, ends
 from genlock.stores.postgres import PostgresStore
 from tests.journeys import engine_process
@@ -92,7 +92,7 @@ class Fleet:
         """Orders that any instance may take."""
         orders = [
             NewJob(
-                person_id=self.person,
+                account_id=self.person,
                 request_key=f"key-{number}",
                 provider="mill",
                 channel="chat",
@@ -170,7 +170,7 @@ class Fleet:
     async def check_money(self, jobs: list[Job]) -> None:
         assert await self.store.violations(settled=True) == []
         wallet = await self.store.wallet(self.person)
-        paid = PRICE * sum(job.purse is Purse.CAPTURED for job in jobs)
+        paid = PRICE * sum(job.hold_state is HoldState.CAPTURED for job in jobs)
         assert (wallet.held, wallet.available) == (0, FUNDS - paid)
 
 
@@ -179,8 +179,8 @@ async def fleet(postgres_url: str, tmp_path: Path) -> AsyncIterator[Fleet]:
     store = await PostgresStore.open(postgres_url, observer=Lines())
     database = await asyncpg.create_pool(postgres_url, min_size=1, max_size=2)
     await database.execute(SCHEMA)
-    person = await store.person("chat", "bot", "42")
-    await store.transfer(person, Kind.TOPUP, FUNDS, "funds")
+    person = await store.ensure_account("chat", "bot", "42")
+    await store.transfer(person, EntryKind.TOPUP, FUNDS, "funds")
     fleet = Fleet(postgres_url, tmp_path, store, database, person)
     yield fleet
     for process in fleet.processes:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from genlock.providers.kie import Kie
+from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from tests.providers.models import CATALOG
 

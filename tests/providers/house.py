@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from genlock.app import SystemClock, make_engine, make_kie_door
+from genlock.app import SystemClock, make_engine, make_kie_endpoint
 from genlock.domain.job import Delivery, Job, NewJob, State
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
-from genlock.providers.kie import Kie
+from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.settings import Settings
 from genlock.stores.sqlite import SqliteStore
@@ -28,10 +28,10 @@ from tests.providers.models import CATALOG
 FUNDS = 1_000_000
 PRICE = 100
 KEY = "hmac"
-QUICK = Rules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.1, grace_seconds=1.0)
+QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.1, grace_seconds=1.0)
 
 
-class Door:
+class Endpoint:
     """Stands in for the public address until the instance that it leads to exists."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class House:
         values = {**CATALOG.models[model].fixed, "prompt": f"fox no. {number}"}
         return await self.engine.order(
             NewJob(
-                person_id=self.person,
+                account_id=self.person,
                 request_key=f"order-{number}",
                 provider="kie",
                 channel="chat",
@@ -116,14 +116,14 @@ class House:
 
 @asynccontextmanager
 async def open_house(
-    folder: Path, *, public: bool = True, rules: Rules = QUICK, **simulator: Any
+    folder: Path, *, public: bool = True, rules: EngineRules = QUICK, **simulator: Any
 ) -> AsyncIterator[House]:
     quick = {"create_limit": (10_000, 1.0), "status_limit": (10_000, 1.0), "webhook_key": KEY}
-    door = Door()
+    endpoint = Endpoint()
     recorder = Recorder()
     async with (
         running_kie(catalog=CATALOG, **FAST | quick | simulator) as fake,
-        serving(door, "127.0.0.1", 0) as url,
+        serving(endpoint, "127.0.0.1", 0) as url,
     ):
         kie = Kie(key=fake.key, find_model=CATALOG.get, api_url=fake.url, upload_url=fake.url, timeout_seconds=1.0)
         store = await SqliteStore.open(str(folder / "genlock.db"), clock=SystemClock(), observer=recorder)
@@ -136,9 +136,9 @@ async def open_house(
             rules=rules,
             public_url=url if public else None,
         )
-        door.web = make_web([make_kie_door(engine, Settings(kie_webhook_key=SecretStr(KEY)))])
-        person = await store.person("chat", "bot", "1")
-        await store.transfer(person, Kind.TOPUP, FUNDS, "funds")
+        endpoint.web = make_web([make_kie_endpoint(engine, Settings(kie_webhook_key=SecretStr(KEY)))])
+        person = await store.ensure_account("chat", "bot", "1")
+        await store.transfer(person, EntryKind.TOPUP, FUNDS, "funds")
         await engine.start()
         try:
             yield House(

@@ -46,39 +46,39 @@ def real_answers() -> list[Any]:
 
 
 def mutants(seed: int, count: int) -> Iterator[bytes]:
-    chance = Random(seed)
+    rng = Random(seed)
     originals = real_answers()
     for _ in range(count):
-        said = deepcopy(chance.choice(originals))
-        for _ in range(chance.choice((1, 1, 2, 3, 5))):
-            said = _bend(said, chance)
-        yield _spoil(json.dumps(said).encode(), chance)
+        said = deepcopy(rng.choice(originals))
+        for _ in range(rng.choice((1, 1, 2, 3, 5))):
+            said = _bend(said, rng)
+        yield _spoil(json.dumps(said).encode(), rng)
 
 
-def _bend(said: Any, chance: Random) -> Any:
+def _bend(said: Any, rng: Random) -> Any:
     """Change one node somewhere inside."""
-    if not isinstance(said, dict | list) or not said or chance.random() < 0.1:
-        return _replacement(said, chance)
-    key = chance.choice(list(said)) if isinstance(said, dict) else chance.randrange(len(said))
-    if chance.random() < 0.15:
+    if not isinstance(said, dict | list) or not said or rng.random() < 0.1:
+        return _replacement(said, rng)
+    key = rng.choice(list(said)) if isinstance(said, dict) else rng.randrange(len(said))
+    if rng.random() < 0.15:
         del said[key]
     else:
-        said[key] = _bend(said[key], chance)
+        said[key] = _bend(said[key], rng)
     return said
 
 
-def _replacement(said: Any, chance: Random) -> Any:
-    roll = chance.random()
+def _replacement(said: Any, rng: Random) -> Any:
+    roll = rng.random()
     if roll < 0.15:
         return json.dumps(said)
     if roll < 0.3 and isinstance(said, str):
-        return said[: chance.randrange(len(said) + 1)] + chance.choice(("", "\x00", "}", '"', "é"))
-    return deepcopy(chance.choice(JUNK))
+        return said[: rng.randrange(len(said) + 1)] + rng.choice(("", "\x00", "}", '"', "é"))
+    return deepcopy(rng.choice(JUNK))
 
 
-def _spoil(body: bytes, chance: Random) -> bytes:
+def _spoil(body: bytes, rng: Random) -> bytes:
     """Now and then the bytes themselves."""
-    if chance.random() > 0.1 or not body:
+    if rng.random() > 0.1 or not body:
         return body
-    place = chance.randrange(len(body))
-    return chance.choice((body[:place], body[:place] + bytes([chance.randrange(256)]) + body[place + 1 :], body * 2))
+    place = rng.randrange(len(body))
+    return rng.choice((body[:place], body[:place] + bytes([rng.randrange(256)]) + body[place + 1 :], body * 2))

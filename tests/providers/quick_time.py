@@ -5,7 +5,7 @@ import selectors
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from genlock.ports import WholeStore
+from genlock.ports import Database
 
 
 class QuickSelector(selectors.DefaultSelector):
@@ -60,7 +60,7 @@ class QuickLoop(asyncio.SelectorEventLoop):
         return asked
 
 
-def on_quick_time(store: WholeStore) -> WholeStore:
+def on_quick_time(store: Database) -> Database:
     """A store whose database takes no time, however slow the machine is."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, QuickLoop)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from genlock.providers.kie_answers import Sort, name_failure, sort_answer
+from genlock.providers.kie.answers import Sort, name_failure, sort_answer
 
 PAUSED = "This interface is temporarily paused."
 UNSUPPORTED = "The model name you specified is not supported. Please verify your input and use one of the supported"

@@ -7,7 +7,7 @@ import pytest
 
 from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
 from genlock.domain.result import Outcome
-from genlock.providers.kie import Kie
+from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
 from tests.providers.models import CATALOG, WORKING, job

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from genlock.domain.result import Outcome, PartKind, Report, settle_report
-from genlock.providers.kie import Kie
+from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
 from tests.providers.models import CATALOG, WORKING, job
@@ -110,7 +110,7 @@ async def test_a_song_can_be_ordered_without_a_callback(kie: Kie, simulator: Kie
     assert (await asked_until_ended(kie, task_id, "suno/generate")).outcome is Outcome.SUCCESS
 
 
-@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_FOREIGN])
+@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_WRONG_TASK])
 async def test_a_result_nobody_can_use_is_a_failure(kie: Kie, simulator: KieSimulator, fault: Fault) -> None:
     simulator.faults.order(fault)
     task_id = await kie.create(job(), None)

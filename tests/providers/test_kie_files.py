@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from genlock.domain.errors import ProviderError
-from genlock.providers.kie import Kie
+from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.sandbox.telegram.media import AGENT

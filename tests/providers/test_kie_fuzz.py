@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from genlock.domain.result import Outcome, PartKind, Report, settle_report
-from genlock.providers.kie_wire import read_callback
+from genlock.providers.kie.wire import read_callback
 from tests.providers.mutants import mutants, real_answers
 from tests.providers.shapes import BODIES
 

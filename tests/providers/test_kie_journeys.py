@@ -143,7 +143,7 @@ async def test_what_fails_costs_nothing_and_is_told(house: House, fault: Fault, 
     assert await house.spent() == 0
 
 
-@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_FOREIGN])
+@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_WRONG_TASK])
 async def test_a_result_that_cannot_be_shown_is_a_failure(house: House, fault: Fault) -> None:
     house.simulator.faults.order(fault)
     [job] = await house.done(await house.order())
@@ -182,7 +182,7 @@ CHANCES = {
 async def test_on_a_bad_day_every_job_comes_to_an_end_and_the_money_adds_up(tmp_path: Path, seed: int) -> None:
     async with open_house(tmp_path, seed=seed) as house:
         for fault, probability in CHANCES.items():
-            house.simulator.faults.chance(fault, probability)
+            house.simulator.faults.rng(fault, probability)
         jobs = [await house.order(WORKING[number % len(WORKING)]) for number in range(60)]
         await house.done(*jobs, seconds=40)
         await house.simulator.shop.settled()

@@ -12,10 +12,10 @@ import pytest
 from genlock.app import kie_limits, make_engine, open_store
 from genlock.domain.job import NewJob
 from genlock.engine import limits
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
-from genlock.engine.limits import Limit
-from genlock.providers.kie import Kie
+from genlock.engine.limits import RateLimit
+from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.shop import Window
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.simulation.virtual_time import VirtualClock
@@ -28,11 +28,11 @@ ORDERS = 500
 SPEED = 200.0
 #: as in production, but nobody is taken for dead because the database was slow for a moment of quick time
 QUERIES_ONLY = {"status:kie": kie_limits()["status:kie"]}
-RULES = Rules(limits=kie_limits(), silent_seconds=600.0, lease_seconds=600.0)
+RULES = EngineRules(limits=kie_limits(), silent_seconds=600.0, lease_seconds=600.0)
 
 
 @asynccontextmanager
-async def instances(url: str, simulator: KieSimulator, rules: Rules) -> AsyncIterator[list[Engine]]:
+async def instances(url: str, simulator: KieSimulator, rules: EngineRules) -> AsyncIterator[list[Engine]]:
     async with AsyncExitStack() as stack:
         engines = []
         for _ in range(INSTANCES):
@@ -50,9 +50,9 @@ async def instances(url: str, simulator: KieSimulator, rules: Rules) -> AsyncIte
 
 
 async def burst(engines: list[Engine], count: int) -> None:
-    person = await engines[0].kit.store.person("chat", "bot", "1")
+    person = await engines[0].ctx.store.ensure_account("chat", "bot", "1")
     plain = NewJob(
-        person_id=person,
+        account_id=person,
         request_key="",
         provider="kie",
         channel="chat",
@@ -127,15 +127,15 @@ def test_the_limits_that_are_set_keep_the_promise_on_paper(key: str, count: int,
 async def test_a_turn_that_was_slept_through_is_given_up() -> None:
     """The process was held up: what comes late would crowd those behind it."""
 
-    class Turns:
+    class TelegramRateLimiter:
         asked = 0
 
         async def reserve(self, *_: Any) -> list[float]:
             self.asked += 1
             return [0.05]
 
-    turns = Turns()
-    kept = limits.Limits(turns, {"a": Limit(interval=0.01, late=0.01), "b": Limit(interval=0.01)})  # type: ignore[arg-type]
+    turns = TelegramRateLimiter()
+    kept = limits.RateLimiter(turns, {"a": RateLimit(interval=0.01, late=0.01), "b": RateLimit(interval=0.01)})  # type: ignore[arg-type]
     for key, asked in (("a", 2), ("b", 1)):
         turns.asked = 0
         waiting = asyncio.ensure_future(kept.turn(key))

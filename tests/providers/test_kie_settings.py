@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from genlock.app import kie_limits, make_engine, make_kie, make_kie_door, make_rules
+from genlock.app import kie_limits, make_engine, make_kie, make_kie_endpoint, make_rules
 from genlock.domain.errors import Refusal
 from genlock.settings import Settings
 from tests.providers.models import CATALOG
@@ -26,7 +26,7 @@ def test_an_empty_webhook_key_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else everybody could sign with it."""
     monkeypatch.setenv("GENLOCK_KIE_WEBHOOK_KEY", "")
     engine = make_engine(None, None, providers={}, channels={})  # type: ignore[arg-type]
-    assert make_kie_door(engine, Settings()).check is None
+    assert make_kie_endpoint(engine, Settings()).check is None
 
 
 @pytest.mark.parametrize("name", ["GENLOCK_PUBLIC_URL", "RENDER_EXTERNAL_URL"])

@@ -5,7 +5,7 @@ import json
 import pytest
 from starlette.datastructures import Headers
 
-from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, WINDOW_SECONDS, is_signed, sign
+from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, WINDOW_SECONDS, is_signed, sign
 
 TASK = "86007839a9ca205ad3af437f7974310f"
 KEY = "test-hmac-key"

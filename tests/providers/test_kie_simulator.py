@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from genlock.catalog import load
-from genlock.providers.kie import Kie
-from genlock.providers.kie_signature import is_signed
+from genlock.providers.kie.client import Kie
+from genlock.providers.kie.signature import is_signed
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from tests.providers.conftest import FAST
@@ -318,7 +318,7 @@ async def test_the_same_seed_brings_the_same_bad_day() -> None:
     days = []
     for _ in range(2):
         async with running_kie(catalog=CATALOG, create_limit=(999, 1.0), seed=7, **FAST) as simulator:
-            simulator.faults.chance(Fault.CREATE_500, 0.3)
+            simulator.faults.rng(Fault.CREATE_500, 0.3)
             async with aiohttp.ClientSession() as session:
                 ask = Caller(simulator, session)
                 days.append([(await ask.create())["code"] for _ in range(50)])

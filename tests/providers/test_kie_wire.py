@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from genlock.domain.result import Outcome, PartKind, settle_report
-from genlock.providers.kie_wire import read_answer, read_callback
+from genlock.providers.kie.wire import read_answer, read_callback
 
 TASK = "86007839a9ca205ad3af437f7974310f"
 URL = "https://tempfile.aiquickdraw.com/p/1.png"

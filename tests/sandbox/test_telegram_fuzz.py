@@ -29,16 +29,16 @@ SCRAPS: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_no_call_makes_it_stumble(telegram: TelegramSimulator, ann: Person, seed: int) -> None:
-    chance = Random(seed)
+    rng = Random(seed)
     base = f"{telegram.url}/bot{telegram.token}"
     stumbled = []
     async with aiohttp.ClientSession() as session:
         sent = await ann.say("x")
         for _ in range(400):
-            name = chance.choice([*NAMES])
-            given = {field: chance.choice(SCRAPS) for field in FIELDS if chance.random() < 0.5}
-            given |= {"chat_id": ann.id, "timeout": 0} if chance.random() < 0.8 else {"timeout": 0}
-            given |= {"message_id": sent.id + 1} if chance.random() < 0.5 else {}
+            name = rng.choice([*NAMES])
+            given = {field: rng.choice(SCRAPS) for field in FIELDS if rng.random() < 0.5}
+            given |= {"chat_id": ann.id, "timeout": 0} if rng.random() < 0.8 else {"timeout": 0}
+            given |= {"message_id": sent.id + 1} if rng.random() < 0.5 else {}
             if name in {"getUpdates", "setWebhook"}:
                 continue
             async with session.post(f"{base}/{name}", json=given) as response:
@@ -48,14 +48,14 @@ async def test_no_call_makes_it_stumble(telegram: TelegramSimulator, ann: Person
 
 
 async def test_updates_and_webhooks_do_not_stumble_either(telegram: TelegramSimulator, ann: Person) -> None:
-    chance = Random(1)
+    rng = Random(1)
     base = f"{telegram.url}/bot{telegram.token}"
     async with aiohttp.ClientSession() as session:
         for _ in range(100):
-            given = {field: chance.choice(SCRAPS) for field in ("offset", "limit", "allowed_updates", "secret_token")}
+            given = {field: rng.choice(SCRAPS) for field in ("offset", "limit", "allowed_updates", "secret_token")}
             async with session.post(f"{base}/getUpdates", json=given) as response:
                 assert response.status < 500, given
-            async with session.post(f"{base}/setWebhook", json=given | {"url": chance.choice(SCRAPS)}) as response:
+            async with session.post(f"{base}/setWebhook", json=given | {"url": rng.choice(SCRAPS)}) as response:
                 assert response.status < 500, given
             await ann.say("x")
             async with session.post(f"{base}/deleteWebhook") as response:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.ports import Store
 from genlock.sandbox.simulation.crashes import CutOff, Fate, Life, StoreProxy
 from genlock.sandbox.simulation.databases import Sqlite
@@ -32,13 +32,13 @@ def instance(world: World, store: Store, fates: dict[str, Fate] | None = None) -
 
 
 async def pay(store: Store, person: int) -> None:
-    await store.transfer(person, Kind.GRANT, 100, "key")
+    await store.transfer(person, EntryKind.GRANT, 100, "key")
 
 
 @pytest.mark.parametrize(("point", "paid"), [("before store.transfer", 0), ("after store.transfer", 100)])
 def test_a_call_takes_effect_only_if_the_instance_dies_behind_it(point: str, paid: int) -> None:
     async def scene(world: World, store: Store) -> None:
-        person = await store.person("chat", "bot", "ann")
+        person = await store.ensure_account("chat", "bot", "ann")
         life, proxy = instance(world, store, {point: Fate(kind="killed", passings=1)})
 
         with pytest.raises(CutOff):
@@ -53,7 +53,7 @@ def test_a_call_takes_effect_only_if_the_instance_dies_behind_it(point: str, pai
 
 def test_a_dead_instance_does_nothing_any_more() -> None:
     async def scene(world: World, store: Store) -> None:
-        person = await store.person("chat", "bot", "ann")
+        person = await store.ensure_account("chat", "bot", "ann")
         life, proxy = instance(world, store)
         life.kill("test")
 
@@ -68,7 +68,7 @@ def test_a_dead_instance_does_nothing_any_more() -> None:
 
 def test_who_falls_asleep_before_a_call_makes_it_afterwards() -> None:
     async def scene(world: World, store: Store) -> None:
-        person = await store.person("chat", "bot", "ann")
+        person = await store.ensure_account("chat", "bot", "ann")
         nap = Fate(kind="slept", passings=1, seconds=7.0)
         life, proxy = instance(world, store, {"before store.transfer": nap})
 
@@ -82,7 +82,7 @@ def test_who_falls_asleep_before_a_call_makes_it_afterwards() -> None:
 
 def test_a_sleeper_does_it_when_it_wakes() -> None:
     async def scene(world: World, store: Store) -> None:
-        person = await store.person("chat", "bot", "ann")
+        person = await store.ensure_account("chat", "bot", "ann")
         life, proxy = instance(world, store)
         life.pause(30.0)
 
@@ -97,11 +97,11 @@ def test_a_sleeper_does_it_when_it_wakes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "paid", "unsure"), [("unavailable", 0, 0), ("answer lost", 100, 1), ("made twice", 100, 1)]
+    ("kind", "paid", "uncertain_commits"), [("unavailable", 0, 0), ("answer lost", 100, 1), ("made twice", 100, 1)]
 )
-def test_a_bad_database_may_or_may_not_have_done_it(kind: str, paid: int, unsure: int) -> None:
+def test_a_bad_database_may_or_may_not_have_done_it(kind: str, paid: int, uncertain_commits: int) -> None:
     async def scene(world: World, store: Store) -> None:
-        person = await store.person("chat", "bot", "ann")
+        person = await store.ensure_account("chat", "bot", "ann")
         life, proxy = instance(world, store)
         world.rates[f"store: {kind}"] = 1.0
 
@@ -109,6 +109,6 @@ def test_a_bad_database_may_or_may_not_have_done_it(kind: str, paid: int, unsure
 
         assert isinstance(outcome[0], Exception) == (kind != "made twice")
         assert (await store.wallet(person)).available == paid
-        assert proxy.unsure == unsure
+        assert proxy.uncertain_commits == uncertain_commits
 
     play(scene)

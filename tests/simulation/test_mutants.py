@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from genlock.domain.delivery import Step
-from genlock.domain.errors import ChannelUnknown, ResultBroken
+from genlock.domain.errors import ChannelOutcomeUnknown, InvalidResult
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.result import Report
 from genlock.engine import collect, deliver, progress, submit, worker
-from genlock.engine.kit import Kit
-from genlock.ports import Finish, Placed, Store, Wait
+from genlock.engine.context import EngineContext
+from genlock.ports import FinishDelivery, Placed, Reschedule, Store
 from genlock.sandbox.simulation.simulate import run_seed
 
 #: some are found by hundreds of seeds only, which takes its time on a busy machine
@@ -43,8 +43,8 @@ class Sql:
 TOKEN = "lease_token = i.value ->> 'token'"
 OPEN = "j.state IN ('queued', 'submitting', 'running')"
 CAPTURE_EARLY = """
-INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-SELECT 'early:' || job_id, person_id, job_id, 'capture', 'held', 'house', price, :now
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'early:' || job_id, account_id, job_id, 'capture', 'held', 'house', price, :now
 FROM end_item WHERE verdict = 'won' AND held AND price > 0 AND state = 'succeeded'
 """
 
@@ -80,9 +80,9 @@ STORE_MUTANTS: dict[str, list[Tamper]] = {
         Sql("end", "THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END", "THEN 'duplicate'")
     ],
     "a page's money stays held": [
-        Sql("spoil", "CASE WHEN purse = 'held' THEN 'released' ELSE purse END", "purse"),
-        Sql("spoil", "AND state = 'succeeded' AND purse = 'held'", "AND 1 = 0"),
-        Sql("spoil", "AND j.purse = 'held'", "AND 1 = 0"),
+        Sql("spoil", "CASE WHEN hold_state = 'held' THEN 'released' ELSE hold_state END", "hold_state"),
+        Sql("spoil", "AND state = 'succeeded' AND hold_state = 'held'", "AND 1 = 0"),
+        Sql("spoil", "AND j.hold_state = 'held'", "AND 1 = 0"),
     ],
     "a callback is believed without its secret": [Sql("end", "j.secret_hash = value ->> 'secret_hash'", "1 = 1")],
     "a callback that ends its job is not kept": [
@@ -93,7 +93,7 @@ STORE_MUTANTS: dict[str, list[Tamper]] = {
         Sql("end", "CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END", "NULL"),
     ],
     "a callback about another task ends the job": [Sql("end", "WHEN i.task_id <> j.task_id OR", "WHEN 1 = 0 AND")],
-    "what an instance died with is not taken up": [Sql("claim_suspects", "WHERE deaths > 0", "WHERE 1 = 0")],
+    "what an instance died with is not taken up": [Sql("claim_poison_jobs", "WHERE crash_count > 0", "WHERE 1 = 0")],
     "a rescue forgets the jobs": [Sql("rescue", "due_at IS NOT NULL AND lease_owner = :instance", "1 = 0")],
     # races of two in a narrow window, which the simulation found in the engine
     "a late result on the message of the words": [
@@ -109,28 +109,28 @@ STORE_MUTANTS: dict[str, list[Tamper]] = {
 ADVANCE, CONCLUDE = worker.advance, collect.conclude
 
 
-async def delivered_before_sent(kit: Kit, job: Job) -> None:
+async def delivered_before_sent(ctx: EngineContext, job: Job) -> None:
     parts = tuple(replace(part, step=Step.DONE, message=part.message or job.placeholder) for part in job.parts)
-    finish = Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=parts)
-    done = await kit.store.finish(finish, kit.lease)
-    kit.fenced(done, job)
-    await deliver._Showing(kit, job).all()
+    finish = FinishDelivery(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=parts)
+    done = await ctx.store.finish_delivery(finish, ctx.lease)
+    ctx.fenced(done, job)
+    await deliver._Showing(ctx, job).all()
     if done and done.notice is Notice.DUE:
-        await deliver.notify(kit, job)
+        await deliver.notify(ctx, job)
 
 
-async def blindly_again(kit: Kit, job: Job) -> None:
-    wait = Wait(job_id=job.id, token=job.lease_token, after=1.0, state=State.QUEUED)
-    kit.fenced(await kit.store.wait(wait), job)
+async def blindly_again(ctx: EngineContext, job: Job) -> None:
+    wait = Reschedule(job_id=job.id, token=job.lease_token, after=1.0, state=State.QUEUED)
+    ctx.fenced(await ctx.store.reschedule(wait), job)
 
 
-async def drop_orphan(kit: Kit, callback: Callback, report: Report) -> None:
-    await kit.store.settle_callback(callback.id, InboxState.DONE, report.task_id)
+async def drop_orphan(ctx: EngineContext, callback: Callback, report: Report) -> None:
+    await ctx.store.settle_callback(callback.id, InboxState.DONE, report.task_id)
 
 
-async def notice_before_journal(kit: Kit, job: Job) -> None:
-    await kit.channels[job.channel].notify(job)
-    kit.fenced(await kit.store.begin_notice(job.id, job.lease_token), job)
+async def notice_before_journal(ctx: EngineContext, job: Job) -> None:
+    await ctx.channels[job.channel].notify(job)
+    ctx.fenced(await ctx.store.begin_notice(job.id, job.lease_token), job)
 
 
 async def send_without_journal(showing: Any, index: int) -> Placed:
@@ -142,7 +142,7 @@ async def send_until_answered(showing: Any, index: int) -> Placed:
     while True:
         try:
             return await send_without_journal(showing, index)
-        except ChannelUnknown:
+        except ChannelOutcomeUnknown:
             continue
 
 
@@ -151,17 +151,17 @@ async def forget_parts(_: Any) -> None:
 
 
 async def settle_first(
-    kit: Kit,
+    ctx: EngineContext,
     job_id: int,
     report: Report,
-    correlation: str,
+    correlation_id: str,
     *,
     callback_id: int | None = None,
     holder: Job | None = None,
 ) -> Job | None:
     if callback_id is not None:
-        await kit.store.settle_callback(callback_id, InboxState.DONE)
-    return await CONCLUDE(kit, job_id, report, correlation, holder=holder)
+        await ctx.store.settle_callback(callback_id, InboxState.DONE)
+    return await CONCLUDE(ctx, job_id, report, correlation_id, holder=holder)
 
 
 def take_any(self: worker.Worker, job: Job) -> bool:
@@ -170,35 +170,35 @@ def take_any(self: worker.Worker, job: Job) -> bool:
     return True
 
 
-async def never_hold(kit: Kit, job: Job, hold: Any = None) -> None:
+async def never_hold(ctx: EngineContext, job: Job, hold: Any = None) -> None:
     """The lease that the end of a job brings is nobody's to renew."""
     del hold
-    await ADVANCE(kit, job)
+    await ADVANCE(ctx, job)
 
 
 async def never_again(_: Any) -> None:
     """What was put once stays as it is, whatever is still on the wire."""
 
 
-async def unfenced_progress(kit: Kit, job: Job, age: float) -> None:
+async def unfenced_progress(ctx: EngineContext, job: Job, age: float) -> None:
     """Nobody looks whether the job is still theirs, or how long that look was ago."""
-    if job.placeholder and any(age - 2.0 < moment <= age for moment in progress._moments(kit, job)):
-        await kit.channels[job.channel].progress(job, 0.5, kit.loop.time() + 60.0)
+    if job.placeholder and any(age - 2.0 < moment <= age for moment in progress._progress_points(ctx, job)):
+        await ctx.channels[job.channel].progress(job, 0.5, ctx.loop.time() + 60.0)
 
 
-async def page_is_shown(showing: Any, index: int, broken: ResultBroken) -> None:
+async def page_is_shown(showing: Any, index: int, broken: InvalidResult) -> None:
     del broken
     showing._set(index, replace(showing.parts[index], step=Step.DONE))
 
 
-async def hurry(kit: Kit, job: Job) -> Job | None:
-    return await submit.give_up(kit, job, "submit_unknown", "")
+async def hurry(ctx: EngineContext, job: Job) -> Job | None:
+    return await submit.give_up(ctx, job, "submit_unknown", "")
 
 
-async def give_up_in_silence(kit: Kit, job: Job, code: str, text: str) -> None:
+async def give_up_in_silence(ctx: EngineContext, job: Job, code: str, text: str) -> None:
     del code, text
-    wait = Wait(job_id=job.id, token=job.lease_token, after=None)
-    kit.fenced(await kit.store.wait(wait), job)
+    wait = Reschedule(job_id=job.id, token=job.lease_token, after=None)
+    ctx.fenced(await ctx.store.reschedule(wait), job)
 
 
 STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {

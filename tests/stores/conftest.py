@@ -9,13 +9,13 @@ import pytest
 
 from genlock.domain.events import Event
 from genlock.sandbox.postgres import Postgres
+from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
-from genlock.stores.store import SqlStore
 from tests.stores.lives import HandClock
 
 TABLES = (
-    "ledger", "jobs", "people", "inbox", "instances", "roles", "limits", "updates", "lanes", "facts",
+    "ledger", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates", "update_queues", "kv",
     "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
@@ -28,8 +28,8 @@ class Notebook:
         self.events: list[tuple[Event, dict[str, Any]]] = []
         self._counts: Counter[tuple[str, frozenset[tuple[str, str]]]] = Counter()
 
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
-        self.events.append((event, {"correlation": correlation, **facts}))
+    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
+        self.events.append((event, {"correlation_id": correlation_id, **facts}))
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         self._counts[name, frozenset(labels.items())] += int(amount)
@@ -80,15 +80,15 @@ async def postgres(shared_postgres_url: str, clock: HandClock, notebook: Noteboo
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest) -> SqlStore:
+def store(request: pytest.FixtureRequest) -> SqlDatabase:
     """Each store in turn: whatever is tested with it is tested with both."""
     found = request.getfixturevalue(request.param)
-    assert isinstance(found, SqlStore)
+    assert isinstance(found, SqlDatabase)
     return found
 
 
 @pytest.fixture
-def raw(store: SqlStore) -> Raw:
+def raw(store: SqlDatabase) -> Raw:
     """The database behind the store, past all its care."""
 
     async def run(statement: str) -> list[tuple[Any, ...]]:

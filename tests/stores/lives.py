@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from genlock.domain.delivery import WORDS, Part, Step
+from genlock.domain.delivery import MESSAGE_ONLY, Part, Step
 from genlock.domain.job import Delivery, Job, NewJob, State, Verdict, hash_secret
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.domain.result import PartKind
 from genlock.domain.update import NewUpdate
-from genlock.ports import Ended, Ending, Finish, Lease, Store
+from genlock.ports import EndJob, FinishDelivery, JobEnd, Lease, Store
 
 ME = Lease(owner="me", seconds=30.0)
 OTHER = Lease(owner="other", seconds=30.0)
@@ -47,10 +47,10 @@ async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
             await asyncio.sleep(0)
 
 
-def order(person_id: int, **changes: Any) -> NewJob:
+def order(account_id: int, **changes: Any) -> NewJob:
     number = next(_numbers)
     plain = NewJob(
-        person_id=person_id,
+        account_id=account_id,
         request_key=f"key-{number}",
         provider="kie",
         channel="chat",
@@ -60,17 +60,17 @@ def order(person_id: int, **changes: Any) -> NewJob:
         price=PRICE,
         deadline_seconds=600.0,
         placeholder="placeholder",
-        correlation=f"correlation-{number}",
+        correlation_id=f"correlation-{number}",
     )
     return replace(plain, **changes)
 
 
 async def person_with(store: Store, available: int = 1000) -> int:
     number = next(_numbers)
-    person_id = await store.person("chat", "bot", f"outside-{number}")
+    account_id = await store.ensure_account("chat", "bot", f"outside-{number}")
     if available:
-        assert await store.transfer(person_id, Kind.TOPUP, available, f"topup:{number}")
-    return person_id
+        assert await store.transfer(account_id, EntryKind.TOPUP, available, f"topup:{number}")
+    return account_id
 
 
 async def see(store: Store, job: Job | int) -> Job:
@@ -87,8 +87,8 @@ async def unchanged(store: Store, before: Job) -> bool:
 
 
 async def queued(store: Store, lease: Lease | None = ME, **changes: Any) -> Job:
-    person_id = changes.pop("person_id", None) or await person_with(store)
-    return (await store.accept(order(person_id, **changes), lease)).job
+    account_id = changes.pop("account_id", None) or await person_with(store)
+    return (await store.accept(order(account_id, **changes), lease)).job
 
 
 async def submitting(store: Store, lease: Lease = ME, **changes: Any) -> Job:
@@ -100,15 +100,15 @@ async def submitting(store: Store, lease: Lease = ME, **changes: Any) -> Job:
 async def running(store: Store, task_id: str | None = None, *, poll_after: float = 5.0, **changes: Any) -> Job:
     """A job that waits for its provider; nobody's."""
     job = await submitting(store, **changes)
-    assert await store.submitted(job.id, job.lease_token, task_id or f"task-{job.id}", poll_after)
+    assert await store.mark_submitted(job.id, job.lease_token, task_id or f"task-{job.id}", poll_after)
     return await see(store, job)
 
 
-async def end(store: Store, job: Job | int, state: State, lease: Lease | None = ME, **changes: Any) -> Ended:
+async def end(store: Store, job: Job | int, state: State, lease: Lease | None = ME, **changes: Any) -> JobEnd:
     """One attempt to end a job, by nobody in particular."""
-    parts = RESULT if state is State.SUCCEEDED else WORDS
-    ending = Ending(job_id=job if isinstance(job, int) else job.id, state=state, parts=parts)
-    return await store.end(replace(ending, **changes), lease)
+    parts = RESULT if state is State.SUCCEEDED else MESSAGE_ONLY
+    ending = EndJob(job_id=job if isinstance(job, int) else job.id, state=state, parts=parts)
+    return await store.end_job(replace(ending, **changes), lease)
 
 
 async def ended(store: Store, state: State = State.SUCCEEDED, lease: Lease | None = ME, **changes: Any) -> Job:
@@ -124,8 +124,10 @@ async def finish(
 ) -> bool:
     """Whether the holder's word about the delivery was taken."""
     attention = None if delivery is Delivery.DELIVERED else "look"
-    word = Finish(job_id=job.id, token=job.lease_token, delivery=delivery, parts=SHOWN, attention=attention)
-    return await store.finish(replace(word, **changes), lease) is not None
+    word = FinishDelivery(
+        job_id=job.id, token=job.lease_token, delivery=delivery, parts=SHOWN, attention_reason=attention
+    )
+    return await store.finish_delivery(replace(word, **changes), lease) is not None
 
 
 async def delivered(store: Store, state: State = State.SUCCEEDED, **changes: Any) -> Job:
@@ -145,10 +147,10 @@ def update(number: int, lane: str = "ann", **changes: Any) -> NewUpdate:
     plain = NewUpdate(
         bot="bot",
         update_id=number,
-        lane=lane,
+        ordering_key=lane,
         kind="message",
         urgent=False,
-        press=None,
+        dedup_key=None,
         body=f'{{"update_id":{number}}}',
     )
     return replace(plain, **changes)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genlock.domain.errors import StoreUnavailable
-from genlock.ports import Acceptance, Store
+from genlock.ports import Accepted, Store
 from genlock.stores.batch import Batch
 from tests.stores.conftest import Notebook
 from tests.stores.lives import ME, order, person_with, see, until
@@ -228,12 +228,12 @@ class Storm:
     """Callers with random pauses, keys and failures, some of them cancelled."""
 
     def __init__(self, seed: int, limit: int) -> None:
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self.batch: Batch[tuple[int, int], int] = Batch(self._run, key=lambda item: item[1], limit=limit)
         self.seen: list[list[tuple[int, int]]] = []
 
     async def _pause(self) -> None:
-        for _ in range(self._chance.randrange(4)):
+        for _ in range(self._rng.randrange(4)):
             await asyncio.sleep(0)
 
     async def _run(self, items: list[tuple[int, int]]) -> list[int]:
@@ -249,7 +249,7 @@ class Storm:
     async def _caller(self, number: int) -> None:
         for _ in range(3):
             await self._pause()
-            item = (number, self._chance.randrange(6))
+            item = (number, self._rng.randrange(6))
             if self._bad(number):
                 with pytest.raises(ValueError, match=re.escape(str([item]))):
                     await self.batch(item)
@@ -260,7 +260,7 @@ class Storm:
         """Returns what went wrong."""
         tasks = [asyncio.create_task(self._caller(number)) for number in range(callers)]
         for task in tasks:
-            if self._chance.random() < 0.1:
+            if self._rng.random() < 0.1:
                 await self._pause()
                 task.cancel()
         async with asyncio.timeout(10):
@@ -289,7 +289,7 @@ def test_every_call_gets_its_own_answer_whatever_the_interleaving(seed: int, cal
 async def test_orders_made_at_once_are_written_together(store: Store, notebook: Notebook) -> None:
     people = [await person_with(store) for _ in range(50)]
 
-    await asyncio.gather(*(store.accept(order(person_id), ME) for person_id in people))
+    await asyncio.gather(*(store.accept(order(account_id), ME) for account_id in people))
 
     assert notebook.total("store_batch_items", operation="accept") == 50
     assert notebook.total("store_batches", operation="accept") <= 3
@@ -298,7 +298,7 @@ async def test_orders_made_at_once_are_written_together(store: Store, notebook: 
 async def test_a_bad_order_does_not_hide_that_others_were_written(store: Store) -> None:
     """Leased and unleased orders are different statements: when the second fails, the first must not be repeated."""
     people = [await person_with(store) for _ in range(6)]
-    orders = [order(person_id) for person_id in people]
+    orders = [order(account_id) for account_id in people]
     orders[5] = order(people[5], input="nu\0l")
     leases = [ME, None, ME, None, ME, None]
 
@@ -307,7 +307,7 @@ async def test_a_bad_order_does_not_hide_that_others_were_written(store: Store) 
     )
 
     for answer, lease in zip(answers[:5], leases, strict=False):
-        assert isinstance(answer, Acceptance)
+        assert isinstance(answer, Accepted)
         assert answer.fresh, "a job that is leased to us and told as an old one would be worked on by nobody"
         assert (await see(store, answer.job)).lease_owner == (lease.owner if lease else None)
     assert isinstance(answers[5], Exception)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
 
 from genlock.domain.delivery import again
-from genlock.domain.errors import NotEnoughMoney
+from genlock.domain.errors import InsufficientBalance
 from genlock.domain.job import OPEN, Delivery, NewJob, Notice, State, Verdict
-from genlock.domain.money import Kind, Purse, Wallet
+from genlock.domain.money import EntryKind, HoldState, Wallet
+from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
-from genlock.stores.store import SqlStore
 from tests.stores.conftest import Notebook, empty
 from tests.stores.lives import ME, RESULT, SHOWN, HandClock, end, finish, order, see
 
@@ -41,9 +41,9 @@ class Order:
     """A job, as far as money and the right to move it go."""
 
     id: int
-    person_id: int
+    account_id: int
     price: int
-    purse: Purse
+    hold_state: HoldState
     token: int
     state: State = State.QUEUED
     delivery: Delivery = Delivery.NONE
@@ -82,7 +82,7 @@ class Ledger(RuleBasedStateMachine):
         self._paid_in = 0
         self._keys = 0
 
-    async def _open(self) -> SqlStore:
+    async def _open(self) -> SqlDatabase:
         """An empty store."""
         return await SqliteStore.open(":memory:", clock=HandClock(), observer=Notebook())
 
@@ -97,49 +97,51 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(target=people, amount=AMOUNTS)
     def meet(self, amount: int) -> int:
-        person_id = self._run(self._store.person("chat", "bot", str(len(self._purses))))
-        self._purses[person_id] = Purses()
-        self.pay_in(person_id, Kind.GRANT, amount)
-        return person_id
+        account_id = self._run(self._store.ensure_account("chat", "bot", str(len(self._purses))))
+        self._purses[account_id] = Purses()
+        self.pay_in(account_id, EntryKind.GRANT, amount)
+        return account_id
 
-    @rule(target=transfers, person_id=people, kind=st.sampled_from([Kind.TOPUP, Kind.REFUND]), amount=AMOUNTS)
-    def pay_in(self, person_id: int, kind: Kind, amount: int) -> tuple[int, Kind, int, str]:
+    @rule(
+        target=transfers, account_id=people, kind=st.sampled_from([EntryKind.TOPUP, EntryKind.REFUND]), amount=AMOUNTS
+    )
+    def pay_in(self, account_id: int, kind: EntryKind, amount: int) -> tuple[int, EntryKind, int, str]:
         self._keys += 1
-        transfer = (person_id, kind, amount, f"transfer:{self._keys}")
+        transfer = (account_id, kind, amount, f"transfer:{self._keys}")
         assert self._run(self._store.transfer(*transfer))
-        self._purses[person_id].available += amount
+        self._purses[account_id].available += amount
         self._paid_in += amount
         return transfer
 
-    @rule(target=transfers, person_id=people, amount=AMOUNTS)
-    def take_out(self, person_id: int, amount: int) -> Any:
+    @rule(target=transfers, account_id=people, amount=AMOUNTS)
+    def take_out(self, account_id: int, amount: int) -> Any:
         self._keys += 1
-        transfer = (person_id, Kind.DEBIT, amount, f"transfer:{self._keys}")
-        if amount > self._purses[person_id].available:
-            with pytest.raises(NotEnoughMoney):
+        transfer = (account_id, EntryKind.DEBIT, amount, f"transfer:{self._keys}")
+        if amount > self._purses[account_id].available:
+            with pytest.raises(InsufficientBalance):
                 self._run(self._store.transfer(*transfer))
             return multiple()
         assert self._run(self._store.transfer(*transfer))
-        self._purses[person_id].available -= amount
+        self._purses[account_id].available -= amount
         self._paid_in -= amount
         return transfer
 
     @rule(transfer=transfers)
-    def transfer_again(self, transfer: tuple[int, Kind, int, str]) -> None:
+    def transfer_again(self, transfer: tuple[int, EntryKind, int, str]) -> None:
         assert not self._run(self._store.transfer(*transfer))
 
     # jobs
 
-    @rule(target=orders, person_id=people, price=PRICES)
-    def want(self, person_id: int, price: int) -> NewJob:
-        return order(person_id, price=price)
+    @rule(target=orders, account_id=people, price=PRICES)
+    def want(self, account_id: int, price: int) -> NewJob:
+        return order(account_id, price=price)
 
     @rule(target=jobs, wanted=orders, lease=LEASES)
     def accept(self, wanted: NewJob, lease: Any) -> Any:
-        purses = self._purses[wanted.person_id]
+        purses = self._purses[wanted.account_id]
         known = self._accepted.get(wanted.request_key)
         if known is None and wanted.price > purses.available:
-            with pytest.raises(NotEnoughMoney):
+            with pytest.raises(InsufficientBalance):
                 self._run(self._store.accept(wanted, lease))
             return multiple()
         accepted = self._run(self._store.accept(wanted, lease))
@@ -153,9 +155,9 @@ class Ledger(RuleBasedStateMachine):
         purses.held += wanted.price
         self._orders[job.id] = Order(
             id=job.id,
-            person_id=job.person_id,
+            account_id=job.account_id,
             price=job.price,
-            purse=Purse.HELD if job.price else Purse.FREE,
+            hold_state=HoldState.HELD if job.price else HoldState.FREE,
             token=job.lease_token,
             leased=lease is not None,
         )
@@ -178,7 +180,7 @@ class Ledger(RuleBasedStateMachine):
             job.leased = lease is not None
             job.notice = Notice.WANTED
             if expected is Verdict.WON and state is not State.SUCCEEDED:
-                self._settle(job, Purse.RELEASED)
+                self._settle(job, HoldState.RELEASED)
 
     @rule(job_id=jobs, state=ENDS, drift=st.sampled_from([-1, 1]))
     def end_as_a_zombie(self, job_id: int, state: State, drift: int) -> None:
@@ -198,7 +200,7 @@ class Ledger(RuleBasedStateMachine):
                 job.notice = Notice.DUE
             job.leased = job.notice is Notice.DUE
             arrived = delivery is Delivery.DELIVERED and job.state is State.SUCCEEDED
-            self._settle(job, Purse.CAPTURED if arrived else Purse.RELEASED)
+            self._settle(job, HoldState.CAPTURED if arrived else HoldState.RELEASED)
 
     @rule(job_id=jobs, delivery=DELIVERIES, drift=st.sampled_from([-1, 1]))
     def finish_as_a_zombie(self, job_id: int, delivery: Delivery, drift: int) -> None:
@@ -241,14 +243,14 @@ class Ledger(RuleBasedStateMachine):
                 job.delivery = Delivery.SENDING
             assert (taken.lease_token, taken.delivery) == (job.token, job.delivery)
 
-    def _settle(self, job: Order, purse: Purse) -> None:
+    def _settle(self, job: Order, hold_state: HoldState) -> None:
         """A job's money leaves what is held once."""
-        if job.purse is not Purse.HELD:
+        if job.hold_state is not HoldState.HELD:
             return
-        job.purse = purse
-        purses = self._purses[job.person_id]
+        job.hold_state = hold_state
+        purses = self._purses[job.account_id]
         purses.held -= job.price
-        if purse is Purse.RELEASED:
+        if hold_state is HoldState.RELEASED:
             purses.available += job.price
         else:
             self._paid_in -= job.price
@@ -257,17 +259,17 @@ class Ledger(RuleBasedStateMachine):
 
     @invariant()
     def everybody_has_what_they_should(self) -> None:
-        for person_id, purses in self._purses.items():
-            expected = Wallet(person_id=person_id, available=purses.available, held=purses.held)
-            assert self._run(self._store.wallet(person_id)) == expected
+        for account_id, purses in self._purses.items():
+            expected = Wallet(account_id=account_id, available=purses.available, held=purses.held)
+            assert self._run(self._store.wallet(account_id)) == expected
             assert min(purses.available, purses.held) >= 0
         assert sum(purses.available + purses.held for purses in self._purses.values()) == self._paid_in
 
     @invariant()
     def every_job_knows_where_its_money_is(self) -> None:
         rows = {row.id: row for row in self._run(self._store.jobs(limit=1000))}
-        assert {job_id: (row.state, row.delivery, row.purse, row.notice) for job_id, row in rows.items()} == {
-            job.id: (job.state, job.delivery, job.purse, job.notice) for job in self._orders.values()
+        assert {job_id: (row.state, row.delivery, row.hold_state, row.notice) for job_id, row in rows.items()} == {
+            job.id: (job.state, job.delivery, job.hold_state, job.notice) for job in self._orders.values()
         }
 
     @invariant()
@@ -281,7 +283,7 @@ def test_money_is_where_it_should_be_on_sqlite() -> None:
 
 def test_money_is_where_it_should_be_on_postgresql(postgres_url: str) -> None:
     class OnPostgres(Ledger):
-        async def _open(self) -> SqlStore:
+        async def _open(self) -> SqlDatabase:
             store = await PostgresStore.open(postgres_url, clock=HandClock(), observer=Notebook(), connections=1)
             await empty(store)
             return store

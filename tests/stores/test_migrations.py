@@ -13,10 +13,10 @@ from genlock.domain.errors import SchemaMismatch, StoreError
 from genlock.sandbox.postgres import Postgres
 from genlock.stores import postgres as postgres_module
 from genlock.stores import sqlite as sqlite_module
+from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import Migration, pending, shipped
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
-from genlock.stores.store import SqlStore
 from tests.stores.conftest import Notebook, Raw
 from tests.stores.lives import HandClock, person_with
 
@@ -81,15 +81,15 @@ def test_both_databases_have_the_same_migrations() -> None:
 # on the databases
 
 
-async def test_running_again_changes_nothing(store: SqlStore, raw: Raw) -> None:
-    person_id = await person_with(store, 100)
+async def test_running_again_changes_nothing(store: SqlDatabase, raw: Raw) -> None:
+    account_id = await person_with(store, 100)
     before = await raw("SELECT * FROM migrations ORDER BY number")
     assert isinstance(store, SqliteStore | PostgresStore)
 
     assert await store.migrate() == []
 
     assert await raw("SELECT * FROM migrations ORDER BY number") == before
-    assert (await store.wallet(person_id)).available == 100
+    assert (await store.wallet(account_id)).available == 100
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,9 @@ async def test_running_again_changes_nothing(store: SqlStore, raw: Raw) -> None:
         ("INSERT INTO migrations VALUES (9999, 'future', 'x', 'then')", "9999_future is in the database but not in"),
     ],
 )
-async def test_a_database_whose_past_is_not_ours_is_refused(store: SqlStore, raw: Raw, change: str, words: str) -> None:
+async def test_a_database_whose_past_is_not_ours_is_refused(
+    store: SqlDatabase, raw: Raw, change: str, words: str
+) -> None:
     assert isinstance(store, SqliteStore | PostgresStore)
     before = await raw("SELECT * FROM migrations")
     await raw(change)

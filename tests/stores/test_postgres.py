@@ -15,7 +15,7 @@ from genlock.domain.delivery import again
 from genlock.domain.errors import StoreError, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State, Verdict, hash_secret
-from genlock.domain.money import Kind, Purse, Wallet
+from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.ports import Store
 from genlock.sandbox.bench.history import make_history
 from genlock.sandbox.postgres import PostgresServer
@@ -95,11 +95,11 @@ async def test_a_server_that_never_comes_up_is_given_up(
             await PostgresStore.open(url, observer=notebook)
 
 
-async def live(store: Store, person_id: int, **changes: Any) -> Job:
+async def live(store: Store, account_id: int, **changes: Any) -> Job:
     """A job from its order to its notice. Answers may be lost and steps repeated: what counts is the row."""
-    job = (await store.accept(order(person_id, **changes), ME)).job
+    job = (await store.accept(order(account_id, **changes), ME)).job
     await store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
-    await store.submitted(job.id, job.lease_token, f"task-{job.id}", 60.0)
+    await store.mark_submitted(job.id, job.lease_token, f"task-{job.id}", 60.0)
     callback = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
     await end(store, job, State.SUCCEEDED, callback_id=callback.id)
     job = await see(store, job)
@@ -119,15 +119,15 @@ async def test_work_goes_on_after_a_restart_and_nothing_is_lost(
     done: dict[int, list[Job]] = {number: [] for number in range(workers)}
     back = asyncio.Event()
 
-    async def work(store: Store, number: int, person_id: int) -> None:
+    async def work(store: Store, number: int, account_id: int) -> None:
         wanted = 0
         while wanted < after:
             wanted += back.is_set()
-            done[number].append(await live(store, person_id, price=1))
+            done[number].append(await live(store, account_id, price=1))
 
     async with opened(own_postgres.create_database(), notebook) as store:
         people = [await person_with(store, 10**6) for _ in range(workers)]
-        tasks = [asyncio.create_task(work(store, number, person_id)) for number, person_id in enumerate(people)]
+        tasks = [asyncio.create_task(work(store, number, account_id)) for number, account_id in enumerate(people)]
         await until(lambda: all(len(jobs) >= before for jobs in done.values()), 20)
 
         await asyncio.to_thread(end, own_postgres)
@@ -137,13 +137,13 @@ async def test_work_goes_on_after_a_restart_and_nothing_is_lost(
         async with asyncio.timeout(5):
             await asyncio.gather(*tasks)
 
-        assert [await store.wallet(person_id) for person_id in people] == [
-            Wallet(person_id=person_id, available=10**6 - len(done[number]), held=0)
-            for number, person_id in enumerate(people)
+        assert [await store.wallet(account_id) for account_id in people] == [
+            Wallet(account_id=account_id, available=10**6 - len(done[number]), held=0)
+            for number, account_id in enumerate(people)
         ]
         rows = [await see(store, job) for jobs in done.values() for job in jobs]
-        assert {(row.state, row.delivery, row.purse) for row in rows} == {
-            (State.SUCCEEDED, Delivery.DELIVERED, Purse.CAPTURED)
+        assert {(row.state, row.delivery, row.hold_state) for row in rows} == {
+            (State.SUCCEEDED, Delivery.DELIVERED, HoldState.CAPTURED)
         }
         assert len(await store.jobs(limit=10**6)) == len(rows)
         assert await store.violations(settled=False) == []
@@ -152,13 +152,13 @@ async def test_work_goes_on_after_a_restart_and_nothing_is_lost(
 
 async def test_a_connection_that_was_cut_is_replaced(postgres_url: str, notebook: Notebook) -> None:
     async with opened(postgres_url, notebook) as store, other_connection(postgres_url) as other:
-        person_id = await person_with(store)
+        account_id = await person_with(store)
         await other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
 
-        assert (await store.wallet(person_id)).available == 1000
+        assert (await store.wallet(account_id)).available == 1000
 
 
 # passing failures
@@ -168,9 +168,9 @@ async def test_without_a_free_connection_a_call_waits_and_that_is_counted(
     postgres_url: str, notebook: Notebook
 ) -> None:
     async with opened(postgres_url, notebook, connections=1, statement_seconds=0.1) as store:
-        person_id = await person_with(store)
+        account_id = await person_with(store)
         async with store._pool.acquire():
-            answer = asyncio.create_task(store.wallet(person_id))
+            answer = asyncio.create_task(store.wallet(account_id))
             await until(lambda: notebook.total("store_retries", operation="wallet", reason="TimeoutError") > 0)
             assert not answer.done()
 
@@ -182,15 +182,15 @@ async def test_a_server_that_has_handed_over_is_left_for_the_new_one(postgres_ur
     async with opened(postgres_url, notebook, connections=1) as store, other_connection(postgres_url) as other:
         await store._pool.execute("SET default_transaction_read_only = on")
 
-        person_id = await store.person("chat", "bot", "new")
+        account_id = await store.ensure_account("chat", "bot", "new")
 
-        assert await other.fetchval("SELECT id FROM people WHERE outside_id = 'new'") == person_id
-        assert notebook.total("store_retries", operation="person", reason="ReadOnlySQLTransactionError") == 1
+        assert await other.fetchval("SELECT id FROM accounts WHERE external_id = 'new'") == account_id
+        assert notebook.total("store_retries", operation="ensure_account", reason="ReadOnlySQLTransactionError") == 1
 
 
 async def test_more_calls_than_connections_all_get_their_turn(postgres_url: str, notebook: Notebook) -> None:
     async with opened(postgres_url, notebook, connections=2) as store:
-        answers = await asyncio.gather(*(store.person("chat", "bot", str(number)) for number in range(100)))
+        answers = await asyncio.gather(*(store.ensure_account("chat", "bot", str(number)) for number in range(100)))
 
         assert len(set(answers)) == 100
         assert notebook.total("store_retries") == 0
@@ -200,16 +200,16 @@ async def test_a_statement_that_takes_too_long_is_tried_again_and_counted(
     postgres_url: str, notebook: Notebook
 ) -> None:
     async with opened(postgres_url, notebook, statement_seconds=0.5) as store:
-        person_id = await person_with(store, 0)
-        before = store.unsure
+        account_id = await person_with(store, 0)
+        before = store.uncertain_commits
         async with other_connection(postgres_url) as other:
-            await other.execute("SELECT * FROM people FOR UPDATE")
-            answer = asyncio.create_task(store.transfer(person_id, Kind.TOPUP, 5, "key"))
+            await other.execute("SELECT * FROM accounts FOR UPDATE")
+            answer = asyncio.create_task(store.transfer(account_id, EntryKind.TOPUP, 5, "key"))
             await until(lambda: notebook.total("store_retries", operation="transfer", reason="TimeoutError") >= 2)
 
         assert await answer
-        assert (await store.wallet(person_id)).available == 5
-        assert store.unsure > before
+        assert (await store.wallet(account_id)).available == 5
+        assert store.uncertain_commits > before
     [(_, facts), *_] = [note for note in notebook.events if note[0] is Event.STORE_RETRY]
     assert (facts["operation"], facts["reason"], facts["attempt"]) == ("transfer", "TimeoutError", 0)
 
@@ -220,11 +220,11 @@ async def test_a_deadlock_is_tried_again_and_counted(postgres_url: str, notebook
         await other.execute("SET LOCAL deadlock_timeout = '60s'")  # so that it is not the other one who gives way
         async with opened(postgres_url, notebook) as store:
             first, second = await person_with(store), await person_with(store)
-            await other.execute("SELECT * FROM people WHERE id = $1 FOR UPDATE", second)
-            answers = asyncio.gather(*(store.accept(order(person_id), ME) for person_id in (first, second)))
+            await other.execute("SELECT * FROM accounts WHERE id = $1 FOR UPDATE", second)
+            answers = asyncio.gather(*(store.accept(order(account_id), ME) for account_id in (first, second)))
             await waiting_for_locks(store, 1)
 
-            await other.execute("SELECT * FROM people WHERE id = $1 FOR UPDATE", first)
+            await other.execute("SELECT * FROM accounts WHERE id = $1 FOR UPDATE", first)
             await until(lambda: notebook.total("store_retries", reason="DeadlockDetectedError") == 1)
             await other.execute("ROLLBACK; BEGIN")
 
@@ -239,7 +239,7 @@ async def test_a_database_that_does_not_answer_is_given_up_on_in_time(
     url = own_postgres.create_database()
     async with opened(url, notebook, patience_seconds=0.5) as store:
         people = [await person_with(store) for _ in range(30)]
-        orders = [order(person_id) for person_id in people]
+        orders = [order(account_id) for account_id in people]
         await asyncio.to_thread(own_postgres.stop)
 
         async with asyncio.timeout(5):  # not half a second for each
@@ -282,19 +282,19 @@ async def test_what_says_nothing_about_the_statement_is_tried_again(
 
     monkeypatch.setattr(postgres, "_try", fail_once)
 
-    assert await postgres.person("chat", "bot", "7")
+    assert await postgres.ensure_account("chat", "bot", "7")
 
-    assert notebook.total("store_retries", operation="person", reason=type(error).__name__) == 1
+    assert notebook.total("store_retries", operation="ensure_account", reason=type(error).__name__) == 1
 
 
 async def test_a_mistake_of_ours_is_not_repeated(postgres: PostgresStore, notebook: Notebook) -> None:
-    person_id = await person_with(postgres)
+    account_id = await person_with(postgres)
 
     with pytest.raises(asyncpg.DataError):
-        await postgres.transfer(person_id, Kind.TOPUP, 10**30, "key")
+        await postgres.transfer(account_id, EntryKind.TOPUP, 10**30, "key")
 
     assert notebook.total("store_retries") == 0
-    assert postgres.unsure == 0
+    assert postgres.uncertain_commits == 0
 
 
 @pytest.mark.parametrize("name", ["\ud800", 5, "x\0y", ["x"]])
@@ -302,10 +302,10 @@ async def test_a_value_that_cannot_be_sent_is_not_a_lost_connection(
     postgres: PostgresStore, notebook: Notebook, name: Any
 ) -> None:
     with pytest.raises((ValueError, asyncpg.DataError)):
-        await postgres.person("chat", "bot", name)
+        await postgres.ensure_account("chat", "bot", name)
 
     assert notebook.total("store_retries") == 0
-    assert postgres.unsure == 0
+    assert postgres.uncertain_commits == 0
 
 
 async def test_a_database_that_refuses_everything_is_the_stores_trouble(
@@ -317,7 +317,7 @@ async def test_a_database_that_refuses_everything_is_the_stores_trouble(
     monkeypatch.setattr(postgres, "_try", refuse)
 
     with pytest.raises(StoreError, match="password authentication failed"):
-        await postgres.person("chat", "bot", "7")
+        await postgres.ensure_account("chat", "bot", "7")
 
 
 # answers that were lost
@@ -342,25 +342,25 @@ def lose_an_answer(postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> 
 async def test_an_order_whose_answer_was_lost_is_one_job(
     postgres: PostgresStore, lose_an_answer: Callable[[], None]
 ) -> None:
-    person_id = await person_with(postgres, 1000)
+    account_id = await person_with(postgres, 1000)
     lose_an_answer()
 
-    accepted = await postgres.accept(order(person_id, price=100), ME)
+    accepted = await postgres.accept(order(account_id, price=100), ME)
 
     assert await postgres.jobs() == [accepted.job]
-    assert await postgres.wallet(person_id) == Wallet(person_id=person_id, available=900, held=100)
-    assert postgres.unsure == 1, "the job may be leased to us without our knowing"
+    assert await postgres.wallet(account_id) == Wallet(account_id=account_id, available=900, held=100)
+    assert postgres.uncertain_commits == 1, "the job may be leased to us without our knowing"
 
 
 async def test_a_transfer_whose_answer_was_lost_is_made_once(
     postgres: PostgresStore, lose_an_answer: Callable[[], None]
 ) -> None:
-    person_id = await person_with(postgres, 0)
+    account_id = await person_with(postgres, 0)
     lose_an_answer()
 
-    await postgres.transfer(person_id, Kind.TOPUP, 5, "key")
+    await postgres.transfer(account_id, EntryKind.TOPUP, 5, "key")
 
-    assert (await postgres.wallet(person_id)).available == 5
+    assert (await postgres.wallet(account_id)).available == 5
 
 
 async def test_an_end_whose_answer_was_lost_gives_the_money_back_once(
@@ -371,7 +371,7 @@ async def test_an_end_whose_answer_was_lost_gives_the_money_back_once(
 
     assert (await end(postgres, job, State.FAILED)).verdict is Verdict.DUPLICATE
 
-    assert (await postgres.wallet(job.person_id)).available == 1000
+    assert (await postgres.wallet(job.account_id)).available == 1000
     assert await postgres.violations(settled=False) == []
 
 
@@ -383,8 +383,8 @@ async def test_a_finish_whose_answer_was_lost_is_paid_once(
 
     await finish(postgres, job)
 
-    assert (await see(postgres, job)).purse is Purse.CAPTURED
-    assert await postgres.wallet(job.person_id) == Wallet(person_id=job.person_id, available=900, held=0)
+    assert (await see(postgres, job)).hold_state is HoldState.CAPTURED
+    assert await postgres.wallet(job.account_id) == Wallet(account_id=job.account_id, available=900, held=0)
 
 
 async def test_a_notice_whose_beginning_was_lost_is_not_begun_twice(
@@ -403,10 +403,10 @@ async def test_a_lease_taken_unseen_is_let_go_by_rescuing_oneself(
     unseen = await queued(postgres, lease=None)
     lose_an_answer()
     assert await postgres.claim(10, ME) == [], "the first answer had it, and nobody read that"
-    assert postgres.unsure == 1
+    assert postgres.uncertain_commits == 1
     assert (await see(postgres, unseen)).lease_owner == ME.owner
 
-    assert await postgres.rescue(ME.owner, [kept.id]) == 1
+    assert await postgres.release_leases(ME.owner, [kept.id]) == 1
 
     assert (await claimed(postgres, unseen)).lease_token == unseen.lease_token + 2
 
@@ -426,10 +426,14 @@ async def test_lives_go_by_through_a_pooler_in_transaction_mode(pgbouncer_url: s
         stores = (one, other)
         people = [await person_with(one) for _ in range(10 * POOL_SIZE)]
 
-        jobs = await asyncio.gather(*(live(stores[place % 2], person_id) for place in range(4) for person_id in people))
+        jobs = await asyncio.gather(
+            *(live(stores[place % 2], account_id) for place in range(4) for account_id in people)
+        )
 
         rows = [await see(one, job) for job in jobs]
-        assert {(row.delivery, row.purse, row.due_at) for row in rows} == {(Delivery.DELIVERED, Purse.CAPTURED, None)}
+        assert {(row.delivery, row.hold_state, row.due_at) for row in rows} == {
+            (Delivery.DELIVERED, HoldState.CAPTURED, None)
+        }
         assert len({row.id for row in rows}) == 4 * len(people)
         assert await one.violations(settled=True) == []
         assert notebook.total("store_retries") == 0
@@ -438,14 +442,14 @@ async def test_lives_go_by_through_a_pooler_in_transaction_mode(pgbouncer_url: s
 
 async def test_every_kind_of_statement_works_through_a_pooler(pgbouncer_url: str, notebook: Notebook) -> None:
     async with opened(pgbouncer_url, notebook) as store:
-        person_id = await person_with(store)
+        account_id = await person_with(store)
         await store.heartbeat("me", 3.0)
         role = await store.take_role("active", "me", 3.0)
         assert await store.expire_orphans(0.0, role) == []
         assert await store.reserve("create", 3, 1.0, 3, 1.0) == pytest.approx([0, 0, 0])
-        job = await live(store, person_id)
+        job = await live(store, account_id)
         assert await store.resend(job.id, again(job.parts))
-        assert await store.rescue("me") == 0
+        assert await store.release_leases("me") == 0
         assert [taken.id for taken in await store.claim(10, ME)] == [job.id]
         assert await store.counts()
         await store.leave_role("active", "me")
@@ -493,9 +497,9 @@ async def long_used(postgres_url: str, notebook: Notebook) -> AsyncIterator[Post
         ("claim", {"limit": 10, "owner": "me", "seconds": 30.0}, "jobs_due"),
         ("claim_callbacks", {"limit": 10, "hold_seconds": 5.0}, "inbox_due"),
         ("match_orphans", {"limit": 10}, "inbox_orphans"),
-        ("attention", {"limit": 10}, "jobs_attention"),
-        ("rescue", {"instance": "me", "but": "{}", "died": True, "often": 3}, "jobs_due"),
-        ("claim_suspects", {"rooms": "{100,10,1}", "owner": "me", "seconds": 30.0}, "jobs_suspects"),
+        ("jobs_needing_attention", {"limit": 10}, "jobs_attention"),
+        ("release_leases", {"instance": "me", "but": "{}", "died": True, "isolated_from": 3}, "jobs_due"),
+        ("claim_poison_jobs", {"slots": "{100,10,1}", "owner": "me", "seconds": 30.0}, "jobs_poison"),
     ],
 )
 async def test_what_looks_for_work_does_not_read_history(

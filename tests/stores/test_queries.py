@@ -9,16 +9,16 @@ import pytest
 
 from genlock.domain.chat import BroadcastState, PaymentState, Promo, SavedDraft, Upload
 from genlock.domain.delivery import again
-from genlock.domain.errors import NotEnoughMoney
+from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.update import UpdateState
-from genlock.ports import ChatStore, Wait
+from genlock.ports import ChatStore, Reschedule
 from genlock.stores.batch import Params
+from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
-from genlock.stores.store import SqlStore
 from tests.stores.lives import (
     ME,
     RESULT,
@@ -147,59 +147,59 @@ def test_a_script_is_split_where_sqlite_would() -> None:
     ]
 
 
-async def a_little_of_updates(store: SqlStore) -> None:
+async def a_little_of_updates(store: SqlDatabase) -> None:
     for number in range(3):
         await store.store_update(update(number))
-    [lane] = await store.claim_lanes(10, ME, urgent=False)
-    assert await store.renew_lanes([lane], ME) == {lane.id}
+    [lane] = await store.claim_update_queues(10, ME, urgent=False)
+    assert await store.renew_update_queues([lane], ME) == {lane.id}
     assert await store.next_update(lane)
     assert lane.update
     assert await store.update_behind(lane.update.id)
-    assert await store.settle_update(lane, UpdateState.ASIDE, "", ME)
-    [aside] = await store.updates(UpdateState.ASIDE, 10)
+    assert await store.settle_update(lane, UpdateState.DEAD, "", ME)
+    [aside] = await store.updates(UpdateState.DEAD, 10)
     assert await store.retry_update(aside.id)
     assert await store.postpone_update(lane, 0.0, "no")
-    assert await store.rescue_lanes("me", [1]) == 0
+    assert await store.release_update_queues("me", [1]) == 0
 
 
-async def a_little_of_upkeep(store: SqlStore) -> None:
-    assert await store.keep_fact("key", "value") == "value"
-    await store.set_fact("key", "other")
-    assert await store.fact("key")
-    assert await store.facts("k")
-    await store.drop_fact("key")
+async def a_little_of_upkeep(store: SqlDatabase) -> None:
+    assert await store.kv_put_if_absent("key", "value") == "value"
+    await store.kv_put("key", "other")
+    assert await store.kv_get("key")
+    assert await store.kv_list("k")
+    await store.kv_delete("key")
     await store.clock()
-    await store.living(3.0)
-    await store.pulse()
+    await store.live_instances(3.0)
+    await store.stats()
     await store.money_violations()
     role = await store.take_role("active", "me", 3.0)
-    for what in ("updates", "callbacks", "strangers", "uploads"):
-        await store.forget(what, 0.0, 10, role)
+    for what in ("updates", "callbacks", "unauthenticated_callbacks", "uploads"):
+        await store.prune(what, 0.0, 10, role)
     after = await store.last_callback()
     await store.store_callback("kie", None, "", b"marked")
     assert await store.marked_callbacks(after, b"mark") == [(None, "new")]
     assert await store.drop_callbacks(after, b"mark") == 1
 
 
-async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
+async def a_little_of_everything(store: SqlDatabase, clock: HandClock) -> None:
     """Every method of the port, at least once."""
-    person_id = await person_with(store, 1000)
-    await store.wallet(person_id)
-    await store.movements(person_id, 10)
-    with pytest.raises(NotEnoughMoney):
-        await store.accept(order(person_id, price=10**6), ME)
-    assert not await store.transfer(person_id, *_known(await store.movements(person_id, 1)))
+    account_id = await person_with(store, 1000)
+    await store.wallet(account_id)
+    await store.ledger_entries(account_id, 10)
+    with pytest.raises(InsufficientBalance):
+        await store.accept(order(account_id, price=10**6), ME)
+    assert not await store.transfer(account_id, *_known(await store.ledger_entries(account_id, 1)))
     long = await queued(store)
     assert await store.renew(long.id, long.lease_token, ME)
-    assert await store.wait(Wait(job_id=long.id, token=long.lease_token, after=60.0))
+    assert await store.reschedule(Reschedule(job_id=long.id, token=long.lease_token, after=60.0))
     assert await store.retry(long.id)
     assert not await store.adopt_task(long.id, "", "task")
 
     shown = await ended(store)
     assert await store.save_parts(shown.id, shown.lease_token, RESULT, ME)
-    assert await store.move(shown.id, shown.lease_token, "elsewhere", RESULT)
+    assert await store.change_address(shown.id, shown.lease_token, "elsewhere", RESULT)
     page = await ended(store)
-    assert await store.spoil(page.id, page.lease_token, RESULT, "broken_result", "a page")
+    assert await store.mark_result_invalid(page.id, page.lease_token, RESULT, "broken_result", "a page")
     assert await finish(store, shown)
     assert await store.begin_notice(shown.id, shown.lease_token)
     assert await store.resend(shown.id, again(RESULT))
@@ -209,21 +209,21 @@ async def a_little_of_everything(store: SqlStore, clock: HandClock) -> None:
 
     await a_little_of_the_inbox(store, clock)
     await store.heartbeat("me", 3.0)
-    await store.rescue("me", [1], died=True)
-    await store.claim_suspects([10, 1], ME)
+    await store.release_leases("me", [1], died=True)
+    await store.claim_poison_jobs([10, 1], ME)
     assert await store.reserve("create", 1, 1.0, 1, 1.0)
     assert await store.jobs()
-    await store.attention(10)
+    await store.jobs_needing_attention(10)
     await store.counts()
     await delivered(store)
     await a_little_of_the_chat(store)
     assert await store.violations(settled=True)
 
 
-async def a_little_of_the_inbox(store: SqlStore, clock: HandClock) -> None:
+async def a_little_of_the_inbox(store: SqlDatabase, clock: HandClock) -> None:
     """Callbacks, orphans, and the role that deals with them."""
     waiting = await running(store, "task")
-    assert await store.strangers(60.0, 10) == 0
+    assert await store.count_unauthenticated_callbacks(60.0, 10) == 0
     assert await store.is_secret(waiting.id, "kie", hash_secret(SECRET))
     callback = await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
     await end(store, waiting, State.FAILED, callback_id=callback.id)
@@ -233,12 +233,12 @@ async def a_little_of_the_inbox(store: SqlStore, clock: HandClock) -> None:
     assert not await store.expire_callback(unread.id, 3600.0, "nobody")
     await store.settle_callback(unread.id, InboxState.ORPHAN, "task")
     assert await store.match_orphans(10)
-    assert await store.hint(unread.id, "kie", "task")
+    assert await store.note_untrusted_callback(unread.id, "kie", "task")
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
-    await store.take_turns(["chat"], 1.0, 2, 0.0)
+    await store.take_permits(["chat"], 1.0, 2, 0.0)
     await store.block("chat", 5.0)
-    await store.forget_limits(60.0, role)
+    await store.prune_limits(60.0, role)
     await store.leave_role("active", "me")
     await store.callbacks(InboxState.DONE, 10)
 
@@ -248,7 +248,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.see_profile(1, language="en", name="Ann", username="ann", referred_by=None)
     await store.profile(1)
     await store.find_profiles("ann", 1)
-    await store.holders(None, 1)
+    await store.account_summaries(None, 1)
     await store.newest_profiles(1)
     await store.set_language(1, "ru")
     await store.set_last_model(1, "z-image")
@@ -259,7 +259,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.draft(1, 7)
     await store.draft_owner(7, 5)
     await store.is_of_order(1, "5")
-    await store.keep_upload(Upload(address="a", person_id=1, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.keep_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.use_upload("a")
     await store.upload("a")
     await store.uploads_wait(1)
@@ -271,7 +271,7 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.move_payment("charge", PaymentState.PAID, PaymentState.REFUNDING)
     await store.take_free_run(1, "key", 1)
     await store.free_runs(1, 1)
-    promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_person=1, until=None)
+    promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_account=1, until=None)
     await store.make_promo(promo, lasting=None, author="me")
     await store.use_promo("C", 1, "key")
     await store.promo_used(1, "key")
@@ -291,13 +291,13 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.figures(60)
 
 
-def _known(movements: Sequence[Any]) -> tuple[Any, int, str]:
+def _known(ledger_entries: Sequence[Any]) -> tuple[Any, int, str]:
     """A transfer that was made already."""
-    [movement] = movements
-    return movement.kind, movement.amount, movement.key
+    [ledger_entry] = ledger_entries
+    return ledger_entry.kind, ledger_entry.amount, ledger_entry.key
 
 
-async def test_every_statement_runs(store: SqlStore, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_statement_runs(store: SqlDatabase, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement that is new and not yet in `a_little_of_everything` fails here."""
     executed = set(SQLITE_ONLY)
     one, many = store.one, store.many

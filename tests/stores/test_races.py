@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from genlock.domain.errors import NotEnoughMoney
+from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secret
-from genlock.domain.money import Kind, Purse
-from genlock.ports import Ended, Lease, Wait
+from genlock.domain.money import EntryKind, HoldState
+from genlock.ports import JobEnd, Lease, Reschedule
 from genlock.stores.postgres import PostgresStore
 from tests.stores.conftest import Notebook
 from tests.stores.lives import PRICE, SECRET, SHOWN, delivered, end, ended, finish, order, person_with, running
@@ -45,15 +45,15 @@ class Fleet:
     instances: list[Instance]
     people: list[int]
     notebook: Notebook
-    chance: random.Random
+    rng: random.Random
 
     def any(self) -> Instance:
-        return self.chance.choice(self.instances)
+        return self.rng.choice(self.instances)
 
     async def at_once(self, calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         """Everything together, in an order nobody planned."""
         order = list(enumerate(calls))
-        self.chance.shuffle(order)
+        self.rng.shuffle(order)
         answers = await asyncio.gather(*(call for _, call in order))
         return [answer for _, answer in sorted(zip((place for place, _ in order), answers, strict=True), key=_place)]
 
@@ -65,7 +65,7 @@ class Fleet:
             wanted = order(self.people[number % PEOPLE], deadline_seconds=3600.0)
             job = (await instance.store.accept(wanted, instance.lease)).job
             assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
-            assert await instance.store.submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
+            assert await instance.store.mark_submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
             return job
 
         return await self.at_once(start(number) for number in range(count))
@@ -85,13 +85,13 @@ class Fleet:
         store = self.instances[0].store
         rows = await store.jobs(limit=10 * len(jobs))
         assert {row.id for row in rows} == {job.id for job in jobs}
-        assert {(row.delivery, row.purse) for row in rows} == {(Delivery.DELIVERED, Purse.CAPTURED)}
-        wallets = [await store.wallet(person_id) for person_id in self.people]
+        assert {(row.delivery, row.hold_state) for row in rows} == {(Delivery.DELIVERED, HoldState.CAPTURED)}
+        wallets = [await store.wallet(account_id) for account_id in self.people]
         assert sum(wallet.available for wallet in wallets) == PEOPLE * MONEY - PRICE * len(jobs)
         assert sum(wallet.held for wallet in wallets) == 0
         lines = await store._pool.fetch("SELECT job_id, kind FROM ledger WHERE job_id IS NOT NULL")
         assert Counter(map(tuple, lines)) == Counter(
-            (job.id, kind) for job in jobs for kind in (Kind.HOLD.value, Kind.CAPTURE.value)
+            (job.id, kind) for job in jobs for kind in (EntryKind.HOLD.value, EntryKind.CAPTURE.value)
         )
         assert await store.violations(settled=False) == []
         assert self.notebook.total("store_retries") == 0, "no deadlock, no time-out"
@@ -115,7 +115,7 @@ async def fleet(postgres_url: str, notebook: Notebook) -> AsyncIterator[Fleet]:
     await asyncio.gather(*(instance.store.close() for instance in instances))
 
 
-def winners(attempts: Iterable[Ended]) -> list[Job]:
+def winners(attempts: Iterable[JobEnd]) -> list[Job]:
     return [attempt.job for attempt in attempts if attempt.job is not None]
 
 
@@ -137,7 +137,7 @@ async def test_the_same_order_through_all_instances_is_one_job(fleet: Fleet) -> 
     assert len({acceptance.job.id for acceptance in accepted}) == len(orders)
     assert sum(acceptance.fresh for acceptance in accepted) == len(orders)
     store = fleet.instances[0].store
-    assert sum([(await store.wallet(person_id)).held for person_id in fleet.people]) == PRICE * len(orders)
+    assert sum([(await store.wallet(account_id)).held for account_id in fleet.people]) == PRICE * len(orders)
     assert await store.violations(settled=False) == []
     assert fleet.notebook.total("store_retries") == 0
 
@@ -148,25 +148,27 @@ async def test_the_last_money_is_spent_once(fleet: Fleet) -> None:
     poor = [await person_with(store, 5 * PRICE) for _ in range(20)]
 
     answers = await asyncio.gather(
-        *(fleet.any().store.accept(order(person_id), None) for person_id in poor for _ in range(20)),
+        *(fleet.any().store.accept(order(account_id), None) for account_id in poor for _ in range(20)),
         return_exceptions=True,
     )
 
     refusals = [answer for answer in answers if isinstance(answer, Exception)]
     assert len(refusals) == len(answers) - 5 * len(poor)
-    assert {type(refusal) for refusal in refusals} == {NotEnoughMoney}, "found by looking, not by a broken constraint"
-    assert {(await store.wallet(person_id)).available for person_id in poor} == {0}
+    assert {type(refusal) for refusal in refusals} == {InsufficientBalance}, (
+        "found by looking, not by a broken constraint"
+    )
+    assert {(await store.wallet(account_id)).available for account_id in poor} == {0}
     assert await store.violations(settled=False) == []
 
 
 async def test_a_callback_against_a_poll_has_one_winner(fleet: Fleet) -> None:
     jobs = await fleet.running_jobs(800)
 
-    async def callback(instance: Instance, job: Job) -> Ended:
+    async def callback(instance: Instance, job: Job) -> JobEnd:
         stored = await instance.store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
         return await end(instance.store, job, State.SUCCEEDED, instance.lease, callback_id=stored.id)
 
-    async def poll(instance: Instance, job: Job) -> Ended:
+    async def poll(instance: Instance, job: Job) -> JobEnd:
         return await end(instance.store, job, State.SUCCEEDED, instance.lease)
 
     attempts = await fleet.at_once(race(fleet.any(), job) for job in jobs for race in (callback, poll))
@@ -201,7 +203,7 @@ async def test_contradicting_reports_have_one_winner_and_one_settlement(fleet: F
     assert all(states[job_id] is State.EXPIRED for job_id in late)
     store = fleet.instances[0].store
     kept = sum(state is State.SUCCEEDED for state in states.values())
-    assert sum([(await store.wallet(person_id)).held for person_id in fleet.people]) == PRICE * kept
+    assert sum([(await store.wallet(account_id)).held for account_id in fleet.people]) == PRICE * kept
     assert await store.violations(settled=False) == []
     assert fleet.notebook.total("store_retries") == 0
 
@@ -217,7 +219,7 @@ async def test_two_instances_during_a_deploy_deliver_everything_once(fleet: Flee
             done.append(job.id)
 
     async def hand_over() -> None:
-        await old.store.rescue(old.lease.owner)
+        await old.store.release_leases(old.lease.owner)
 
     held = [job for job in jobs if job.lease_owner]
     claims = [asyncio.create_task(deliver_claims(instance, len(jobs), done)) for instance in new]
@@ -246,7 +248,7 @@ async def test_claims_of_all_instances_never_overlap(fleet: Fleet) -> None:
 async def test_a_repeated_callback_ends_a_job_once(fleet: Fleet) -> None:
     jobs = await fleet.running_jobs(300)
 
-    async def callback(instance: Instance, job: Job) -> Ended:
+    async def callback(instance: Instance, job: Job) -> JobEnd:
         stored = await instance.store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
         assert stored.job_id == job.id
         return await end(instance.store, job, State.SUCCEEDED, instance.lease, callback_id=stored.id)
@@ -272,8 +274,8 @@ async def test_a_failed_send_is_retried_by_one_and_its_first_sender_is_fenced(fl
     done: list[int] = []
 
     async def fail(job: Job) -> bool:
-        wait = Wait(job_id=job.id, token=job.lease_token, after=0.0, delivery=Delivery.PENDING, failed=True)
-        assert await first.store.wait(wait)
+        wait = Reschedule(job_id=job.id, token=job.lease_token, after=0.0, delivery=Delivery.PENDING, failed=True)
+        assert await first.store.reschedule(wait)
         # A confirmation after all, as from a task that was not stopped: too late if somebody has taken over.
         return await finish(first.store, job, lease=first.lease)
 
@@ -299,7 +301,7 @@ async def test_the_work_of_a_holder_that_died_is_done_once_though_it_comes_back(
     async def take_over(peer: Instance) -> None:
         for silent in await peer.store.heartbeat(peer.lease.owner, 0.0):
             if silent == dead.lease.owner:
-                await peer.store.rescue(silent)
+                await peer.store.release_leases(silent)
         await deliver_claims(peer, len(jobs), done)
 
     async def wake_up(job: Job) -> None:
@@ -376,12 +378,12 @@ async def test_orphans_are_found_however_they_cross_with_the_answer(fleet: Fleet
     jobs = await fleet.at_once(start(number) for number in range(300))
 
     async def answer(job: Job) -> None:
-        assert await fleet.any().store.submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
+        assert await fleet.any().store.mark_submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
 
     async def hint(job: Job) -> None:
         store = fleet.any().store
         callback = await store.store_callback("kie", None, "", b"{}")
-        await store.hint(callback.id, "kie", f"task-{job.id}")
+        await store.note_untrusted_callback(callback.id, "kie", f"task-{job.id}")
 
     await fleet.at_once(step(job) for job in jobs for step in (answer, hint, hint))
     store = fleet.instances[0].store
@@ -408,13 +410,13 @@ async def test_reports_and_results_of_one_person_do_not_deadlock(fleet: Fleet) -
         [
             *(end(fleet.any().store, job, State.FAILED) for job in jobs),
             *(finish(fleet.any().store, job) for job in sending),
-            *(fleet.any().store.accept(order(person_id), None) for person_id in few.people[:40]),
+            *(fleet.any().store.accept(order(account_id), None) for account_id in few.people[:40]),
         ]
     )
 
     store = fleet.instances[0].store
     assert await store.violations(settled=False) == []
-    wallets = [await store.wallet(person_id) for person_id in fleet.people[:4]]
+    wallets = [await store.wallet(account_id) for account_id in fleet.people[:4]]
     assert sum(wallet.held for wallet in wallets) == 40 * PRICE
     assert sum(wallet.available for wallet in wallets) == 4 * MONEY - (len(sending) + 40) * PRICE
     assert fleet.notebook.total("store_retries") == 0

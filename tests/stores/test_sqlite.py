@@ -15,8 +15,8 @@ from typing import Self
 import pytest
 
 from genlock.domain.errors import StoreError, StoreInUse
-from genlock.domain.money import Kind
-from genlock.ports import Acceptance
+from genlock.domain.money import EntryKind
+from genlock.ports import Accepted
 from genlock.stores.sqlite import SqliteStore
 from tests.stores.conftest import Notebook
 from tests.stores.lives import ME, HandClock, order, person_with, queued, until
@@ -24,16 +24,16 @@ from tests.stores.lives import ME, HandClock, order, person_with, queued, until
 #: Opens the store at argv[1], credits a person, says so, and then goes on crediting until it is killed.
 HOLDER = """
 import asyncio, sys
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.stores.sqlite import SqliteStore
 from tests.stores.conftest import Notebook
 from tests.stores.lives import HandClock
 
 async def main():
     store = await SqliteStore.open(sys.argv[1], clock=HandClock(), observer=Notebook())
-    person_id = await store.person("chat", "bot", "7")
+    account_id = await store.ensure_account("chat", "bot", "7")
     for number in range(1, 10**9):
-        await store.transfer(person_id, Kind.TOPUP, 1, f"topup:{number}")
+        await store.transfer(account_id, EntryKind.TOPUP, 1, f"topup:{number}")
         print(number, flush=True)
 
 asyncio.run(main())
@@ -104,10 +104,10 @@ async def test_what_was_answered_survives_the_death_of_the_process_and_its_file_
     answered = 21 + rest.count(b"\n")
 
     store = await SqliteStore.open(path, clock=clock, observer=notebook)
-    person_id = await store.person("chat", "bot", "7")
-    available = (await store.wallet(person_id)).available
+    account_id = await store.ensure_account("chat", "bot", "7")
+    available = (await store.wallet(account_id)).available
     assert available in (answered, answered + 1), "the last one may have been committed and not yet told"
-    assert len(await store.movements(person_id, 10**6)) == available
+    assert len(await store.ledger_entries(account_id, 10**6)) == available
     assert await store.violations(settled=True) == []
     await store.close()
 
@@ -118,7 +118,7 @@ async def test_nobody_else_on_the_machine_reads_its_files(tmp_path: Path, clock:
         store = await SqliteStore.open(str(tmp_path / "own.db"), clock=clock, observer=notebook)
     finally:
         os.umask(before)
-    await store.person("chat", "bot", "7")
+    await store.ensure_account("chat", "bot", "7")
     names = ("own.db", "own.db-wal", "own.db-shm", "own.db.lock")
     modes = [oct((tmp_path / name).stat().st_mode & 0o777) for name in names]
     await store.close()
@@ -128,7 +128,7 @@ async def test_nobody_else_on_the_machine_reads_its_files(tmp_path: Path, clock:
 async def test_a_closed_store_lets_its_file_go(path: str, clock: HandClock, notebook: Notebook) -> None:
     for _ in range(2):
         store = await SqliteStore.open(path, clock=clock, observer=notebook)
-        assert await store.person("chat", "bot", "7") == 1
+        assert await store.ensure_account("chat", "bot", "7") == 1
         await store.close()
 
 
@@ -162,7 +162,7 @@ async def test_calls_that_wait_are_committed_together(sqlite: SqliteStore) -> No
     """A commit costs a sync of the disk: ten callers pay for one."""
     commits = await count_commits(sqlite)
     held = await Held.by(sqlite)
-    people = [asyncio.create_task(sqlite.person("chat", "bot", str(number))) for number in range(10)]
+    people = [asyncio.create_task(sqlite.ensure_account("chat", "bot", str(number))) for number in range(10)]
     await until(lambda: sqlite._work.qsize() == len(people))
     held.go.set()
 
@@ -191,21 +191,24 @@ async def test_work_that_fails_is_undone_alone(sqlite: SqliteStore) -> None:
         connection.execute("INSERT INTO limits VALUES (NULL, NULL)")
 
     held = await Held.by(sqlite)
-    before = asyncio.create_task(sqlite.person("chat", "bot", "before"))
+    before = asyncio.create_task(sqlite.ensure_account("chat", "bot", "before"))
     failed = asyncio.create_task(sqlite._call(fail))
-    after = asyncio.create_task(sqlite.person("chat", "bot", "after"))
+    after = asyncio.create_task(sqlite.ensure_account("chat", "bot", "after"))
     await until(lambda: sqlite._work.qsize() == 3)
     held.go.set()
 
     answers = await asyncio.gather(held.task, before, failed, after, return_exceptions=True)
     assert isinstance(answers[2], sqlite3.IntegrityError)
-    assert [await sqlite.person("chat", "bot", name) for name in ("before", "after")] == [answers[1], answers[3]]
+    assert [await sqlite.ensure_account("chat", "bot", name) for name in ("before", "after")] == [
+        answers[1],
+        answers[3],
+    ]
     assert await sqlite._call(lambda connection: connection.execute("SELECT * FROM limits").fetchall()) == []
 
 
 async def test_a_caller_that_is_cancelled_takes_nobody_with_it(sqlite: SqliteStore) -> None:
     held = await Held.by(sqlite)
-    other = asyncio.create_task(sqlite.person("chat", "bot", "7"))
+    other = asyncio.create_task(sqlite.ensure_account("chat", "bot", "7"))
     await until(lambda: sqlite._work.qsize() == 1)
     held.task.cancel()
     held.go.set()
@@ -217,19 +220,19 @@ async def test_a_caller_that_is_cancelled_takes_nobody_with_it(sqlite: SqliteSto
 
 async def test_a_full_disk_is_told_and_forgotten(sqlite: SqliteStore) -> None:
     """What cannot be committed is nobody's; when there is room again, work goes on."""
-    person_id = await person_with(sqlite, 1000)
+    account_id = await person_with(sqlite, 1000)
     await set_pages_max(sqlite, 0)  # as few as there are now
 
     answers = await asyncio.gather(
-        *(sqlite.accept(order(person_id, input="x" * 100_000), ME) for _ in range(3)),
-        sqlite.transfer(person_id, Kind.TOPUP, 1, "key", "y" * 100_000),
+        *(sqlite.accept(order(account_id, input="x" * 100_000), ME) for _ in range(3)),
+        sqlite.transfer(account_id, EntryKind.TOPUP, 1, "key", "y" * 100_000),
         return_exceptions=True,
     )
 
     assert [type(answer) for answer in answers] == [StoreError] * 4
     await set_pages_max(sqlite, 10**6)
-    assert (await sqlite.wallet(person_id)).held == 0
-    assert isinstance(await sqlite.accept(order(person_id), ME), Acceptance)
+    assert (await sqlite.wallet(account_id)).held == 0
+    assert isinstance(await sqlite.accept(order(account_id), ME), Accepted)
     assert await sqlite.violations(settled=False) == []
 
 
@@ -253,16 +256,16 @@ async def test_whatever_breaks_in_its_thread_is_told_to_those_who_wait(sqlite: S
 async def test_instances_known_before_it_was_opened_are_dead(path: str, clock: HandClock, notebook: Notebook) -> None:
     first = await SqliteStore.open(path, clock=clock, observer=notebook)
     await first.heartbeat("before", 3.0)
-    assert await first.left_behind() == []
+    assert await first.orphaned_instances() == []
     visitor = await SqliteStore.open(path, clock=clock, observer=notebook, beside=True)
-    assert list(await visitor.left_behind()) == [], "whoever has the file lives"
+    assert list(await visitor.orphaned_instances()) == [], "whoever has the file lives"
     await visitor.close()
     await first.close()
 
     second = await SqliteStore.open(path, clock=clock, observer=notebook)
     await second.heartbeat("after", 3.0)
 
-    assert await second.left_behind() == ["before"]
+    assert await second.orphaned_instances() == ["before"]
     await second.close()
 
 

@@ -15,22 +15,22 @@ from typing import Any
 from aiohttp import web
 from PIL import Image
 
+from genlock.channels.telegram.caller import Caller, Priority, make_bot
+from genlock.channels.telegram.channel import TelegramChannel
 from genlock.domain.delivery import Part, plan
 from genlock.domain.job import Job, NewJob, State, Verdict
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.domain.result import PartKind, Piece
+from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Kit, Rules
-from genlock.engine.limits import Limits
-from genlock.ports import Ending
+from genlock.engine.limits import RateLimiter
+from genlock.media.download import Downloads
+from genlock.ports import EndJob
 from genlock.sandbox.kie.media import make_film
 from genlock.sandbox.telegram.people import Person
 from genlock.sandbox.telegram.simulator import TelegramSimulator
+from genlock.stores.database import SqlDatabase
 from genlock.stores.sqlite import SqliteStore
-from genlock.stores.store import SqlStore
-from genlock.telegram.calls import Caller, Priority, make_bot
-from genlock.telegram.download import Downloads
-from genlock.telegram.sender import TelegramChannel
 from tests.engine.world import Mill, Recorder, die, idle
 from tests.telegram.words import PlainWords
 
@@ -130,7 +130,7 @@ class NoLimits:
 class House:
     telegram: TelegramSimulator
     shelf: Shelf
-    store: SqlStore
+    store: SqlDatabase
     recorder: Recorder
     engine: Engine
     channel: TelegramChannel
@@ -143,7 +143,7 @@ class House:
 
     def another(self, instance: str) -> Engine:
         """A second instance, which shows progress as the first does."""
-        engine = Engine(replace(self.engine.kit, instance=instance))
+        engine = Engine(replace(self.engine.ctx, instance=instance))
         self.others.append(engine)
         return engine
 
@@ -151,7 +151,7 @@ class House:
         """A job whose task runs, with its message in the chat."""
         where = f"{chat or self.ann.id}{'' if thread is None else f'.{thread}'}/en"
         order = NewJob(
-            person_id=self.person,
+            account_id=self.person,
             request_key=f"key-{next(_numbers)}",
             provider="mill",
             channel="telegram",
@@ -168,9 +168,9 @@ class House:
     async def end(self, job: Job, *pieces: str | Piece, state: State = State.SUCCEEDED, code: str = "") -> Job:
         """The job ends with these pieces, and is delivered as far as that goes now."""
         given = [piece if isinstance(piece, Piece) else Piece(value=piece) for piece in pieces]
-        parts = plan(given) if given else (Part(kind=PartKind.WORDS),)
-        ending = Ending(job_id=job.id, state=state, parts=parts, error_code=code)
-        ended = await self.store.end(ending, self.engine.kit.lease)
+        parts = plan(given) if given else (Part(kind=PartKind.MESSAGE),)
+        ending = EndJob(job_id=job.id, state=state, parts=parts, error_code=code)
+        ended = await self.store.end_job(ending, self.engine.ctx.lease)
         assert ended.verdict is Verdict.WON
         assert ended.job is not None
         self.engine.worker.take(ended.job)
@@ -183,7 +183,7 @@ class House:
     async def again(self, job: Job) -> Job:
         """The next try, at once."""
         await self.store.retry(job.id)
-        for taken in await self.store.claim(10, self.engine.kit.lease):
+        for taken in await self.store.claim(10, self.engine.ctx.lease):
             self.engine.worker.take(taken)
         await idle(self.engine)
         return await self.see(job)
@@ -193,7 +193,7 @@ class House:
         row = await self.see(job)
         assert row.due_at is not None
         self.clock.ahead += max(timedelta(), row.due_at - self.clock.now()) + timedelta(seconds=0.001)
-        for taken in await self.store.claim(10, self.engine.kit.lease):
+        for taken in await self.store.claim(10, self.engine.ctx.lease):
             self.engine.worker.take(taken)
         await idle(self.engine)
         return await self.see(job)
@@ -225,21 +225,21 @@ async def running_house(telegram: TelegramSimulator, folder: Path, *, near: bool
     recorder, turns, mill, clock = Recorder(), NoLimits(), Mill(), TurnableClock()
     async with running_shelf() as shelf:
         store = await SqliteStore.open(str(folder / "store.db"), clock=clock, observer=recorder)
-        person = await store.person("telegram", "42", "1")
-        await store.transfer(person, Kind.GRANT, 100_000, "grant")
+        person = await store.ensure_account("telegram", "42", "1")
+        await store.transfer(person, EntryKind.GRANT, 100_000, "grant")
         caller = Caller(make_bot(telegram.token, telegram.url), turns, recorder)
         downloads = Downloads(private=[shelf.url.removeprefix("http://")])
         channel = TelegramChannel(caller, PlainWords(), downloads, near=near)
         engine = Engine(
-            Kit(
+            EngineContext(
                 store=store,
                 providers={"mill": mill},
                 channels={"telegram": channel},
                 observer=recorder,
                 instance="me",
-                limits=Limits(store, {}),
-                rules=Rules(progress_seconds=PROGRESS_SECONDS),
-                chance=Random(1),
+                limits=RateLimiter(store, {}),
+                rules=EngineRules(progress_seconds=PROGRESS_SECONDS),
+                rng=Random(1),
                 public_url="https://bot.example",
                 expected=lambda _: EXPECTED_SECONDS,
             )

@@ -17,25 +17,25 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from genlock.channels.telegram.caller import Caller, Priority, make_bot
+from genlock.channels.telegram.channel import TelegramChannel
 from genlock.domain.delivery import plan
 from genlock.domain.errors import ChannelError
 from genlock.domain.job import Job, NewJob, State
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.domain.result import PartKind, Piece
+from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Kit
-from genlock.engine.limits import Limits
-from genlock.ports import Ending
+from genlock.engine.limits import RateLimiter
+from genlock.media.download import Downloads
+from genlock.ports import EndJob
 from genlock.stores.sqlite import SqliteStore
-from genlock.telegram.calls import Caller, Priority, make_bot
-from genlock.telegram.download import Downloads
-from genlock.telegram.sender import TelegramChannel
 from tests.engine.world import Mill, Recorder, idle
 from tests.telegram.house import NoLimits, TurnableClock
 from tests.telegram.words import PlainWords
 
 T = TypeVar("T")
-WRITES = ("save_parts", "finish", "begin_notice", "wait", "spoil", "move")
+WRITES = ("save_parts", "finish_delivery", "begin_notice", "reschedule", "mark_result_invalid", "change_address")
 
 
 @dataclass(kw_only=True)
@@ -142,14 +142,14 @@ async def run(case: Case) -> None:
     channel = TelegramChannel(caller, PlainWords(), Downloads(private=[case.private]))
     reached: Any = SteppedStore(store, steps)
     engine = Engine(
-        Kit(
+        EngineContext(
             store=reached,
             providers={"mill": Mill()},
             channels={"telegram": channel},
             observer=recorder,
             instance=f"{case.key}-{case.ahead}",
-            limits=Limits(store, {}),
-            chance=Random(1),
+            limits=RateLimiter(store, {}),
+            rng=Random(1),
         )
     )
     if case.pieces:
@@ -163,10 +163,10 @@ async def run(case: Case) -> None:
 
 async def _ended(case: Case, store: SqliteStore, channel: TelegramChannel, engine: Engine) -> Job:
     """A job with its message in the chat, that has just ended."""
-    person = await store.person("telegram", "42", str(case.chat))
-    await store.transfer(person, Kind.GRANT, 100, f"grant:{case.key}")
+    person = await store.ensure_account("telegram", "42", str(case.chat))
+    await store.transfer(person, EntryKind.GRANT, 100, f"grant:{case.key}")
     order = NewJob(
-        person_id=person,
+        account_id=person,
         request_key=case.key,
         provider="mill",
         channel="telegram",
@@ -176,14 +176,14 @@ async def _ended(case: Case, store: SqliteStore, channel: TelegramChannel, engin
         price=100,
         deadline_seconds=36_000,
     )
-    job = (await store.accept(order, engine.kit.lease)).job
-    message = await channel.place(job, 0)
+    job = (await store.accept(order, engine.ctx.lease)).job
+    message = await channel.create_placeholder(job, 0)
     await store.begin_submit(job.id, job.lease_token, "hash", message)
     if case.deleted:
         await asyncio.to_thread(_ask, case, f"people/{case.chat}/delete", {"message": int(message), "for_both": True})
-    await store.submitted(job.id, job.lease_token, f"task-{case.key}", 3600.0)
+    await store.mark_submitted(job.id, job.lease_token, f"task-{case.key}", 3600.0)
     parts = plan(Piece(kind=PartKind(kind), value=value) for kind, value in case.pieces)
-    ended = await store.end(Ending(job_id=job.id, state=State.SUCCEEDED, parts=parts), engine.kit.lease)
+    ended = await store.end_job(EndJob(job_id=job.id, state=State.SUCCEEDED, parts=parts), engine.ctx.lease)
     assert ended.job is not None
     return ended.job
 
@@ -191,7 +191,7 @@ async def _ended(case: Case, store: SqliteStore, channel: TelegramChannel, engin
 async def _work_off(store: SqliteStore, engine: Engine, clock: TurnableClock) -> None:
     """Whatever is due, until nothing is."""
     for _ in range(20):
-        for job in await store.claim(10, engine.kit.lease):
+        for job in await store.claim(10, engine.ctx.lease):
             engine.worker.take(job)
         await idle(engine)
         if not [row for row in await store.jobs(limit=1000) if row.due_at is not None]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from genlock.telegram.address import Address
+from genlock.channels.telegram.address import Address
 
 
 @pytest.mark.parametrize("text", ["123456/ru", "-100123.77/en", "-5/pt-BR"])

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from genlock.telegram import download
-from genlock.telegram.download import AddressRefused, Downloads, FetchFailed, TooLarge, is_public
+from genlock.media import download
+from genlock.media.download import AddressRefused, Downloads, FetchFailed, TooLarge, is_public
 from tests.telegram.house import Shelf, running_shelf
 
 LIMIT = 1_000_000

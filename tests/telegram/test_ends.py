@@ -8,10 +8,10 @@ from telegram import Bot
 from telegram.error import BadRequest
 
 from genlock.domain.delivery import Level
-from genlock.domain.errors import ChannelBusy, ChatClosed
+from genlock.domain.errors import ChannelBusy, RecipientUnreachable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.groups import Group
 from tests.telegram.house import House, picture
@@ -25,7 +25,7 @@ def url(house: House) -> str:
 
 
 def given_back(job: Job) -> bool:
-    return (job.state, job.delivery, job.purse) == (State.SUCCEEDED, Delivery.UNDELIVERABLE, Purse.RELEASED)
+    return (job.state, job.delivery, job.hold_state) == (State.SUCCEEDED, Delivery.UNDELIVERABLE, HoldState.RELEASED)
 
 
 # chats that are closed
@@ -48,8 +48,8 @@ async def test_a_group_that_threw_us_out_is_the_end_with_the_money_back(
     await close(house, group)
     job = await house.end(job, url)
     assert given_back(job)
-    assert why in (job.attention or "")
-    assert [row.id for row in await house.store.attention(10)] == [job.id]
+    assert why in (job.attention_reason or "")
+    assert [row.id for row in await house.store.jobs_needing_attention(10)] == [job.id]
     assert [part.value for part in job.parts] == [url], "the result stays in the history"
 
 
@@ -58,7 +58,7 @@ async def test_a_deleted_account_is_the_end_with_the_money_back(house: House, ur
     await house.ann.deactivate()
     job = await house.end(job, url)
     assert given_back(job)
-    assert "deactivated" in (job.attention or "")
+    assert "deactivated" in (job.attention_reason or "")
 
 
 async def test_who_blocked_the_bot_gets_the_result_on_the_message_and_no_notice(house: House, url: str) -> None:
@@ -67,7 +67,7 @@ async def test_who_blocked_the_bot_gets_the_result_on_the_message_and_no_notice(
     await house.ann.block()
     job = await house.end(job, url)
     assert (job.delivery, job.due_at) == (Delivery.DELIVERED, None)
-    assert [seen.facts["reason"] for seen in house.recorder.of(Event.NOTICE_FAIL)] == ["ChatClosed"]
+    assert [seen.facts["reason"] for seen in house.recorder.of(Event.NOTICE_FAIL)] == ["RecipientUnreachable"]
     assert house.ann.notifications == []
 
 
@@ -77,14 +77,14 @@ async def test_who_blocked_the_bot_and_deleted_the_message_is_the_end(house: Hou
     await house.ann.block()
     job = await house.end(job, url)
     assert given_back(job)
-    assert "blocked" in (job.attention or "")
+    assert "blocked" in (job.attention_reason or "")
 
 
 async def test_a_person_who_never_opened_the_chat_cannot_be_written_to(house: House) -> None:
     stranger = house.telegram.person("Bob", started=False)
     job = replace(await house.running(), address=f"{stranger.id}/en")
-    with pytest.raises(ChatClosed, match="initiate"):
-        await house.channel.place(job, 0)
+    with pytest.raises(RecipientUnreachable, match="initiate"):
+        await house.channel.create_placeholder(job, 0)
 
 
 # groups that change
@@ -114,7 +114,7 @@ async def test_a_closed_topic_is_the_end(house: House, url: str) -> None:
     await group.close_topic(thread)
     job = await house.end(job, url)
     assert given_back(job)
-    assert "TOPIC_CLOSED" in (job.attention or "").upper()
+    assert "TOPIC_CLOSED" in (job.attention_reason or "").upper()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ async def test_a_group_where_nothing_may_be_sent_is_the_end(house: House, url: s
     await group.forbid("photo", "document", "text")
     job = await house.end(job, url)
     assert given_back(job)
-    assert "not enough rights" in (job.attention or "").lower()
+    assert "not enough rights" in (job.attention_reason or "").lower()
 
 
 # messages that are gone
@@ -185,8 +185,8 @@ async def test_a_send_whose_answer_was_lost_is_never_repeated(house: House, url:
     await house.ann.delete(int(job.placeholder or 0))
     house.telegram.faults.once(fault, method="sendPhoto")
     job = await house.end(job, url)
-    assert (job.delivery, job.purse, job.due_at) == (Delivery.UNKNOWN, Purse.RELEASED, None)
-    assert job.attention
+    assert (job.delivery, job.hold_state, job.due_at) == (Delivery.UNKNOWN, HoldState.RELEASED, None)
+    assert job.attention_reason
     assert len(house.telegram.calls("sendPhoto")) == 1
 
 
@@ -255,7 +255,7 @@ async def test_without_a_connection_nothing_was_sent(house: House) -> None:
     before = house.channel._bot._base_url
     house.channel._bot._base_url = "http://127.0.0.1:1/bot42:sandbox"
     with pytest.raises(ChannelBusy):
-        await house.channel.place(job, 0)
+        await house.channel.create_placeholder(job, 0)
     house.channel._bot._base_url = before
 
 

@@ -14,15 +14,7 @@ from telegram.error import (
     TimedOut,
 )
 
-from genlock.domain.errors import (
-    ChannelBusy,
-    ChannelError,
-    ChannelUnknown,
-    ChatClosed,
-    LevelRefused,
-    PlaceholderGone,
-)
-from genlock.telegram.errors import (
+from genlock.channels.telegram.errors import (
     FileRefused,
     Flooded,
     HasMedia,
@@ -35,10 +27,18 @@ from genlock.telegram.errors import (
     known,
     sort,
 )
+from genlock.domain.errors import (
+    ChannelBusy,
+    ChannelError,
+    ChannelOutcomeUnknown,
+    LevelRefused,
+    PlaceholderGone,
+    RecipientUnreachable,
+)
 
 REFUSALS = [
     ("Message is not modified: specified new message content and reply markup are exactly the same", Unchanged),
-    ("Canceled by new edit message request", ChannelUnknown),
+    ("Canceled by new edit message request", ChannelOutcomeUnknown),
     ("message to edit not found", PlaceholderGone),
     ("MESSAGE_ID_INVALID", PlaceholderGone),
     ("message was deleted", PlaceholderGone),
@@ -66,12 +66,12 @@ REFUSALS = [
     ("reply message not found", WordsRefused),
     ("not enough rights to send photos to the chat", LevelRefused),
     ("CHAT_SEND_PHOTOS_FORBIDDEN", LevelRefused),
-    ("CHAT_WRITE_FORBIDDEN", ChatClosed),
-    ("USER_BANNED_IN_CHANNEL", ChatClosed),
-    ("TOPIC_CLOSED", ChatClosed),
-    ("message thread not found", ChatClosed),
-    ("chat not found", ChatClosed),
-    ("PEER_ID_INVALID", ChatClosed),
+    ("CHAT_WRITE_FORBIDDEN", RecipientUnreachable),
+    ("USER_BANNED_IN_CHANNEL", RecipientUnreachable),
+    ("TOPIC_CLOSED", RecipientUnreachable),
+    ("message thread not found", RecipientUnreachable),
+    ("chat not found", RecipientUnreachable),
+    ("PEER_ID_INVALID", RecipientUnreachable),
     ("query is too old and response timeout expired or query ID is invalid", QueryTooOld),
 ]
 
@@ -101,7 +101,7 @@ def test_a_refusal_is_known_by_a_piece_of_its_text_in_any_case(
 )
 def test_whatever_is_forbidden_closes_the_chat_and_says_why(text: str) -> None:
     found = sort(Forbidden(f"Forbidden: {text}"))
-    assert isinstance(found, ChatClosed)
+    assert isinstance(found, RecipientUnreachable)
     assert text in found.reason
 
 
@@ -135,7 +135,7 @@ def test_without_a_connection_nothing_was_sent(error: TelegramError, cause: Exce
     ids=repr,
 )
 def test_with_a_connection_it_may_have_been_done(cause: Exception) -> None:
-    assert type(sort(caused(NetworkError("x"), cause))) is ChannelUnknown
+    assert type(sort(caused(NetworkError("x"), cause))) is ChannelOutcomeUnknown
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_with_a_connection_it_may_have_been_done(cause: Exception) -> None:
     ids=repr,
 )
 def test_an_answer_that_tells_nothing_may_have_been_a_success(error: Exception) -> None:
-    assert type(sort(error)) is ChannelUnknown
+    assert type(sort(error)) is ChannelOutcomeUnknown
 
 
 def test_a_flood_is_obeyed_for_as_long_as_it_says() -> None:

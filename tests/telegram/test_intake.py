@@ -10,16 +10,16 @@ import pytest
 from telegram.error import Conflict
 
 from genlock.app import SystemClock
+from genlock.channels.telegram import update_sources as intake
+from genlock.channels.telegram.caller import Caller, make_bot
+from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
+from genlock.channels.telegram.update_sources import ALLOWED, Poller, WebhookKeeper, webhook_secret
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate, UpdateState
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
-from genlock.telegram import intake
-from genlock.telegram.calls import Caller, make_bot
-from genlock.telegram.intake import ALLOWED, Poller, WebhookKeeper, webhook_secret
-from genlock.telegram.turns import Turns
 from tests.engine.world import Recorder
 
 SECRET = "a-secret_of-the-webhook"
@@ -48,7 +48,9 @@ class House:
 
     @asynccontextmanager
     async def caller(self) -> AsyncIterator[Caller]:
-        caller = Caller(make_bot(self.telegram.token, self.telegram.url), Turns(self.store, "42"), self.recorder)
+        caller = Caller(
+            make_bot(self.telegram.token, self.telegram.url), TelegramRateLimiter(self.store, "42"), self.recorder
+        )
         yield caller
         await caller.close()
 
@@ -263,7 +265,7 @@ async def test_the_webhook_is_set_again_when_it_is_not_as_it_should_be(house: Ho
             case "allowed":
                 await caller.bot.set_webhook(f"{url}/telegram/webhook", allowed_updates=["message"])
             case _:
-                await house.store.drop_fact("webhook:42")
+                await house.store.kv_delete("webhook:42")
         assert await keeper(house, caller, url, secret).ensure()
         assert not await keeper(house, caller, url, secret).ensure()
 

@@ -15,7 +15,7 @@ import pytest
 
 from genlock.app import SystemClock
 from genlock.domain.job import Delivery
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.sandbox.kie.media import make_picture
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Recorder
@@ -115,9 +115,9 @@ class Stage:
         store = await SqliteStore.open(case.store, clock=SystemClock(), observer=Recorder())
         [job] = await store.jobs()
         unknown = case.deleted and job.delivery is Delivery.UNKNOWN
-        expected = (Delivery.UNKNOWN, Purse.RELEASED) if unknown else (Delivery.DELIVERED, Purse.CAPTURED)
-        assert (job.delivery, job.purse, job.due_at) == (*expected, None)
-        assert (job.attention is not None) == unknown
+        expected = (Delivery.UNKNOWN, HoldState.RELEASED) if unknown else (Delivery.DELIVERED, HoldState.CAPTURED)
+        assert (job.delivery, job.hold_state, job.due_at) == (*expected, None)
+        assert (job.attention_reason is not None) == unknown
         assert await store.violations(settled=True) == []
         await store.close()
 

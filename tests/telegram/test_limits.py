@@ -9,29 +9,29 @@ from typing import Any
 import pytest
 
 from genlock.app import make_engine, open_store
+from genlock.channels.telegram.caller import Caller, make_bot
+from genlock.channels.telegram.channel import TelegramChannel
+from genlock.channels.telegram.rate_limiter import BOT, CHAT, GROUP, Priority, TelegramRateLimiter
 from genlock.domain.delivery import plan
 from genlock.domain.errors import ChannelBusy, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, NewJob, State, Verdict
 from genlock.domain.result import PartKind, Piece
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
-from genlock.ports import Ending, Store
+from genlock.media.download import Downloads
+from genlock.ports import EndJob, Store
 from genlock.sandbox.simulation.virtual_time import VirtualClock
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
-from genlock.telegram.calls import Caller, make_bot
-from genlock.telegram.download import Downloads
-from genlock.telegram.sender import TelegramChannel
-from genlock.telegram.turns import BOT, CHAT, GROUP, Priority, Turns
 from tests.engine.world import Mill, Recorder
 from tests.providers.quick_time import on_quick_time, run_quickly
 from tests.telegram.words import PlainWords
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
 #: nobody is taken for dead because the database was slow for a moment of quick time
-RULES = Rules(silent_seconds=600.0, lease_seconds=600.0, capacity=RESULTS // INSTANCES + 20)
+RULES = EngineRules(silent_seconds=600.0, lease_seconds=600.0, capacity=RESULTS // INSTANCES + 20)
 SPEED = 100.0
 
 
@@ -47,7 +47,7 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
             clock = VirtualClock(asyncio.get_running_loop())
             store = on_quick_time(await open_store(url, observer=recorder, clock=clock))
             stack.push_async_callback(store.close)
-            turns = Turns(store, "42")
+            turns = TelegramRateLimiter(store, "42")
             caller = Caller(make_bot(telegram.token, telegram.url), turns, recorder)
             stack.push_async_callback(caller.close)
             channel = TelegramChannel(caller, PlainWords(), Downloads())
@@ -58,7 +58,7 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
 
 async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
     """So many results, all at once, each with its message in one of the chats."""
-    person = await store.person("telegram", "42", "1")
+    person = await store.ensure_account("telegram", "42", "1")
     world = telegram.world
     people = [telegram.person(f"P{number}") for number in range(CHATS)]
 
@@ -66,7 +66,7 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
         chat = people[number % CHATS].id
         message = world.post(world.chats[chat], world.bot_id, {"text": "accepted"}, silent=True)
         order = NewJob(
-            person_id=person,
+            account_id=person,
             request_key=str(number),
             provider="mill",
             channel="telegram",
@@ -79,7 +79,7 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
         )
         job = (await store.accept(order, None)).job
         parts = plan([Piece(kind=PartKind.TEXT, value=f"the words of {number}")])
-        ended = await store.end(Ending(job_id=job.id, state=State.SUCCEEDED, parts=parts), None)
+        ended = await store.end_job(EndJob(job_id=job.id, state=State.SUCCEEDED, parts=parts), None)
         assert ended.verdict is Verdict.WON
 
     await asyncio.gather(*(one(number) for number in range(RESULTS)))
@@ -95,7 +95,7 @@ def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_u
             running_telegram(limiter=True, clock=loop.time) as telegram,
             instances(postgres_url, telegram) as engines,
         ):
-            store = engines[0].kit.store
+            store = engines[0].ctx.store
             await ended_jobs(store, telegram)
             started = loop.time()
             for engine in engines:
@@ -125,14 +125,16 @@ def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_u
 
 
 @asynccontextmanager
-async def some_turns(count: int = 1) -> AsyncIterator[list[Turns]]:
+async def some_turns(count: int = 1) -> AsyncIterator[list[TelegramRateLimiter]]:
     clock = VirtualClock(asyncio.get_running_loop())
     store = on_quick_time(await SqliteStore.open(":memory:", clock=clock, observer=Recorder()))
-    yield [Turns(store, "42") for _ in range(count)]
+    yield [TelegramRateLimiter(store, "42") for _ in range(count)]
     await store.close()
 
 
-async def times(turns: list[Turns], calls: list[tuple[int, Priority]]) -> list[tuple[float, int, Priority]]:
+async def times(
+    turns: list[TelegramRateLimiter], calls: list[tuple[int, Priority]]
+) -> list[tuple[float, int, Priority]]:
     """When each call got its turn, in that order."""
     loop = asyncio.get_running_loop()
     start, found = loop.time(), []
@@ -276,7 +278,7 @@ def test_who_gives_up_waiting_costs_nothing() -> None:
 
 def test_a_store_that_fails_is_a_reason_to_come_back_later() -> None:
     async def scenario() -> None:
-        turns = Turns(Broken(), "42")  # type: ignore[arg-type]
+        turns = TelegramRateLimiter(Broken(), "42")  # type: ignore[arg-type]
         for priority in (Priority.RESULT, Priority.RESULT, Priority.PROGRESS):
             with pytest.raises(ChannelBusy):
                 await turns.take(5, priority)
@@ -285,7 +287,7 @@ def test_a_store_that_fails_is_a_reason_to_come_back_later() -> None:
 
 
 class Broken:
-    async def take_turns(self, *_: Any) -> list[float]:
+    async def take_permits(self, *_: Any) -> list[float]:
         raise StoreUnavailable
 
     async def block(self, *_: Any) -> None:
@@ -293,7 +295,7 @@ class Broken:
 
 
 async def test_a_flood_is_a_flood_even_if_it_cannot_be_written_down(telegram: TelegramSimulator) -> None:
-    class Free(Turns):
+    class Free(TelegramRateLimiter):
         async def take(self, chat: int, priority: Priority) -> None:
             """At once."""
 
@@ -312,7 +314,9 @@ async def test_a_429_is_obeyed_for_all_instances(telegram: TelegramSimulator) ->
     """By the calls themselves: the flooded chat waits, the others do not."""
     recorder = Recorder()
     store = await SqliteStore.open(":memory:", clock=VirtualClock(asyncio.get_running_loop()), observer=recorder)
-    callers = [Caller(make_bot(telegram.token, telegram.url), Turns(store, "42"), recorder) for _ in range(2)]
+    callers = [
+        Caller(make_bot(telegram.token, telegram.url), TelegramRateLimiter(store, "42"), recorder) for _ in range(2)
+    ]
     ann, bob = telegram.person("Ann"), telegram.person("Bob")
     telegram.faults.once(Fault.TOO_MANY, chat=ann.id, seconds=1)
     loop = asyncio.get_running_loop()

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import ExifTags, Image
 
-from genlock.sandbox.kie.media import make_sound
-from genlock.telegram.film import Film, measure
-from genlock.telegram.media import (
+from genlock.channels.telegram.messages import Button, OutgoingMessage
+from genlock.channels.telegram.text import cut, length, plain, split
+from genlock.media.formats import (
     DoesNotFit,
     Kind,
     NoMedia,
@@ -23,8 +23,8 @@ from genlock.telegram.media import (
     photo_fits,
     recognise,
 )
-from genlock.telegram.text import cut, length, plain, split
-from genlock.telegram.words import Button, Said
+from genlock.media.mp4_info import Film, measure
+from genlock.sandbox.kie.media import make_sound
 from tests.telegram.house import film, picture
 
 FTYP = b"\0\0\0\x18ftyp"
@@ -187,7 +187,7 @@ def flat_png(path: Path, side: int) -> None:
 MEASURE = """
 import re, sys
 from pathlib import Path
-from genlock.telegram import media
+from genlock.media import formats as media
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 before = peak()
@@ -263,5 +263,5 @@ def test_a_fox_counts_as_two() -> None:
 
 
 def test_plain_words_have_no_tags_and_no_buttons() -> None:
-    said = Said(text='<b>A</i> &lt;1&gt; <a href="x">b</a>', buttons=((Button(text="x", data="y"),),))
-    assert plain(said, 100) == Said(text="A &lt;1&gt; b")
+    said = OutgoingMessage(text='<b>A</i> &lt;1&gt; <a href="x">b</a>', buttons=((Button(text="x", data="y"),),))
+    assert plain(said, 100) == OutgoingMessage(text="A &lt;1&gt; b")

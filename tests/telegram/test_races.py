@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
+from genlock.channels.telegram.channel import MOMENTS
 from genlock.domain.delivery import Level
 from genlock.domain.job import Delivery, Job
 from genlock.domain.result import PartKind, Piece
 from genlock.engine.engine import Engine
 from genlock.sandbox.telegram.faults import Fault
-from genlock.telegram.sender import MOMENTS
 from tests.engine.world import idle
 from tests.telegram.house import EXPECTED_SECONDS, House, film, picture, until
 
@@ -18,7 +18,7 @@ from tests.telegram.house import EXPECTED_SECONDS, House, film, picture, until
 async def poll(house: House, engine: Engine) -> Job:
     """An instance takes the running job at its first moment, asks after it and shows progress."""
     house.clock.ahead += timedelta(seconds=MOMENTS[0] * EXPECTED_SECONDS + 0.1)
-    [taken] = await house.store.claim(1, engine.kit.lease)
+    [taken] = await house.store.claim(1, engine.ctx.lease)
     engine.worker.take(taken)
     return taken
 
@@ -78,7 +78,7 @@ async def test_two_senders_of_one_upload_show_one_result_and_fall_no_level(far_h
     await until(lambda: len(house.telegram.calls("editMessageMedia")) == 1)
     house.clock.ahead += timedelta(seconds=60)
     other = house.another("other")
-    [taken] = await house.store.claim(1, other.kit.lease)
+    [taken] = await house.store.claim(1, other.ctx.lease)
     other.worker.take(taken)
     await idle(other)
     await first

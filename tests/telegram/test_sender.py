@@ -8,15 +8,15 @@ import pytest
 from aiohttp import web
 from PIL import Image
 
+from genlock.channels.telegram.content import FETCH_TRIES, FILES_AT_ONCE
+from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.delivery import Level, Step
 from genlock.domain.job import Delivery, Notice, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind, Piece
 from genlock.engine import operate
 from genlock.sandbox.kie.media import make_sound
 from genlock.sandbox.telegram.faults import Fault
-from genlock.telegram.content import FETCH_TRIES, FILES_AT_ONCE
-from genlock.telegram.words import Button, Said
 from tests.engine.world import idle
 from tests.telegram.house import House, film, noise, picture
 
@@ -82,7 +82,7 @@ async def test_the_kind_is_found_in_the_content(
 
     [message], [part] = house.shown(job), job.parts
     assert (message.kind, part.level, part.step) == (kind, level, Step.DONE)
-    assert (job.delivery, job.purse, job.notice) == (Delivery.DELIVERED, Purse.CAPTURED, Notice.SENT)
+    assert (job.delivery, job.hold_state, job.notice) == (Delivery.DELIVERED, HoldState.CAPTURED, Notice.SENT)
     assert part.message == job.placeholder
     assert part.file == f"{kind}:{message.file_id}"
     assert message.text == "Part 1"
@@ -253,7 +253,7 @@ async def test_a_page_or_nothing_where_media_was_promised_is_a_failure_with_the_
 ) -> None:
     job = await house.deliver(house.shelf.put("a.png", content, type_))
     [message] = house.shown(job)
-    assert (job.state, job.delivery, job.purse) == (State.FAILED, Delivery.DELIVERED, Purse.RELEASED)
+    assert (job.state, job.delivery, job.hold_state) == (State.FAILED, Delivery.DELIVERED, HoldState.RELEASED)
     assert why in job.error_text
     assert message.text == f"Order {job.id} failed (broken_result), money back"
     assert message.id == int(job.placeholder or 0)
@@ -267,7 +267,7 @@ async def test_a_result_that_is_gone_is_asked_for_again_and_then_a_failure(house
         job = await house.next_try(job)
         assert (job.delivery, job.attempts) == (Delivery.PENDING, attempt)
     job = await house.next_try(job)
-    assert (job.state, job.delivery, job.purse) == (State.FAILED, Delivery.DELIVERED, Purse.RELEASED)
+    assert (job.state, job.delivery, job.hold_state) == (State.FAILED, Delivery.DELIVERED, HoldState.RELEASED)
     assert "404" in job.error_text
 
 
@@ -327,7 +327,7 @@ async def test_an_edit_that_changes_nothing_is_a_success(house: House) -> None:
 
 
 async def test_words_that_telegram_refuses_are_said_plainly(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = Said(text="<b>Part</i> &lt;1&gt;", buttons=((Button(text="x", data="y" * 80),),))
+    broken = OutgoingMessage(text="<b>Part</i> &lt;1&gt;", buttons=((Button(text="x", data="y" * 80),),))
     monkeypatch.setattr(house.channel._words, "caption", lambda *_: broken)
     job = await house.deliver(house.shelf.put("a.png", picture(), PNG))
     [message] = house.shown(job)
@@ -341,7 +341,7 @@ async def test_a_result_is_shown_again_without_an_upload(far_house: House) -> No
     house = far_house
     job = await house.deliver(house.shelf.put("a.png", picture(), PNG), house.shelf.put("b.mp4", film(), MP4))
     asked, uploads = len(house.shelf.asked), house.uploads()
-    await operate.resend(house.engine.kit, job.id, "ann")
+    await operate.resend(house.engine.ctx, job.id, "ann")
     job = await house.again(job)
     assert [message.kind for message in house.shown(job)] == ["photo", "video"]
     assert [message.kind for message in house.ann.messages] == ["photo", "video", "text", "photo", "video"]
@@ -352,7 +352,7 @@ async def test_a_copy_that_telegram_has_forgotten_is_uploaded_again(far_house: H
     house = far_house
     job = await house.deliver(house.shelf.put("a.png", picture(), PNG))
     house.telegram.files.known.clear()
-    await operate.resend(house.engine.kit, job.id, "ann")
+    await operate.resend(house.engine.ctx, job.id, "ann")
     job = await house.again(job)
     assert (job.delivery, house.uploads()) == (Delivery.DELIVERED, 2)
     assert [message.kind for message in house.shown(job)] == ["photo"]
@@ -391,7 +391,7 @@ async def test_a_backlog_of_uploads_is_worked_off_a_few_at_a_time(far_house: Hou
     before = len(house.methods())
     for job in jobs:
         await house.store.retry(job.id)
-    for taken in await house.store.claim(len(jobs), house.engine.kit.lease):
+    for taken in await house.store.claim(len(jobs), house.engine.ctx.lease):
         house.engine.worker.take(taken)
     await idle(house.engine)
     methods = house.methods()[before:]

@@ -7,11 +7,11 @@ import pytest
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from genlock.app import SystemClock, make_engine, make_kie_door
+from genlock.app import SystemClock, make_engine, make_kie_endpoint
 from genlock.domain.job import NewJob
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.engine.engine import Engine
-from genlock.providers.kie import Kie
+from genlock.providers.kie.client import Kie
 from genlock.settings import Settings
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.server import make_web
@@ -57,10 +57,10 @@ async def make_house() -> House:
     engine = make_engine(
         store, recorder, providers={"kie": provider}, channels={"chat": chat}, public_url="https://bot.example"
     )
-    person = await store.person("chat", "bot", "1")
-    await store.transfer(person, Kind.TOPUP, 1000, "funds")
+    person = await store.ensure_account("chat", "bot", "1")
+    await store.transfer(person, EntryKind.TOPUP, 1000, "funds")
     order = NewJob(
-        person_id=person,
+        account_id=person,
         request_key="k",
         provider="kie",
         channel="chat",
@@ -79,8 +79,8 @@ async def make_house() -> House:
         engine=engine,
         chat=chat,
         recorder=recorder,
-        web=make_web([make_kie_door(engine, Settings())]),
-        signed=make_web([make_kie_door(engine, Settings(kie_webhook_key=SecretStr(KEY)))]),
+        web=make_web([make_kie_endpoint(engine, Settings())]),
+        signed=make_web([make_kie_endpoint(engine, Settings(kie_webhook_key=SecretStr(KEY)))]),
         path=provider.callback_url.removeprefix("https://bot.example"),
         job_id=job.id,
     )

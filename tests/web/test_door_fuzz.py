@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from genlock.domain.events import Event
 from genlock.engine import collect
-from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
+from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
 from tests.engine.world import idle
 from tests.providers.mutants import mutants
 from tests.providers.shapes import BODIES
@@ -60,7 +60,7 @@ class Neighbourhood:
 
 @pytest.fixture
 def neighbourhood(monkeypatch: pytest.MonkeyPatch) -> Iterator[Neighbourhood]:
-    monkeypatch.setattr(collect, "STRANGERS_MAX", 10**9)
+    monkeypatch.setattr(collect, "UNAUTHENTICATED_MAX", 10**9)
     neighbourhood = Neighbourhood()
     yield neighbourhood
     seen = neighbourhood.house.recorder

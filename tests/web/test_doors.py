@@ -15,8 +15,8 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
 from genlock.engine import collect
-from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
-from genlock.web.doors import BODY_BYTES_MAX, STRANGER_BYTES_MAX
+from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
+from genlock.web.callbacks import BODY_BYTES_MAX, STRANGER_BYTES_MAX
 from genlock.web.server import serving
 from tests.engine.world import idle
 from tests.web.asgi import request
@@ -93,7 +93,7 @@ async def test_a_stranger_is_heard_for_less(house: House, path: str, declared: b
 
 
 async def test_strangers_cannot_fill_the_store(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "STRANGERS_MAX", 3)
+    monkeypatch.setattr(collect, "UNAUTHENTICATED_MAX", 3)
     tokens = ["", "/", "/x.y", "/1.guessed", ""]
     bodies = [json.dumps({"data": {"taskId": f"t{number}"}}).encode() for number in range(4)]
     said = [
@@ -138,7 +138,7 @@ async def test_what_cannot_be_kept_is_not_acknowledged(
     async def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(house.store, "end", fail)
+    monkeypatch.setattr(house.store, "end_job", fail)
     monkeypatch.setattr(house.store, "store_callback", fail)
     assert (await request(house.web, house.path, DONE))[0] == 503
     monkeypatch.undo()
@@ -228,7 +228,7 @@ async def test_somebody_who_never_finishes_a_sentence_does_not_hold_up_a_stop(
 
 
 async def test_a_body_that_takes_too_long_is_refused(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("genlock.web.doors.BODY_SECONDS_MAX", 0.1)
+    monkeypatch.setattr("genlock.web.callbacks.BODY_SECONDS_MAX", 0.1)
     async with serving(house.web, "127.0.0.1", 0) as url:
         address = yarl.URL(url)
         reader, writer = await asyncio.open_connection(address.host, address.port)

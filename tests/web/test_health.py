@@ -15,10 +15,10 @@ from starlette.applications import Starlette
 from genlock.app import SystemClock, make_engine
 from genlock.domain.errors import StoreUnavailable
 from genlock.engine.engine import Engine
-from genlock.engine.pulse import Pulse
+from genlock.engine.stats import Stats
 from genlock.metrics import COUNTS, GAUGES, MetricsObserver
 from genlock.stores.sqlite import SqliteStore
-from genlock.web.health import HealthDoor
+from genlock.web.health import HealthEndpoints
 from genlock.web.server import make_web
 from tests.stores.lives import ended, queued, update
 from tests.web.asgi import request
@@ -29,7 +29,7 @@ class House:
     store: SqliteStore
     engine: Engine
     web: Starlette
-    pulse: Pulse
+    stats: Stats
     switches: dict[str, bool] = field(default_factory=dict)
 
     async def get(self, path: str) -> tuple[int, Any]:
@@ -50,16 +50,16 @@ async def house() -> AsyncIterator[House]:
     observer = MetricsObserver(CollectorRegistry())
     store = await SqliteStore.open(":memory:", clock=SystemClock(), observer=observer)
     engine = make_engine(store, observer, providers={}, channels={})
-    pulse = Pulse(engine.kit, store)
+    stats = Stats(engine.ctx, store)
     switches = {"open": True}
-    door = HealthDoor(
+    endpoint = HealthEndpoints(
         engine=engine,
-        pulse=pulse,
+        stats=stats,
         is_open=lambda: switches["open"],
         render=lambda counts, active: observer.render(counts, active=active),
         started=monotonic(),
     )
-    yield House(store, engine, make_web([door]), pulse, switches)
+    yield House(store, engine, make_web([endpoint]), stats, switches)
     await store.close()
 
 
@@ -87,7 +87,7 @@ async def test_a_store_that_is_away_makes_it_unready_and_not_dead(
     async def away() -> dict[str, float]:
         raise StoreUnavailable
 
-    monkeypatch.setattr(house.store, "pulse", away)
+    monkeypatch.setattr(house.store, "stats", away)
     assert (await house.get("/ready"))[0] == 503
     status, said = await house.get("/health")
     assert (status, said["queue_depth"], said["store"], said["ready"]) == (200, None, "does not answer", False)
@@ -95,7 +95,7 @@ async def test_a_store_that_is_away_makes_it_unready_and_not_dead(
 
 
 async def test_a_store_that_hangs_is_not_waited_for(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("genlock.engine.pulse.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("genlock.engine.stats.PATIENCE_SECONDS", 0.05)
     asked = 0
 
     async def hang() -> dict[str, float]:
@@ -104,23 +104,23 @@ async def test_a_store_that_hangs_is_not_waited_for(house: House, monkeypatch: p
         await asyncio.Event().wait()
         return {}
 
-    monkeypatch.setattr(house.store, "pulse", hang)
+    monkeypatch.setattr(house.store, "stats", hang)
     assert [(await house.get("/ready"))[0] for _ in range(3)] == [503] * 3
     assert asked == 1, "one question at a time"
-    assert house.pulse._task is not None
-    house.pulse._task.cancel()
+    assert house.stats._task is not None
+    house.stats._task.cancel()
 
 
 async def test_many_who_ask_at_once_cost_one_question(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
-    pulse = house.store.pulse
+    stats = house.store.stats
 
     async def counted() -> dict[str, float]:
         nonlocal asked
         asked += 1
-        return await pulse()
+        return await stats()
 
-    monkeypatch.setattr(house.store, "pulse", counted)
+    monkeypatch.setattr(house.store, "stats", counted)
     await asyncio.gather(*(house.get("/health") for _ in range(20)))
     assert asked == 1
 
@@ -137,7 +137,7 @@ async def test_every_metric_is_there_before_anything_has_happened(house: House) 
 
 async def test_metrics_follow_the_store(house: House) -> None:
     await ended(house.store)
-    await house.store.set_fact("ledger_violations", "2")
+    await house.store.kv_put("ledger_violations", "2")
     said = await house.metrics()
     assert said["genlock_undelivered"] == 1
     assert said["genlock_jobs{'state': 'succeeded'}"] == 1

@@ -16,7 +16,7 @@ from genlock.domain.update import NewUpdate, Update, UpdateState
 from genlock.engine.updates import Updates
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.server import make_web
-from genlock.web.telegram import SECRET_HEADER, UPDATE_BYTES_MAX, TelegramDoor
+from genlock.web.telegram import SECRET_HEADER, UPDATE_BYTES_MAX, TelegramEndpoint
 from tests.engine.world import Recorder
 from tests.web.asgi import request
 
@@ -43,9 +43,9 @@ async def house() -> AsyncIterator[House]:
 
     async def nothing(_: Update | NewUpdate) -> None: ...
 
-    updates = Updates(engine.kit, store, nothing, nothing)
-    door = TelegramDoor(updates=updates, observer=recorder, path=PATH, bot_id="42", secret=SECRET)
-    yield House(store, recorder, make_web([door]))
+    updates = Updates(engine.ctx, store, nothing, nothing)
+    endpoint = TelegramEndpoint(updates=updates, observer=recorder, path=PATH, bot_id="42", secret=SECRET)
+    yield House(store, recorder, make_web([endpoint]))
     await store.close()
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from genlock.telegram.words import Button
+from genlock.channels.telegram.messages import Button
 
 DATA_BYTES_MAX = 64
 #: buttons of a draft carry its version, so that an old one is known
@@ -13,7 +13,7 @@ Row = tuple[Button, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pressed:
+class ButtonData:
     verb: str
     args: tuple[str, ...] = ()
     #: of the draft that the button belongs to; None: it is good at any time
@@ -28,12 +28,12 @@ class Pressed:
         return self.args[place] if place < len(self.args) else ""
 
 
-def read(data: str) -> Pressed:
+def read(data: str) -> ButtonData:
     verb, *args = data.split(":")
     if verb == _DRAFT and len(args) > 1:
         version, verb, *rest = args
-        return Pressed(verb=verb, args=tuple(rest), version=_from_base36(version))
-    return Pressed(verb=verb, args=tuple(args))
+        return ButtonData(verb=verb, args=tuple(rest), version=_from_base36(version))
+    return ButtonData(verb=verb, args=tuple(args))
 
 
 def button(text: str, verb: str, *args: object) -> Button:

@@ -12,7 +12,7 @@ class Package:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ShopRules:
+class BotRules:
     markup: float = 2.0
     credit_usd: float = 0.01
     admin_ids: frozenset[int] = frozenset()

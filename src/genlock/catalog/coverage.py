@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from itertools import product
 
 from genlock.domain.catalog import Field, Model, Rule, Status
-from genlock.domain.errors import CatalogBroken, InputRefused
+from genlock.domain.errors import InvalidCatalog, InvalidInput
 from genlock.domain.field import FieldType
 
 COMBINATIONS_MAX = 5000
 
 
 def check_model(model: Model, where: str) -> None:
-    """Raise CatalogBroken, saying where, if the model contradicts itself."""
+    """Raise InvalidCatalog, saying where, if the model contradicts itself."""
     wrong = _first_mistake(model) or _field_mistake(model)
     if wrong:
-        raise CatalogBroken(f"{where}: {wrong}")
+        raise InvalidCatalog(f"{where}: {wrong}")
     if model.prices:
         _check_prices(model, where)
 
@@ -48,7 +48,7 @@ def _check_prices(model: Model, where: str) -> None:
     for values in _combinations(model):
         if not any(row.matches(values) for row in model.prices):
             told = ", ".join(f"{name} = {'not given' if value is None else value}" for name, value in values.items())
-            raise CatalogBroken(f"{where}: prices: no row for {told or 'any input'}")
+            raise InvalidCatalog(f"{where}: prices: no row for {told or 'any input'}")
 
 
 def _combinations(model: Model) -> Iterator[dict[str, object]]:
@@ -68,7 +68,7 @@ def _excluded(rules: list[Rule], values: dict[str, object]) -> bool:
     try:
         for rule in rules:
             rule.check(values)
-    except InputRefused:
+    except InvalidInput:
         return True
     return False
 

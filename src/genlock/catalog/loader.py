@@ -9,7 +9,7 @@ from genlock.catalog import overlay as overlays
 from genlock.catalog.coverage import check_model
 from genlock.catalog.reader import Table, parse, plain
 from genlock.domain.catalog import Catalog, Category, Family, Field, Model, Output, Rule, Status
-from genlock.domain.errors import CatalogBroken, InputRefused
+from genlock.domain.errors import InvalidCatalog, InvalidInput
 from genlock.domain.field import FieldType
 from genlock.domain.tariff import PriceRow
 
@@ -26,7 +26,7 @@ def load(overlay: Path | None = None, *, data: Path = DATA) -> Catalog:
             continue
         for model in read(parse(path), path.name, words):
             if model.id in models:
-                raise CatalogBroken(f"{path.name}: {model.id}: is already described in another file")
+                raise InvalidCatalog(f"{path.name}: {model.id}: is already described in another file")
             models[model.id] = model
     if overlay is not None:
         models = overlays.apply(models, parse(overlay), overlay.name)
@@ -197,7 +197,7 @@ def _check_field(one: Field, table: Table) -> None:
             continue
         try:
             clean = one.clean(value)
-        except InputRefused as refused:
+        except InvalidInput as refused:
             raise table.wrong(f"{key} {value!r} {refused.message}") from None
         if clean != value or type(clean) is not type(value):
             raise table.wrong(f"{key} {value!r} must be written as {clean!r}")

@@ -14,7 +14,7 @@ from typing import Any
 from genlock.catalog.coverage import check_model
 from genlock.catalog.reader import Table
 from genlock.domain.catalog import Model, Status
-from genlock.domain.errors import CatalogBroken
+from genlock.domain.errors import InvalidCatalog
 from genlock.domain.tariff import PriceRow, thousandths
 
 MARK = "# ---- Below this line `genlock models sync --apply` writes; the rest is yours. ----"
@@ -32,7 +32,7 @@ def apply(models: Mapping[str, Model], data: dict[str, Any], name: str) -> dict[
             if model_id in changed:
                 changed[model_id] = _changed(changed[model_id], Table(change, where))
             elif known_only:
-                raise CatalogBroken(f"{where}: there is no such model")
+                raise InvalidCatalog(f"{where}: there is no such model")
     return changed
 
 
@@ -88,7 +88,7 @@ def write(path: Path, text: str) -> None:
         new.write_text(text, encoding="utf-8")
         new.replace(path)
     except OSError as error:
-        raise CatalogBroken(f"{path}: cannot be written: {error.strerror}") from error
+        raise InvalidCatalog(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _table(model_id: str, change: Mapping[str, object]) -> str:

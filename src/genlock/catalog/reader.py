@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from genlock.domain.errors import CatalogBroken
+from genlock.domain.errors import InvalidCatalog
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -20,9 +20,9 @@ def parse(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except OSError as error:
-        raise CatalogBroken(f"{path}: cannot be read: {error.strerror}") from error
+        raise InvalidCatalog(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CatalogBroken(f"{path.name}: is not TOML: {error}") from error
+        raise InvalidCatalog(f"{path.name}: is not TOML: {error}") from error
 
 
 class Table:
@@ -34,8 +34,8 @@ class Table:
             raise self.wrong("must be a table")
         self._left: dict[str, Any] = dict(data)
 
-    def wrong(self, what: str) -> CatalogBroken:
-        return CatalogBroken(f"{self.where}: {what}")
+    def wrong(self, what: str) -> InvalidCatalog:
+        return InvalidCatalog(f"{self.where}: {what}")
 
     def __contains__(self, key: str) -> bool:
         return key in self._left

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from genlock.cli.options import Json, Limit, choice
-from genlock.cli.show import show
+from genlock.cli.output import show
 from genlock.cli.store import with_store
 
 orphans = typer.Typer(no_args_is_help=True, help="Callbacks whose job is not known.")
@@ -67,8 +67,8 @@ def updates_ls(
 @updates.command("retry")
 def updates_retry(update_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
     """Work off an update that was set aside."""
-    from genlock.domain.errors import NotPossible
+    from genlock.domain.errors import ActionNotAllowed
 
     if not with_store(lambda store, _: store.retry_update(update_id)):
-        raise NotPossible(f"nothing under {update_id} was set aside")
+        raise ActionNotAllowed(f"nothing under {update_id} was set aside")
     typer.echo(f"Update {update_id} is due. A running instance goes on with it.")

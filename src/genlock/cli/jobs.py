@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from genlock.cli.options import JobId, Json, Limit, choice
-from genlock.cli.show import in_credits, show
+from genlock.cli.output import in_credits, show
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
 
@@ -25,14 +25,14 @@ def ls(
     from genlock.domain.job import State
 
     wanted = choice(State, state)
-    found = with_store(lambda store, _: store.jobs(state=wanted, person_id=person, limit=limit))
+    found = with_store(lambda store, _: store.jobs(state=wanted, account_id=person, limit=limit))
     show([_brief(job) for job in found], as_json=as_json, empty="No jobs.")
 
 
 @app.command()
 def attention(limit: Limit = 50, as_json: Json = False) -> None:
     """List what an operator should look at; exits 1 if there is anything."""
-    found = with_store(lambda store, _: store.attention(limit))
+    found = with_store(lambda store, _: store.jobs_needing_attention(limit))
     show([_brief(job) for job in found], as_json=as_json, empty="Nothing needs attention.")
     raise typer.Exit(1 if found else 0)
 
@@ -48,11 +48,11 @@ def check(as_json: Json = False) -> None:
 @app.command("show")
 def show_job(job_id: JobId, as_json: Json = False) -> None:
     """Show everything about one job."""
-    from genlock.domain.errors import NoSuchJob
+    from genlock.domain.errors import JobNotFound
 
     job = with_store(lambda store, _: store.job(job_id))
     if job is None:
-        raise NoSuchJob(f"there is no job {job_id}")
+        raise JobNotFound(f"there is no job {job_id}")
     whole = asdict(job)
     if as_json:
         show([whole], as_json=True, empty="")
@@ -89,9 +89,9 @@ def _operate(action: str, job_id: int) -> None:
     from genlock.engine import operate
 
     async def work(store: Store, observer: Observer) -> Job:
-        kit = make_engine(store, observer, providers={}, channels={}).kit
+        ctx = make_engine(store, observer, providers={}, channels={}).ctx
         act = {"retry": operate.retry, "resend": operate.resend, "cancel": operate.cancel}[action]
-        return await act(kit, job_id, "operator")
+        return await act(ctx, job_id, "operator")
 
     job = with_store(work)
     typer.echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance goes on with it.")
@@ -100,12 +100,12 @@ def _operate(action: str, job_id: int) -> None:
 def _brief(job: Any) -> dict[str, Any]:
     return {
         "id": job.id,
-        "person": job.person_id,
+        "person": job.account_id,
         "model": job.model,
         "state": job.state.value,
         "delivery": job.delivery.value,
         "price": in_credits(job.price),
-        "purse": job.purse.value,
+        "hold_state": job.hold_state.value,
         "created": job.created_at.replace(microsecond=0),
-        "attention": job.attention,
+        "attention": job.attention_reason,
     }

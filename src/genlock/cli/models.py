@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from genlock.cli.options import Json, choice
-from genlock.cli.show import show
+from genlock.cli.output import show
 
 app = typer.Typer(no_args_is_help=True, help="What is on sale: models, their inputs and prices.")
 

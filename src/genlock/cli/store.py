@@ -6,12 +6,12 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from genlock.ports import Observer, WholeStore
+from genlock.ports import Database, Observer
 
 T = TypeVar("T")
 
 
-def with_store(work: Callable[[WholeStore, Observer], Awaitable[T]], *, existing: bool = True) -> T:
+def with_store(work: Callable[[Database, Observer], Awaitable[T]], *, existing: bool = True) -> T:
     """Open the configured store, do something with it, close it."""
     from genlock.app import open_store
     from genlock.log import LogObserver, Mask, set_up_logging

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from genlock.cli.options import Json, Limit, PersonId
-from genlock.cli.show import in_credits, show
+from genlock.cli.output import in_credits, show
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
 
@@ -24,17 +24,17 @@ def ls(
 ) -> None:
     """List people with what they have, the newest first."""
     wanted = text.removeprefix("@") if text else None
-    found = with_store(lambda store, _: store.holders(wanted, limit))
+    found = with_store(lambda store, _: store.account_summaries(wanted, limit))
     if as_json:
         typer.echo(json.dumps([asdict(holder) for holder in found], default=str, ensure_ascii=False, indent=2))
         return
     rows = [
         {
-            "person": holder.person_id,
+            "person": holder.account_id,
             "name": holder.name,
             "username": f"@{holder.username}" if holder.username else None,
             "channel": holder.channel,
-            "id there": holder.outside_id,
+            "id there": holder.external_id,
             "available": in_credits(holder.available),
             "held": in_credits(holder.held),
             "since": holder.since,
@@ -49,13 +49,15 @@ def show_wallet(person: PersonId, limit: Limit = 20, as_json: Json = False) -> N
     """Show what a person has and the last movements."""
 
     async def work(store: Store, _: Observer) -> tuple[Any, Any]:
-        return await store.wallet(person), await store.movements(person, limit)
+        return await store.wallet(person), await store.ledger_entries(person, limit)
 
-    purse, movements = with_store(work)
+    hold_state, ledger_entries = with_store(work)
     if as_json:
-        typer.echo(json.dumps({**asdict(purse), "movements": [asdict(line) for line in movements]}, default=str))
+        typer.echo(
+            json.dumps({**asdict(hold_state), "ledger_entries": [asdict(line) for line in ledger_entries]}, default=str)
+        )
         return
-    typer.echo(f"available {in_credits(purse.available)}, held {in_credits(purse.held)} credits")
+    typer.echo(f"available {in_credits(hold_state.available)}, held {in_credits(hold_state.held)} credits")
     rows = [
         {
             "at": line.at.replace(microsecond=0),
@@ -66,7 +68,7 @@ def show_wallet(person: PersonId, limit: Limit = 20, as_json: Json = False) -> N
             "job": line.job_id,
             "reason": line.reason,
         }
-        for line in movements
+        for line in ledger_entries
     ]
     show(rows, as_json=False, empty="No movements.")
 
@@ -82,18 +84,18 @@ def credit(
     """Give a person credits, or take them back."""
     import secrets
 
-    from genlock.domain.money import Kind
+    from genlock.domain.money import EntryKind
 
     amount = round(abs(credits_) * 1000)
     if amount == 0:
         raise typer.BadParameter("nothing to move")
-    kind = Kind.GRANT if credits_ > 0 else Kind.DEBIT
+    kind = EntryKind.GRANT if credits_ > 0 else EntryKind.DEBIT
     name = f"operator:{key or secrets.token_hex(8)}"
 
     async def work(store: Store, _: Observer) -> tuple[bool, Any]:
         return await store.transfer(person, kind, amount, name, reason), await store.wallet(person)
 
-    done, purse = with_store(work)
+    done, hold_state = with_store(work)
     said = "Done" if done else "This was done before"
-    left = in_credits(purse.available)
+    left = in_credits(hold_state.available)
     typer.echo(f"{said} (key {name.removeprefix('operator:')}): person {person} has {left} credits available.")

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from time import time
 
 from genlock.app import examine_store
+from genlock.doctor.external import Outside
 from genlock.doctor.finding import SKEW_SECONDS_MAX, Ill, Phase, need
-from genlock.doctor.outside import Outside
-from genlock.doctor.tries import LongAgo, try_atomic, try_replays
+from genlock.doctor.store_trials import LongAgo, try_atomic, try_replays
 from genlock.domain.errors import GenlockError
 from genlock.log import Mask, Silent
-from genlock.ports import ExaminedStore
+from genlock.ports import DatabaseCheck
 from genlock.settings import Settings
 
 SILENT_SECONDS = 10.0
@@ -26,14 +26,14 @@ class Doctor:
         self._now = now
         self._mask = Mask(settings.secrets())
         self._outside = Outside(settings, Silent(), now)
-        self._examined: ExaminedStore | None = None
+        self._examined: DatabaseCheck | None = None
         self._missing: list[str] = []
 
     async def examine(self) -> list[Phase]:
         checks: dict[str, Callable[[], Awaitable[str]]] = {
             "store": self.store,
             "atomic operations": self.atomic,
-            "callback door": self.door,
+            "callback door": self.endpoint,
             "channel": self.channel,
             "migrations": self.migrations,
             "idempotency": self.idempotency,
@@ -53,12 +53,12 @@ class Doctor:
         except Exception as error:  # noqa: BLE001 - the other phases are still worth knowing
             return Phase(name=name, ok=False, detail=self._mask(f"unforeseen: {type(error).__name__}: {error}"))
 
-    def _opened(self) -> ExaminedStore:
+    def _opened(self) -> DatabaseCheck:
         if self._examined is None:
             raise Ill("cannot be checked without the store")
         return self._examined
 
-    def _current(self) -> ExaminedStore:
+    def _current(self) -> DatabaseCheck:
         need(not self._missing, "cannot be checked before the schema is up to date: run `genlock migrate`")
         return self._opened()
 
@@ -75,11 +75,11 @@ class Doctor:
             return f"{examined.description()}; its schema is not up to date, see migrations"
         key = f"doctor:{secrets.token_hex(4)}"
         async with examined.rehearsal(LongAgo()) as rehearsal:
-            await rehearsal.set_fact(key, "written")
-            fact = await rehearsal.fact(key)
+            await rehearsal.kv_put(key, "written")
+            fact = await rehearsal.kv_get(key)
             need(fact is not None and fact.value == "written", "what is written cannot be read back")
-        need(await examined.store.fact(key) is None, "what is rolled back stays: the database keeps no transactions")
-        living = await examined.store.living(SILENT_SECONDS)
+        need(await examined.store.kv_get(key) is None, "what is rolled back stays: the database keeps no transactions")
+        living = await examined.store.live_instances(SILENT_SECONDS)
         need(
             examined.dialect != "sqlite" or len(living) <= 1,
             f"{len(living)} instances run on one SQLite file, which serves one: stop all but one, or set "
@@ -92,7 +92,7 @@ class Doctor:
         async with self._current().rehearsal(clock) as store:
             return await try_atomic(store, clock)
 
-    async def door(self) -> str:
+    async def endpoint(self) -> str:
         """Call ourselves back, and see in the store what came of it."""
         public = self._settings.public_url
         if public is None:

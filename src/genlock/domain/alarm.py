@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-Pulse = Mapping[str, float]
+Stats = Mapping[str, float]
 ORPHANS_MANY = 20
 UNDELIVERED_SECONDS = 300
 QUEUED_SECONDS = 300
@@ -27,19 +27,19 @@ class Words:
 class Alarm:
     name: str
     #: what is bad about this pulse, in numbers; None if nothing
-    check: Callable[[Pulse], Words | None]
+    check: Callable[[Stats], Words | None]
     says: Words
     #: what to do
     remedy: Words
 
 
-def _orphans(pulse: Pulse) -> Words | None:
-    many = pulse.get("orphans_fresh", 0)
+def _orphans(stats: Stats) -> Words | None:
+    many = stats.get("orphans_fresh", 0)
     return Words(english=f"{many:.0f} in 10 min", russian=f"{many:.0f} за 10 мин") if many >= ORPHANS_MANY else None
 
 
-def _undelivered(pulse: Pulse) -> Words | None:
-    many, age = pulse.get("undelivered", 0), pulse.get("undelivered_age", 0) / 60
+def _undelivered(stats: Stats) -> Words | None:
+    many, age = stats.get("undelivered", 0), stats.get("undelivered_age", 0) / 60
     if age * 60 <= UNDELIVERED_SECONDS:
         return None
     return Words(
@@ -47,13 +47,13 @@ def _undelivered(pulse: Pulse) -> Words | None:
     )
 
 
-def _ledger(pulse: Pulse) -> Words | None:
-    many = pulse.get("ledger_violations", 0)
+def _ledger(stats: Stats) -> Words | None:
+    many = stats.get("ledger_violations", 0)
     return Words(english=f"findings: {many:.0f}", russian=f"расхождений: {many:.0f}") if many else None
 
 
-def _provider(pulse: Pulse) -> Words | None:
-    failed, ended, queued = (pulse.get(name, 0) for name in ("lately_failed", "lately_ended", "queued_age"))
+def _provider(stats: Stats) -> Words | None:
+    failed, ended, queued = (stats.get(name, 0) for name in ("lately_failed", "lately_ended", "queued_age"))
     if failed >= FAILURES_LEAST and failed >= ended * FAILURES_SHARE:
         return Words(
             english=f"{failed:.0f} of {ended:.0f} failed in 10 min",
@@ -66,13 +66,13 @@ def _provider(pulse: Pulse) -> Words | None:
     )
 
 
-def _aside(pulse: Pulse) -> Words | None:
-    many = pulse.get("updates_aside", 0)
+def _aside(stats: Stats) -> Words | None:
+    many = stats.get("updates_dead", 0)
     return Words(english=f"{many:.0f}", russian=f"{many:.0f}") if many else None
 
 
-def _refunds(pulse: Pulse) -> Words | None:
-    many, age = pulse.get("refunds_open", 0), pulse.get("refund_age", 0) / 60
+def _refunds(stats: Stats) -> Words | None:
+    many, age = stats.get("refunds_open", 0), stats.get("refund_age", 0) / 60
     if age * 60 <= REFUND_SECONDS:
         return None
     return Words(
@@ -135,7 +135,7 @@ ALARMS = (
         ),
     ),
     Alarm(
-        name="updates_aside",
+        name="updates_dead",
         check=_aside,
         says=Words(
             english="Messages could not be handled and were set aside",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
-from genlock.domain.errors import InputRefused, NoSuchModel
+from genlock.domain.errors import InvalidInput, ModelNotFound
 from genlock.domain.field import Field, Number
 from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
 
@@ -98,7 +98,7 @@ class Rule:
     most: Mapping[str, int] = field(default_factory=dict)  #: tighter limits: characters, files, or a number's value
 
     def check(self, values: Mapping[str, object]) -> None:
-        """Raise InputRefused if the rule does not hold."""
+        """Raise InvalidInput if the rule does not hold."""
         given = {name for name, value in values.items() if value not in NOTHING}
         met = all(values.get(name) in allowed for name, allowed in self.when.items())
         if not met or not given.issuperset(self.given):
@@ -147,8 +147,8 @@ def _shown(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _refused(name: str, message: str, *, problem: str = "combination") -> InputRefused:
-    return InputRefused(name, message, problem=problem)
+def _refused(name: str, message: str, *, problem: str = "combination") -> InvalidInput:
+    return InvalidInput(name, message, problem=problem)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,7 +181,7 @@ class Model:
         return next((one for one in self.fields if one.name == name), None)
 
     def validate(self, values: Mapping[str, object]) -> dict[str, object]:
-        """What the provider is sent: known fields only, defaults applied, every rule kept. Or InputRefused."""
+        """What the provider is sent: known fields only, defaults applied, every rule kept. Or InvalidInput."""
         known = {one.name for one in self.fields}
         for name, value in values.items():
             if name not in known and (name not in self.fixed or value != self.fixed[name]):
@@ -209,7 +209,7 @@ class Model:
         """
         row = next((row for row in self.prices if row.matches(values)), None)
         if row is None:
-            raise InputRefused(self.id, "has no price for these inputs", problem="price")
+            raise InvalidInput(self.id, "has no price for these inputs", problem="price")
         lengths = {one.name: one.max_seconds or ASSUMED_SECONDS for one in self.fields} | dict(seconds or {})
         total = row.cost(values, lengths)
         for extra in self.extras:
@@ -251,7 +251,7 @@ class Model:
         for _ in self.fields:
             try:
                 return self.validate(values)
-            except InputRefused as refused:
+            except InvalidInput as refused:
                 missing = self.field(refused.field)
                 if missing is None or refused.problem != "missing":
                     raise
@@ -265,7 +265,7 @@ class Model:
             for option in (one.most(), *reversed(one.choices)):
                 try:
                     values = self._completed(values | {one.name: option})
-                except InputRefused:
+                except InvalidInput:
                     continue
                 break
         return values
@@ -303,7 +303,7 @@ class Catalog:
         try:
             return self.models[model_id]
         except KeyError:
-            raise NoSuchModel(f"there is no model {model_id!r}; see `genlock models ls --all`") from None
+            raise ModelNotFound(f"there is no model {model_id!r}; see `genlock models ls --all`") from None
 
     def offered(self, category: Category | None = None) -> list[Model]:
         """What a person can order, in the menu's order."""

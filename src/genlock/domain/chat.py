@@ -9,9 +9,9 @@ from enum import StrEnum
 class Profile:
     """A person, as the chat knows them."""
 
-    person_id: int
+    account_id: int
     #: the id that the channel knows them by
-    outside_id: str
+    external_id: str
     language: str
     name: str
     #: in lower case, without the @
@@ -28,13 +28,13 @@ class Profile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Holder:
+class AccountSummary:
     """A person with their wallet, as an operator looks for them. Whoever has not written has no name."""
 
-    person_id: int
+    account_id: int
     channel: str
     #: the id that the channel knows them by
-    outside_id: str
+    external_id: str
     name: str
     username: str
     available: int
@@ -67,7 +67,7 @@ class Upload:
     """A file that a person has sent, kept by the provider under an address for a few days."""
 
     address: str
-    person_id: int
+    account_id: int
     #: the channel's own copy, which lasts
     file: str
     kind: str
@@ -85,7 +85,7 @@ class PaymentState(StrEnum):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Payment:
     charge: str
-    person_id: int
+    account_id: int
     stars: int
     #: what was credited, in thousandths
     amount: int
@@ -104,7 +104,7 @@ class Promo:
     runs: int
     #: how often it may be used by all together; None: as often as people like
     uses_max: int | None
-    per_person: int
+    per_account: int
     until: datetime | None
     closed: bool = False
     uses: int = 0
@@ -180,7 +180,7 @@ class Figures:
     orders: int
     delivered: int
     failed: int
-    people: int
+    users: int
     newcomers: int
     revenue: int
     topups: int

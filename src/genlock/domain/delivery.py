@@ -58,13 +58,13 @@ def plan(pieces: Iterable[Piece]) -> tuple[Part, ...]:
     return tuple(Part(kind=piece.kind, value=piece.value) for piece in pieces if piece.value.strip())[:PARTS_MAX]
 
 
-def words_instead(part: Part) -> Part:
+def message_instead(part: Part) -> Part:
     """Our own words on the message of a part that is no result."""
-    return Part(kind=PartKind.WORDS, level=Level.TEXT, message=part.message, gone=part.gone)
+    return Part(kind=PartKind.MESSAGE, level=Level.TEXT, message=part.message, gone=part.gone)
 
 
 #: The single part of a job that ended without a result: words on its placeholder.
-WORDS: tuple[Part, ...] = (Part(kind=PartKind.WORDS, level=Level.TEXT),)
+MESSAGE_ONLY: tuple[Part, ...] = (Part(kind=PartKind.MESSAGE, level=Level.TEXT),)
 
 
 def again(parts: Iterable[Part]) -> tuple[Part, ...]:

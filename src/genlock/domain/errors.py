@@ -2,18 +2,18 @@
 
 GenlockError
 ├── Refusal                the caller's request cannot be done; nothing has changed
-│   ├── NotEnoughMoney
-│   ├── KeyReused
-│   ├── NoSuchPerson
-│   ├── NoSuchJob
-│   ├── NoSuchModel
-│   ├── InputRefused       what a person gave does not fit the model; says what is allowed
-│   └── NotPossible
-├── CatalogBroken          a file that describes models is wrong; says where and what
+│   ├── InsufficientBalance
+│   ├── IdempotencyKeyReused
+│   ├── AccountNotFound
+│   ├── JobNotFound
+│   ├── ModelNotFound
+│   ├── InvalidInput       what a person gave does not fit the model; says what is allowed
+│   └── ActionNotAllowed
+├── InvalidCatalog          a file that describes models is wrong; says where and what
 ├── StoreError
 │   ├── StoreUnavailable   the database did not answer in time; what was asked may or may not have happened
 │   ├── StoreInUse         another process has the SQLite file
-│   ├── TaskTaken          a task id is another job's already
+│   ├── TaskIdConflict          a task id is another job's already
 │   └── SchemaMismatch     the migrations applied are not the migrations shipped
 ├── ProviderError
 │   ├── SubmitRefused      for good: nothing runs, nothing is billed
@@ -23,10 +23,10 @@ GenlockError
     ├── LevelRefused       this way of showing the part cannot work: take the next level
     ├── PlaceholderGone    there is no message left to edit
     ├── ChannelBusy        provably not done: try again later
-    ├── ChannelUnknown     may have been done: repeat a put, never a send
-    ├── ChatMoved          the chat has another address now, where nothing has been shown yet
-    ├── ResultBroken       what the provider calls a result is none: a page, an empty file
-    └── ChatClosed         this person cannot be reached any more
+    ├── ChannelOutcomeUnknown     may have been done: repeat a put, never a send
+    ├── AddressChanged          the chat has another address now, where nothing has been shown yet
+    ├── InvalidResult       what the provider calls a result is none: a page, an empty file
+    └── RecipientUnreachable         this person cannot be reached any more
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Refusal(GenlockError):
     """This cannot be done; nothing has changed."""
 
 
-class NotEnoughMoney(Refusal):
+class InsufficientBalance(Refusal):
     """The balance is too low for this order; nothing was held."""
 
     def __init__(self, *, price: int, available: int) -> None:
@@ -52,23 +52,23 @@ class NotEnoughMoney(Refusal):
         self.available = available
 
 
-class KeyReused(Refusal):
+class IdempotencyKeyReused(Refusal):
     """This idempotency key already stands for another order."""
 
 
-class NoSuchPerson(Refusal):
+class AccountNotFound(Refusal):
     """Nobody is known under this id."""
 
 
-class NoSuchJob(Refusal):
+class JobNotFound(Refusal):
     """There is no job with this id."""
 
 
-class NoSuchModel(Refusal):
+class ModelNotFound(Refusal):
     """There is no model with this id."""
 
 
-class InputRefused(Refusal):
+class InvalidInput(Refusal):
     """A value does not fit the model.
 
     The message says what is allowed; `problem` and `allowed` say the same as data, for other languages.
@@ -82,11 +82,11 @@ class InputRefused(Refusal):
         self.allowed = dict(allowed or {})
 
 
-class NotPossible(Refusal):
+class ActionNotAllowed(Refusal):
     """The job is not in a state that allows this."""
 
 
-class CatalogBroken(GenlockError):
+class InvalidCatalog(GenlockError):
     """The catalog of models cannot be read."""
 
 
@@ -102,7 +102,7 @@ class StoreInUse(StoreError):
     """Another process is using this SQLite file."""
 
 
-class TaskTaken(StoreError):
+class TaskIdConflict(StoreError):
     """The provider gave a task id that is another job's already."""
 
 
@@ -157,11 +157,11 @@ class ChannelBusy(ChannelError):
         self.failed = failed
 
 
-class ChannelUnknown(ChannelError):
+class ChannelOutcomeUnknown(ChannelError):
     """The channel's answer was lost."""
 
 
-class ChatMoved(ChannelError):
+class AddressChanged(ChannelError):
     """The chat has another address now; nothing was shown at the old one."""
 
     def __init__(self, address: str) -> None:
@@ -169,7 +169,7 @@ class ChatMoved(ChannelError):
         self.address = address
 
 
-class ResultBroken(ChannelError):
+class InvalidResult(ChannelError):
     """What the provider calls a result cannot be one."""
 
     def __init__(self, reason: str) -> None:
@@ -177,7 +177,7 @@ class ResultBroken(ChannelError):
         self.reason = reason
 
 
-class ChatClosed(ChannelError):
+class RecipientUnreachable(ChannelError):
     """The person cannot be reached: blocked, deactivated, kicked."""
 
     def __init__(self, reason: str) -> None:

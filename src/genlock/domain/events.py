@@ -24,7 +24,9 @@ class Event(StrEnum):
     RESULT_DUPLICATE = "RESULT_DUPLICATE"  #: known already; nothing changed
     COST_ABOVE = "COST_ABOVE"  #: alarm: the provider billed more than the price was made from
     RESULT_CONTRADICTION = "RESULT_CONTRADICTION"  #: alarm: the provider says the opposite of before
-    RESULT_FOREIGN = "RESULT_FOREIGN"  #: alarm: the provider called a job's address about another task; nothing changed
+    RESULT_WRONG_TASK = (
+        "RESULT_WRONG_TASK"  #: alarm: the provider called a job's address about another task; nothing changed
+    )
     LOSS_RECORDED = "LOSS_RECORDED"  #: the provider billed a job that nobody pays for
     DELIVER_LOCK_WIN = "DELIVER_LOCK_WIN"  #: this instance delivers
     DELIVER_LOCK_SKIP = "DELIVER_LOCK_SKIP"  #: somebody else does, or did
@@ -45,7 +47,9 @@ class Event(StrEnum):
     CALLBACK_UNREADABLE = "CALLBACK_UNREADABLE"  #: could not be parsed; kept for the operator
     LEASE_LOST = "LEASE_LOST"  #: a write was refused: somebody else holds the job now
     PEER_DEAD = "PEER_DEAD"  #: a silent instance's work was made due
-    SUSPECT = "SUSPECT"  #: a job, or a lane, that was in hand at several deaths of instances is tried alone
+    POISON_SUSPECTED = (
+        "POISON_SUSPECTED"  #: a job, or a lane, that was in hand at several crash_count of instances is tried alone
+    )
     STAGE_ERROR = "STAGE_ERROR"  #: a stage failed in a way nobody foresaw; retried, then parked
     ATTENTION = "ATTENTION"  #: an operator should look
     OPERATOR = "OPERATOR"  #: somebody retried, resent or cancelled
@@ -54,7 +58,7 @@ class Event(StrEnum):
     UPDATE_REFUSED = "UPDATE_REFUSED"  #: not from the chat, too large, or no update; not kept
     UPDATE_DONE = "UPDATE_DONE"  #: its handler came to an end
     UPDATE_FAIL = "UPDATE_FAIL"  #: its handler failed; tried again later
-    UPDATE_ASIDE = "UPDATE_ASIDE"  #: its handler failed too often; kept for the operator
+    UPDATE_DEAD = "UPDATE_DEAD"  #: its handler failed too often; kept for the operator
     LOCK_ACTIVE = "LOCK_ACTIVE"  #: this instance took the active role
     LOCK_PASSIVE = "LOCK_PASSIVE"  #: this instance lost or gave up the active role
     POLLING = "POLLING"  #: this instance asks the chat for updates

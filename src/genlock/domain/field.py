@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from genlock.domain.errors import InputRefused
+from genlock.domain.errors import InvalidInput
 
 Number = int | float
 Scalar = str | int | float | bool
@@ -70,7 +70,7 @@ class Field:
     about: Mapping[str, str] = field(default_factory=dict)  #: language -> a few words
 
     def clean(self, value: object) -> object:
-        """The value as the provider takes it, or InputRefused."""
+        """The value as the provider takes it, or InvalidInput."""
         if not self.many:
             return self._one(value)
         if self.type is FieldType.OBJECTS:
@@ -102,8 +102,8 @@ class Field:
         }.get(self.type, self._address)
         return take(value)
 
-    def refused(self, message: str, problem: str, **allowed: object) -> InputRefused:
-        return InputRefused(self.name, message, problem=problem, allowed=allowed)
+    def refused(self, message: str, problem: str, **allowed: object) -> InvalidInput:
+        return InvalidInput(self.name, message, problem=problem, allowed=allowed)
 
     def _words(self, value: object) -> str:
         """A text that every database and every wire can carry."""
@@ -155,7 +155,7 @@ class Field:
             raise self._not_a_number("range")
         return number
 
-    def _not_a_number(self, problem: str) -> InputRefused:
+    def _not_a_number(self, problem: str) -> InvalidInput:
         kind = "a whole number" if self.type is FieldType.INTEGER else "a number"
         low, high = self.min, self.max
         match low is not None, high is not None:
@@ -235,7 +235,7 @@ class Field:
             for one in value:
                 self._check_words(one)
 
-    def _not_objects(self) -> InputRefused:
+    def _not_objects(self) -> InvalidInput:
         members = ", ".join(self.members)
         with_members = f" with {members}" if members else ""
         return self.refused(f"must be a list of objects{with_members}", "type", type="objects", members=members)

@@ -30,4 +30,4 @@ class Callback:
     note: str
     received_at: datetime
     #: the job's, where it is known
-    correlation: str = ""
+    correlation_id: str = ""

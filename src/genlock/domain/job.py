@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from genlock.domain.delivery import Part
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.domain.value import value
 
 
@@ -57,7 +57,7 @@ class Verdict(StrEnum):
     DUPLICATE = "duplicate"  #: says what is known already
     CONTRADICTION = "contradiction"  #: says the opposite of what is known: alarm
     CANCELLED = "cancelled"  #: the person had cancelled; the bill is the operator's loss
-    FOREIGN = "foreign"  #: names a task that is not the job's own, or is another job's: nothing changed
+    WRONG_TASK = "foreign"  #: names a task that is not the job's own, or is another job's: nothing changed
     STALE = "stale"  #: the writer's lease was gone: nothing changed
     MISSING = "missing"  #: there is no such job
 
@@ -66,7 +66,7 @@ class Verdict(StrEnum):
 class NewJob:
     """An order, as the caller makes it."""
 
-    person_id: int
+    account_id: int
     #: the caller's idempotency key, unique per person
     request_key: str
     provider: str
@@ -82,7 +82,7 @@ class NewJob:
     placeholder: str | None = None
     notice: bool = True
     #: ties together every log line of this job
-    correlation: str = ""
+    correlation_id: str = ""
 
     def fingerprint(self) -> str:
         """What makes two orders under one key the same order."""
@@ -93,9 +93,9 @@ class NewJob:
 @value
 class Job:
     id: int
-    person_id: int
+    account_id: int
     request_key: str
-    correlation: str
+    correlation_id: str
     provider: str
     channel: str
     address: str
@@ -103,19 +103,19 @@ class Job:
     model: str
     input: str
     price: int
-    purse: Purse
+    hold_state: HoldState
     state: State
     task_id: str | None
     error_code: str
     error_text: str
-    #: what the provider billed, in thousandths of its credit; with a purse other than captured it is a loss
+    #: what the provider billed, in thousandths of its credit; with a hold_state other than captured it is a loss
     cost: int | None
     late: bool
     parts: tuple[Part, ...]
     delivery: Delivery
     notice: Notice
     #: why an operator should look, or None
-    attention: str | None
+    attention_reason: str | None
     #: tries of the present step that failed
     attempts: int
     #: when somebody must next look at this row; None when all is done
@@ -133,7 +133,7 @@ class Job:
     #: the store's clock when the row was read
     read_at: datetime
     #: so many instances died with it in hand, one after the other
-    deaths: int = 0
+    crash_count: int = 0
     #: somebody else was at it when it ended: a progress edit of theirs may still be on the wire
     interrupted: bool = False
 
@@ -147,7 +147,7 @@ class Job:
         return (
             self.state is State.SUCCEEDED
             and self.delivery is Delivery.UNDELIVERABLE
-            and self.purse is Purse.RELEASED
+            and self.hold_state is HoldState.RELEASED
             and self.price > 0
         )
 

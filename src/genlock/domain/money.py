@@ -7,13 +7,13 @@ from enum import StrEnum
 THOUSANDTHS = 1000
 
 
-class Account(StrEnum):
+class LedgerAccount(StrEnum):
     AVAILABLE = "available"  #: a person may spend it
     HELD = "held"  #: a person's, set aside for a job that has not ended
     HOUSE = "house"  #: the operator's side of every payment; its balance is minus the sum of all others
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """Why money moved. The first three are a job's; a person's balance changes by the others."""
 
     HOLD = "hold"
@@ -26,18 +26,18 @@ class Kind(StrEnum):
 
 
 #: From which account to which each kind moves.
-ROUTE: dict[Kind, tuple[Account, Account]] = {
-    Kind.HOLD: (Account.AVAILABLE, Account.HELD),
-    Kind.CAPTURE: (Account.HELD, Account.HOUSE),
-    Kind.RELEASE: (Account.HELD, Account.AVAILABLE),
-    Kind.TOPUP: (Account.HOUSE, Account.AVAILABLE),
-    Kind.GRANT: (Account.HOUSE, Account.AVAILABLE),
-    Kind.REFUND: (Account.HOUSE, Account.AVAILABLE),
-    Kind.DEBIT: (Account.AVAILABLE, Account.HOUSE),
+ROUTE: dict[EntryKind, tuple[LedgerAccount, LedgerAccount]] = {
+    EntryKind.HOLD: (LedgerAccount.AVAILABLE, LedgerAccount.HELD),
+    EntryKind.CAPTURE: (LedgerAccount.HELD, LedgerAccount.HOUSE),
+    EntryKind.RELEASE: (LedgerAccount.HELD, LedgerAccount.AVAILABLE),
+    EntryKind.TOPUP: (LedgerAccount.HOUSE, LedgerAccount.AVAILABLE),
+    EntryKind.GRANT: (LedgerAccount.HOUSE, LedgerAccount.AVAILABLE),
+    EntryKind.REFUND: (LedgerAccount.HOUSE, LedgerAccount.AVAILABLE),
+    EntryKind.DEBIT: (LedgerAccount.AVAILABLE, LedgerAccount.HOUSE),
 }
 
 
-class Purse(StrEnum):
+class HoldState(StrEnum):
     """Where a job's money is. HELD is left by the commit that ends the job's delivery or the job."""
 
     FREE = "free"  #: costs nothing; stays so
@@ -48,21 +48,21 @@ class Purse(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wallet:
-    person_id: int
+    account_id: int
     available: int
     held: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Movement:
+class LedgerEntry:
     """One line of the ledger: `amount` left `debit` and reached `credit`. The key makes it happen once."""
 
     key: str
-    person_id: int
+    account_id: int
     job_id: int | None
-    kind: Kind
-    debit: Account
-    credit: Account
+    kind: EntryKind
+    debit: LedgerAccount
+    credit: LedgerAccount
     amount: int
     reason: str
     at: datetime

@@ -70,7 +70,7 @@ def read_state(word: Any) -> Outcome:
 class PartKind(StrEnum):
     FILE = "file"  #: an address; what it is, is found by looking at the content
     TEXT = "text"  #: the words themselves are the result
-    WORDS = "words"  #: no result: our own words about a job that ended without one
+    MESSAGE = "message"  #: no result: our own message about a job that ended without one
 
 
 @value

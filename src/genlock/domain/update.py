@@ -25,7 +25,7 @@ class UpdateState(StrEnum):
     NEW = "new"  #: kept and acknowledged → done by the handler, or → aside when it fails too often
     DONE = "done"  #: its handler came to an end
     REPEATED = "repeated"  #: a press that the person's client sent twice; nothing to do
-    ASIDE = "aside"  #: its handler failed every time; kept for the operator
+    DEAD = "dead"  #: its handler failed every time; kept for the operator
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,18 +35,18 @@ class NewUpdate:
     bot: str
     update_id: int
     #: whose it is: updates of one lane are worked off one at a time, in order
-    lane: str
+    ordering_key: str
     kind: str
     #: its lane goes before all others
     urgent: bool
     #: tells what was pressed from all else, if it is a press
-    press: str | None
+    dedup_key: str | None
     #: as it was sent, JSON
     body: str
 
     @property
-    def correlation(self) -> str:
-        return correlation(self.update_id)
+    def correlation_id(self) -> str:
+        return correlation_id(self.update_id)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,19 +65,19 @@ class Update:
     attempts: int
 
     @property
-    def correlation(self) -> str:
-        return correlation(self.update_id)
+    def correlation_id(self) -> str:
+        return correlation_id(self.update_id)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Lane:
+class UpdateQueue:
     """A person's lane, leased, with the first update in it (None: it was not to be seen yet)."""
 
     id: int
     token: int
     update: Update | None
     #: so many instances died with this update in hand, one after the other
-    deaths: int = 0
+    crash_count: int = 0
 
 
 def read_update(bot: str, said: Any, body: str) -> NewUpdate:
@@ -92,15 +92,15 @@ def read_update(bot: str, said: Any, body: str) -> NewUpdate:
     return NewUpdate(
         bot=bot,
         update_id=update_id,
-        lane=f"{whose}/{kind}" if urgent else whose,
+        ordering_key=f"{whose}/{kind}" if urgent else whose,
         kind=kind[:64],
         urgent=urgent,
-        press=_press(content) if kind == _PRESS else None,
+        dedup_key=_press(content) if kind == _PRESS else None,
         body=body,
     )
 
 
-def correlation(update_id: int) -> str:
+def correlation_id(update_id: int) -> str:
     """Ties an update's log lines to those of the job it orders."""
     return f"u{update_id}"
 

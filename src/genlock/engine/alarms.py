@@ -7,9 +7,9 @@ from typing import Any
 from genlock.domain.alarm import ALARMS, INACTIVE_SECONDS, NO_ACTIVE, Alarm, Words
 from genlock.domain.errors import ChannelError
 from genlock.domain.events import Event
-from genlock.engine.kit import Kit
+from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
-from genlock.engine.pulse import Pulse
+from genlock.engine.stats import Stats
 from genlock.ports import UpkeepStore
 
 ROUND_SECONDS = 10.0
@@ -25,12 +25,17 @@ class Alarms:
     """Incidents are facts in the store, so that a restart or another instance goes on with them."""
 
     def __init__(
-        self, kit: Kit, leader: Leader, store: UpkeepStore, pulse: Pulse, tell: Callable[[Words], Awaitable[None]]
+        self,
+        ctx: EngineContext,
+        leader: Leader,
+        store: UpkeepStore,
+        stats: Stats,
+        tell: Callable[[Words], Awaitable[None]],
     ) -> None:
-        self._kit = kit
+        self._ctx = ctx
         self._leader = leader
         self._store = store
-        self._pulse = pulse
+        self._stats = stats
         self._tell = tell
         self._calm: dict[str, int] = {}
         self._epoch: int | None = None
@@ -43,25 +48,25 @@ class Alarms:
         if role.epoch != self._epoch:
             await self._begin()
             self._epoch = role.epoch
-        await self._store.set_fact(_SEEN, self._kit.instance)
-        pulse = await self._pulse.read()
-        if pulse is None:
+        await self._store.kv_put(_SEEN, self._ctx.instance)
+        stats = await self._stats.read()
+        if stats is None:
             return
-        open_ = {fact.key: json.loads(fact.value) for fact in await self._store.facts("alarm:")}
+        open_ = {fact.key: json.loads(fact.value) for fact in await self._store.kv_list("alarm:")}
         for alarm in ALARMS:
-            await self._look(alarm, alarm.check(pulse), open_.get(f"alarm:{alarm.name}"))
+            await self._look(alarm, alarm.check(stats), open_.get(f"alarm:{alarm.name}"))
 
     async def _begin(self) -> None:
         """Tell how long nobody was active before us."""
-        seen = await self._store.fact(_SEEN)
+        seen = await self._store.kv_get(_SEEN)
         if seen is not None and seen.age > INACTIVE_SECONDS:
-            self._kit.observer.event(Event.ALARM, name=NO_ACTIVE.name, seconds=round(seen.age))
+            self._ctx.observer.event(Event.ALARM, name=NO_ACTIVE.name, seconds=round(seen.age))
             await self._try_to_tell(bad_news(NO_ACTIVE, duration(seen.age), sign="🟠"))
 
     async def rest(self) -> None:
         """An orderly end: until somebody starts again, nobody is meant to be active."""
         if self._leader.role is not None:
-            await self._store.drop_fact(_SEEN)
+            await self._store.kv_delete(_SEEN)
 
     async def _look(self, alarm: Alarm, found: Words | None, incident: Any) -> None:
         key = f"alarm:{alarm.name}"
@@ -70,11 +75,11 @@ class Alarms:
             if incident is None:
                 since = (await self._store.clock()).timestamp()
                 incident = {"since": since, "told": False}
-                await self._store.set_fact(key, json.dumps(incident))
-                self._kit.observer.event(Event.ALARM, name=alarm.name, found=found.english)
+                await self._store.kv_put(key, json.dumps(incident))
+                self._ctx.observer.event(Event.ALARM, name=alarm.name, found=found.english)
             # Told before it is written that it was: a crash in between tells it twice, not never.
             if not incident["told"] and await self._try_to_tell(bad_news(alarm, found)):
-                await self._store.set_fact(key, json.dumps({**incident, "told": True}))
+                await self._store.kv_put(key, json.dumps({**incident, "told": True}))
         elif incident is not None:
             self._calm[key] = self._calm.get(key, 0) + 1
             if self._calm[key] >= CALM_ROUNDS:
@@ -83,20 +88,20 @@ class Alarms:
     async def _recover(self, alarm: Alarm, key: str, incident: Any) -> None:
         lasted = (await self._store.clock()).timestamp() - incident["since"]
         if not incident["told"] or await self._try_to_tell(good_news(alarm, lasted)):
-            await self._store.drop_fact(key)
-            self._kit.observer.event(Event.RECOVERED, name=alarm.name, seconds=round(lasted))
+            await self._store.kv_delete(key)
+            self._ctx.observer.event(Event.RECOVERED, name=alarm.name, seconds=round(lasted))
 
     async def _try_to_tell(self, words: Words) -> bool:
         try:
             await self._tell(words)
         except ChannelError as error:
-            self._kit.observer.event(Event.STAGE_ERROR, step="alarm", error=f"{type(error).__name__}: {error}")
+            self._ctx.observer.event(Event.STAGE_ERROR, step="alarm", error=f"{type(error).__name__}: {error}")
             return False
         return True
 
     async def ledger_round(self) -> None:
         """Sum the ledger now and then. What is found stays a fact until the next time."""
-        loop = self._kit.loop
+        loop = self._ctx.loop
         if self._leader.role is None or loop.time() < self._ledger_at:
             return
         started = loop.time()
@@ -105,10 +110,10 @@ class Alarms:
         finally:  # what took long and failed is not tried again at once
             self._ledger_at = loop.time() + max(LEDGER_LEAST_SECONDS, (loop.time() - started) * LEDGER_SHARE)
         for violation in found[:10]:
-            self._kit.observer.event(
+            self._ctx.observer.event(
                 Event.ATTENTION, rule=violation.rule, subject=violation.subject, detail=violation.detail
             )
-        await self._store.set_fact("ledger_violations", str(len(found)))
+        await self._store.kv_put("ledger_violations", str(len(found)))
 
 
 def bad_news(alarm: Alarm, found: Words, *, sign: str = "🔴") -> Words:

@@ -6,22 +6,22 @@ from genlock.domain.inbox import Callback
 from genlock.domain.job import Job, NewJob
 from genlock.engine import operate
 from genlock.engine.accept import accept
-from genlock.engine.collect import check_stranger, receive, receive_end
-from genlock.engine.kit import Kit
+from genlock.engine.collect import check_unauthenticated, receive, receive_end
+from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
-from genlock.engine.sweep import Sweep
+from genlock.engine.sweeper import Sweeper
 from genlock.engine.updates import Updates
-from genlock.engine.worker import Worker, every, run_for_ever
+from genlock.engine.worker import Worker, every, run_forever
 
 
 class Engine:
     """One instance. Any number of them may share a PostgreSQL store; any of them may die at any line."""
 
-    def __init__(self, kit: Kit) -> None:
-        self.kit = kit
-        self.worker = Worker(kit)
-        self.leader = Leader(kit)
-        self.sweep = Sweep(kit, self.leader, self.worker.take_callback, lambda: self.worker.room)
+    def __init__(self, ctx: EngineContext) -> None:
+        self.ctx = ctx
+        self.worker = Worker(ctx)
+        self.leader = Leader(ctx)
+        self.sweeper = Sweeper(ctx, self.leader, self.worker.take_callback, lambda: self.worker.room)
         #: set before the start by whoever has a chat that sends updates
         self.updates: Updates | None = None
         self._loops: list[asyncio.Task[None]] = []
@@ -32,46 +32,46 @@ class Engine:
 
     async def order(self, order: NewJob) -> Job:
         """Accept an order and start on it. The same key again gives the same job."""
-        acceptance = await accept(self.kit, order, keep=self.worker.room > 0)
+        acceptance = await accept(self.ctx, order, keep=self.worker.room > 0)
         if acceptance.fresh and acceptance.job.lease_owner:
             self.worker.take(acceptance.job)
         return acceptance.job
 
-    async def callback(self, provider: str, token: str | None, body: bytes, *, vouched: bool = True) -> Callback:
-        """Keep a callback; when this returns it may be acknowledged. Raises TooManyStrangers."""
-        if self.worker.room and (ended := await receive_end(self.kit, provider, token, body)):
+    async def callback(self, provider: str, token: str | None, body: bytes, *, authenticated: bool = True) -> Callback:
+        """Keep a callback; when this returns it may be acknowledged. Raises TooManyUnauthenticated."""
+        if self.worker.room and (ended := await receive_end(self.ctx, provider, token, body)):
             if ended.job:
                 self.worker.take(ended.job)
             assert ended.callback
             return ended.callback
-        if not vouched:
-            await check_stranger(self.kit, provider, token)
-        callback = await receive(self.kit, provider, token, body)
+        if not authenticated:
+            await check_unauthenticated(self.ctx, provider, token)
+        callback = await receive(self.ctx, provider, token, body)
         self.worker.take_callback(callback)
         return callback
 
     async def cancel(self, job_id: int, by: str) -> Job:
         """Cancel a job and tell its person."""
-        job = await operate.cancel(self.kit, job_id, by, keep=self.worker.room > 0)
+        job = await operate.cancel(self.ctx, job_id, by, keep=self.worker.room > 0)
         if job.lease_owner:
             self.worker.take(job)
         return job
 
     async def start(self) -> None:
         """Begin to work. Before the first claim the instance is known to its peers."""
-        kit = self.kit
-        await kit.store.heartbeat(kit.instance, kit.rules.silent_seconds)
-        dead = await kit.store.left_behind()
+        ctx = self.ctx
+        await ctx.store.heartbeat(ctx.instance, ctx.rules.silent_seconds)
+        dead = await ctx.store.orphaned_instances()
         await self.worker.take_over(dead)
         await self.leader.take_over(dead)
         loops = [
             *self.worker.loops(),
-            every(kit.rules.heartbeat_seconds / 2, self.leader.round, kit),  # a role given up is taken at once
-            every(kit.rules.sweep_seconds, self.sweep.round, kit),
-            every(kit.rules.limits_idle_seconds / 10, self.sweep.limits, kit),
+            every(ctx.rules.heartbeat_seconds / 2, self.leader.round, ctx),  # a role given up is taken at once
+            every(ctx.rules.sweep_seconds, self.sweeper.round, ctx),
+            every(ctx.rules.limits_idle_seconds / 10, self.sweeper.limits, ctx),
             *(self.updates.loops() if self.updates else []),
         ]
-        self._loops = run_for_ever(kit, *loops)
+        self._loops = run_forever(ctx, *loops)
 
     async def stop(self) -> None:
         """Stop cleanly: what is left is taken over by the others at once."""

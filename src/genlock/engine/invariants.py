@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from genlock.domain.delivery import Step
 from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 
 
 class End(StrEnum):
@@ -19,9 +19,9 @@ def ends(job: Job) -> list[End]:
     if _shown(job):
         if _has_result(job):
             found.append(End.DELIVERED)
-        elif job.purse in (Purse.FREE, Purse.RELEASED):
+        elif job.hold_state in (HoldState.FREE, HoldState.RELEASED):
             found.append(End.RETURNED)
-    if job.attention is not None:
+    if job.attention_reason is not None:
         found.append(End.LISTED)
     return found
 
@@ -33,7 +33,7 @@ def _shown(job: Job) -> bool:
         and bool(job.parts)
         and all(part.step is Step.DONE for part in job.parts)
         and job.notice in (Notice.NONE, Notice.SENT)
-        and job.purse is not Purse.HELD
+        and job.hold_state is not HoldState.HELD
     )
 
 

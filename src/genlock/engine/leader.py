@@ -14,15 +14,15 @@ import asyncio
 from collections.abc import Iterable
 
 from genlock.domain.events import Event
-from genlock.engine.kit import Kit
+from genlock.engine.context import EngineContext
 from genlock.ports import Role
 
 ACTIVE = "active"
 
 
 class Leader:
-    def __init__(self, kit: Kit) -> None:
-        self._kit = kit
+    def __init__(self, ctx: EngineContext) -> None:
+        self._ctx = ctx
         self._role: Role | None = None
         self._trusted_until = 0.0
 
@@ -35,28 +35,28 @@ class Leader:
 
     async def round(self) -> None:
         """Take or renew the role."""
-        kit = self._kit
+        ctx = self._ctx
         started = asyncio.get_running_loop().time()
-        role = await kit.store.take_role(ACTIVE, kit.instance, kit.rules.role_seconds)
-        mine = role.holder == kit.instance
+        role = await ctx.store.take_role(ACTIVE, ctx.instance, ctx.rules.role_seconds)
+        mine = role.holder == ctx.instance
         if mine:
-            self._trusted_until = started + kit.rules.role_seconds
+            self._trusted_until = started + ctx.rules.role_seconds
         self._change(role if mine else None)
 
     async def take_over(self, dead: Iterable[str]) -> None:
         """Free the role of those who are dead for certain."""
         for peer in dead:
-            await self._kit.store.leave_role(ACTIVE, peer)
+            await self._ctx.store.leave_role(ACTIVE, peer)
 
     async def stop(self) -> None:
         """Pass the role on at once."""
         if self._role:
-            await self._kit.store.leave_role(ACTIVE, self._kit.instance)
+            await self._ctx.store.leave_role(ACTIVE, self._ctx.instance)
         self._change(None)
 
     def _change(self, role: Role | None) -> None:
         before, self._role = self._role, role
         if role and (before is None or before.epoch != role.epoch):
-            self._kit.observer.event(Event.LOCK_ACTIVE, instance=self._kit.instance, epoch=role.epoch)
+            self._ctx.observer.event(Event.LOCK_ACTIVE, instance=self._ctx.instance, epoch=role.epoch)
         elif before and role is None:
-            self._kit.observer.event(Event.LOCK_PASSIVE, instance=self._kit.instance, epoch=before.epoch)
+            self._ctx.observer.event(Event.LOCK_PASSIVE, instance=self._ctx.instance, epoch=before.epoch)

@@ -1,60 +1,64 @@
 """What an operator, or a person, can do to a job by hand: the one set of actions for every door."""
 
-from genlock.domain.delivery import WORDS, again
-from genlock.domain.errors import NoSuchJob, NotPossible
+from genlock.domain.delivery import MESSAGE_ONLY, again
+from genlock.domain.errors import ActionNotAllowed, JobNotFound
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State, Verdict
-from genlock.domain.suspicion import is_given_up
-from genlock.engine.kit import Kit
-from genlock.ports import Ending
+from genlock.domain.poison import is_given_up
+from genlock.engine.context import EngineContext
+from genlock.ports import EndJob
 
 
-async def find(kit: Kit, job_id: int) -> Job:
-    job = await kit.store.job(job_id)
+async def find(ctx: EngineContext, job_id: int) -> Job:
+    job = await ctx.store.job(job_id)
     if job is None:
-        raise NoSuchJob(f"there is no job {job_id}")
+        raise JobNotFound(f"there is no job {job_id}")
     return job
 
 
-async def retry(kit: Kit, job_id: int, by: str) -> Job:
+async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
     """Do the next step of an unfinished job now instead of later."""
-    job = await find(kit, job_id)
-    if not await kit.store.retry(job_id):
+    job = await find(ctx, job_id)
+    if not await ctx.store.retry(job_id):
         if job.lease_owner:
-            raise NotPossible(f"job {job_id} is being worked on at this moment")
-        raise NotPossible(f"job {job_id} has ended ({job.state}, {job.delivery}); resend it or let it be ordered again")
-    kit.event(Event.OPERATOR, job, action="retry", by=by)
-    return await find(kit, job_id)
+            raise ActionNotAllowed(f"job {job_id} is being worked on at this moment")
+        raise ActionNotAllowed(
+            f"job {job_id} has ended ({job.state}, {job.delivery}); resend it or let it be ordered again"
+        )
+    ctx.event(Event.OPERATOR, job, action="retry", by=by)
+    return await find(ctx, job_id)
 
 
-async def resend(kit: Kit, job_id: int, by: str) -> Job:
+async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
     """Show an ended job's result again, on new messages, free."""
-    job = await find(kit, job_id)
-    if not await kit.store.resend(job_id, again(job.parts), job.lease_token):
-        raise NotPossible(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
-    kit.event(Event.OPERATOR, job, action="resend", by=by)
-    return await find(kit, job_id)
+    job = await find(ctx, job_id)
+    if not await ctx.store.resend(job_id, again(job.parts), job.lease_token):
+        raise ActionNotAllowed(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
+    ctx.event(Event.OPERATOR, job, action="resend", by=by)
+    return await find(ctx, job_id)
 
 
-async def show_again(kit: Kit, job_id: int, by: str) -> Job:
-    """A person's own resend: free, unless nobody has paid for the result yet. Raises NotEnoughMoney."""
-    job = await find(kit, job_id)
-    if is_given_up(job.attention):
-        raise NotPossible(f"job {job_id}: {job.attention}; only an operator may try again")
+async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
+    """A person's own resend: free, unless nobody has paid for the result yet. Raises InsufficientBalance."""
+    job = await find(ctx, job_id)
+    if is_given_up(job.attention_reason):
+        raise ActionNotAllowed(f"job {job_id}: {job.attention_reason}; only an operator may try again")
     if not job.unpaid:
-        return await resend(kit, job_id, by)
-    if not await kit.store.resend_paid(job_id, again(job.parts), job.lease_token):
-        raise NotPossible(f"job {job_id} is being resent already")
-    kit.event(Event.OPERATOR, job, action="resend", by=by)
-    return await find(kit, job_id)
+        return await resend(ctx, job_id, by)
+    if not await ctx.store.resend_paid(job_id, again(job.parts), job.lease_token):
+        raise ActionNotAllowed(f"job {job_id} is being resent already")
+    ctx.event(Event.OPERATOR, job, action="resend", by=by)
+    return await find(ctx, job_id)
 
 
-async def cancel(kit: Kit, job_id: int, by: str, *, keep: bool = False) -> Job:
+async def cancel(ctx: EngineContext, job_id: int, by: str, *, keep: bool = False) -> Job:
     """Stop waiting for a job and give the money back. What the provider bills for it is the operator's loss."""
-    job = await find(kit, job_id)
-    ending = Ending(job_id=job_id, state=State.CANCELLED, parts=WORDS, error_code="cancelled", error_text=f"by {by}")
-    ended = await kit.store.end(ending, kit.lease if keep else None)
+    job = await find(ctx, job_id)
+    ending = EndJob(
+        job_id=job_id, state=State.CANCELLED, parts=MESSAGE_ONLY, error_code="cancelled", error_text=f"by {by}"
+    )
+    ended = await ctx.store.end_job(ending, ctx.lease if keep else None)
     if ended.verdict is not Verdict.WON or ended.job is None:
-        raise NotPossible(f"job {job_id} has already ended ({(await find(kit, job_id)).state})")
-    kit.event(Event.OPERATOR, job, action="cancel", by=by)
+        raise ActionNotAllowed(f"job {job_id} has already ended ({(await find(ctx, job_id)).state})")
+    ctx.event(Event.OPERATOR, job, action="cancel", by=by)
     return ended.job

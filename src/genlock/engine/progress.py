@@ -8,7 +8,7 @@ result once more where one may have been on the wire (see deliver).
 from genlock.domain.errors import ChannelError
 from genlock.domain.events import Event
 from genlock.domain.job import Job
-from genlock.engine.kit import Kit
+from genlock.engine.context import EngineContext
 
 #: a moment that is missed by more is dropped
 LATE_SECONDS = 2.0
@@ -20,43 +20,43 @@ TICK = 0.01
 MOST = 0.95
 
 
-def next_moment(kit: Kit, job: Job, age: float) -> float | None:
+def next_progress_point(ctx: EngineContext, job: Job, age: float) -> float | None:
     """Seconds until progress is to be shown next, for a job that has run for `age` seconds."""
-    ahead = [moment for moment in _moments(kit, job) if moment > age]
+    ahead = [moment for moment in _progress_points(ctx, job) if moment > age]
     return ahead[0] - age + TICK if ahead else None
 
 
-async def show(kit: Kit, job: Job, age: float) -> None:
+async def show(ctx: EngineContext, job: Job, age: float) -> None:
     """Show how far a running job is, if its moment has come."""
-    if job.placeholder is None or not any(age - LATE_SECONDS < moment <= age for moment in _moments(kit, job)):
+    if job.placeholder is None or not any(age - LATE_SECONDS < moment <= age for moment in _progress_points(ctx, job)):
         return
-    asked = kit.loop.time()
-    kit.fenced(await kit.store.renew(job.id, job.lease_token, kit.lease), job)
-    expected = _expected(kit, job)
+    asked = ctx.loop.time()
+    ctx.fenced(await ctx.store.renew(job.id, job.lease_token, ctx.lease), job)
+    expected = _expected(ctx, job)
     assert expected is not None
     try:
-        until = asked + kit.rules.progress_seconds
-        await kit.channels[job.channel].progress(job, min(age / expected, MOST), until)
+        until = asked + ctx.rules.progress_seconds
+        await ctx.channels[job.channel].progress(job, min(age / expected, MOST), until)
     except ChannelError as error:
-        kit.observer.count("progress", 1, outcome=type(error).__name__)
+        ctx.observer.count("progress", 1, outcome=type(error).__name__)
     except Exception as error:  # noqa: BLE001 - nothing about progress may hold up a job
-        kit.event(Event.STAGE_ERROR, job, step="progress", error=repr(error))
+        ctx.event(Event.STAGE_ERROR, job, step="progress", error=repr(error))
     else:
-        kit.observer.count("progress", 1, outcome="shown")
+        ctx.observer.count("progress", 1, outcome="shown")
 
 
-def _expected(kit: Kit, job: Job) -> float | None:
-    return kit.expected(job) if kit.expected else None
+def _expected(ctx: EngineContext, job: Job) -> float | None:
+    return ctx.expected(job) if ctx.expected else None
 
 
-def _moments(kit: Kit, job: Job) -> list[float]:
+def _progress_points(ctx: EngineContext, job: Job) -> list[float]:
     """The job's moments, in seconds after its start."""
-    expected = _expected(kit, job)
+    expected = _expected(ctx, job)
     if not expected:
         return []
-    moments: list[float] = []
-    for fraction in kit.channels[job.channel].moments(job):
+    progress_points: list[float] = []
+    for fraction in ctx.channels[job.channel].progress_points(job):
         seconds = fraction * expected
-        if seconds - (moments[-1] if moments else 0.0) >= LEAST_SECONDS:
-            moments.append(seconds)
-    return moments
+        if seconds - (progress_points[-1] if progress_points else 0.0) >= LEAST_SECONDS:
+            progress_points.append(seconds)
+    return progress_points

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from genlock.domain.errors import ChannelBusy, ChannelUnknown, ChatClosed, StoreError
+from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable, StoreError
 from genlock.domain.events import Event
+from genlock.domain.poison import ISOLATED_FROM
 from genlock.domain.retry import backoff
-from genlock.domain.suspicion import OFTEN
-from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
-from genlock.engine.kit import Kit, handled
+from genlock.domain.update import NewUpdate, Received, Update, UpdateQueue, UpdateState
+from genlock.engine.context import EngineContext, handled
 from genlock.engine.worker import every
 from genlock.ports import UpdateStore
 
@@ -29,33 +29,33 @@ class Updates:
     """One task per lane that somebody waits in; none for those that are empty."""
 
     def __init__(
-        self, kit: Kit, store: UpdateStore, handle: Handler, repeated: Callable[[NewUpdate], Awaitable[None]]
+        self, ctx: EngineContext, store: UpdateStore, handle: Handler, repeated: Callable[[NewUpdate], Awaitable[None]]
     ) -> None:
-        self._kit = kit
+        self._ctx = ctx
         self._store = store
         self._handle = handle
         #: told of a press that was made twice: somebody still waits for its answer
         self._repeated = repeated
-        self._lanes: dict[int, tuple[Lane, float, asyncio.Task[None]]] = {}
+        self._queues: dict[int, tuple[UpdateQueue, float, asyncio.Task[None]]] = {}
         self._urgent: set[int] = set()
         self._answers: set[asyncio.Task[None]] = set()
         self._due = asyncio.Event()
         self._stopping = False
-        self._unsure = 0
+        self._uncertain_commits = 0
 
     async def take_in(self, update: NewUpdate) -> Received:
         """Keep an update; when this returns it may be acknowledged."""
         arrival = await self._store.store_update(update)
-        kit = self._kit
-        kit.observer.count("updates", 1, kind=update.kind, arrival=arrival)
+        ctx = self._ctx
+        ctx.observer.count("updates", 1, kind=update.kind, arrival=arrival)
         if arrival is not Received.KNOWN:
-            kit.observer.event(
-                Event.UPDATE_RECEIVED, update.correlation, update=update.update_id, kind=update.kind, arrival=arrival
+            ctx.observer.event(
+                Event.UPDATE_RECEIVED, update.correlation_id, update=update.update_id, kind=update.kind, arrival=arrival
             )
         if arrival is Received.FRESH:
             self._due.set()
         elif arrival is Received.REPEATED:
-            task = kit.loop.create_task(self._answer(update))
+            task = ctx.loop.create_task(self._answer(update))
             self._answers.add(task)
             task.add_done_callback(self._answers.discard)
         return arrival
@@ -64,30 +64,32 @@ class Updates:
         try:
             await self._repeated(update)
         except Exception as error:  # noqa: BLE001 - the press itself was dealt with; this one only looks better answered
-            self._kit.observer.event(Event.UPDATE_FAIL, update.correlation, update=update.update_id, error=repr(error))
+            self._ctx.observer.event(
+                Event.UPDATE_FAIL, update.correlation_id, update=update.update_id, error=repr(error)
+            )
 
     # the work
 
-    def take(self, lane: Lane, *, urgent: bool) -> None:
+    def take(self, lane: UpdateQueue, *, urgent: bool) -> None:
         """Work off a lane that is leased to us."""
-        if lane.id in self._lanes:  # an older lease of ours, which is over: its writes change nothing
-            self._lanes.pop(lane.id)[2].cancel()
-        loop = self._kit.loop
+        if lane.id in self._queues:  # an older lease of ours, which is over: its writes change nothing
+            self._queues.pop(lane.id)[2].cancel()
+        loop = self._ctx.loop
         task = loop.create_task(self._work(lane))
-        self._lanes[lane.id] = (lane, loop.time(), task)
+        self._queues[lane.id] = (lane, loop.time(), task)
         if urgent:
             self._urgent.add(lane.id)
         task.add_done_callback(lambda done: self._done(lane.id, done))
 
-    def _done(self, lane_id: int, task: asyncio.Task[None]) -> None:
-        entry = self._lanes.get(lane_id)
+    def _done(self, queue_id: int, task: asyncio.Task[None]) -> None:
+        entry = self._queues.get(queue_id)
         if entry is not None and entry[2] is task:
-            del self._lanes[lane_id]
-            self._urgent.discard(lane_id)
+            del self._queues[queue_id]
+            self._urgent.discard(queue_id)
         self._due.set()
 
-    async def _work(self, lane: Lane) -> None:
-        held: Lane | None = lane
+    async def _work(self, lane: UpdateQueue) -> None:
+        held: UpdateQueue | None = lane
         try:
             while held is not None:
                 if held.update is None:
@@ -96,58 +98,58 @@ class Updates:
                 held = await self._one(held, held.update)
         except Exception as error:  # noqa: BLE001 - a failure of the store; of a handler's it was told before
             # The rows are as they were; the lease runs out and somebody goes on.
-            self._kit.observer.event(Event.STAGE_ERROR, step="updates", lane=lane.id, error=repr(error))
+            self._ctx.observer.event(Event.STAGE_ERROR, step="updates", lane=lane.id, error=repr(error))
 
-    async def _one(self, lane: Lane, update: Update) -> Lane | None:
+    async def _one(self, lane: UpdateQueue, update: Update) -> UpdateQueue | None:
         """Handle one update; returns the lane with the next one, while it is ours."""
-        kit, started = self._kit, self._kit.loop.time()
-        entry = self._lanes.get(lane.id)
+        ctx, started = self._ctx, self._ctx.loop.time()
+        entry = self._queues.get(lane.id)
         if entry is not None:
-            self._lanes[lane.id] = (lane, started, entry[2])
-        handled.set(update.correlation)
+            self._queues[lane.id] = (lane, started, entry[2])
+        handled.set(update.correlation_id)
         state, note = UpdateState.DONE, ""
-        hopeless = update.attempts > PATIENT_TRIES or lane.deaths >= kit.rules.deaths_max
+        hopeless = update.attempts > PATIENT_TRIES or lane.crash_count >= ctx.rules.crashes_max
         try:
             if hopeless:
                 raise RuntimeError("it was begun too often and never ended")  # noqa: TRY301 - it fails like any other
             async with asyncio.timeout(HANDLER_SECONDS_MAX):
                 await self._handle(update)
-        except ChatClosed as closed:
+        except RecipientUnreachable as closed:
             note = closed.reason  # nobody is there to answer: that is an end, too
         except Exception as error:  # noqa: BLE001 - a bug or a poison update must not take the others with it
             note = repr(error)[:NOTE_MAX]
-            patient = isinstance(error, ChannelBusy | ChannelUnknown | StoreError | TimeoutError)
+            patient = isinstance(error, ChannelBusy | ChannelOutcomeUnknown | StoreError | TimeoutError)
             if not hopeless and update.attempts < (PATIENT_TRIES if patient else TRIES):
                 await self._later(lane, update, error, note)
                 return None
-            state = UpdateState.ASIDE
-        took = kit.loop.time() - started
-        settled = await self._store.settle_update(lane, state, note, kit.lease)
+            state = UpdateState.DEAD
+        took = ctx.loop.time() - started
+        settled = await self._store.settle_update(lane, state, note, ctx.lease)
         if settled is None:
-            kit.observer.event(Event.LEASE_LOST, update.correlation, lane=lane.id, token=lane.token)
+            ctx.observer.event(Event.LEASE_LOST, update.correlation_id, lane=lane.id, token=lane.token)
             return None
         self._say_settled(update, state, note, took)
         return settled.lane if settled.waiting and not self._stopping else None
 
     def _say_settled(self, update: Update, state: UpdateState, note: str, seconds: float) -> None:
-        event = Event.UPDATE_ASIDE if state is UpdateState.ASIDE else Event.UPDATE_DONE
-        self._kit.observer.event(
+        event = Event.UPDATE_DEAD if state is UpdateState.DEAD else Event.UPDATE_DONE
+        self._ctx.observer.event(
             event,
-            update.correlation,
+            update.correlation_id,
             update=update.update_id,
             kind=update.kind,
             note=note or None,
             seconds=round(seconds, 4),
         )
 
-    async def _later(self, lane: Lane, update: Update, error: Exception, note: str) -> None:
-        chance = self._kit.chance.random()
+    async def _later(self, lane: UpdateQueue, update: Update, error: Exception, note: str) -> None:
+        rng = self._ctx.rng.random()
         after = (
-            error.after if isinstance(error, ChannelBusy) else backoff(update.attempts - 1, chance, base=0.5, most=30.0)
+            error.after if isinstance(error, ChannelBusy) else backoff(update.attempts - 1, rng, base=0.5, most=30.0)
         )
-        self._kit.observer.event(
+        self._ctx.observer.event(
             Event.UPDATE_FAIL,
-            update.correlation,
+            update.correlation_id,
             update=update.update_id,
             attempt=update.attempts,
             after=round(after, 1),
@@ -158,74 +160,74 @@ class Updates:
     # the loops
 
     def loops(self) -> list[Coroutine[Any, Any, None]]:
-        suspects = every(self._kit.rules.claim_seconds, self.claim_suspects, self._kit)
-        return [self._claim_loop(), suspects, self._renew_loop()]
+        poison = every(self._ctx.rules.claim_seconds, self.claim_poison_jobs, self._ctx)
+        return [self._claim_loop(), poison, self._renew_loop()]
 
     def _renew_loop(self) -> Coroutine[Any, Any, None]:
-        return every(self._kit.rules.lease_seconds / 6, self._renew, self._kit)
+        return every(self._ctx.rules.lease_seconds / 6, self._renew, self._ctx)
 
     async def _claim_loop(self) -> None:
         """Claim when something came in here, and at a steady pace what was left behind elsewhere."""
-        kit = self._kit
+        ctx = self._ctx
         while True:
             self._due.clear()
             try:
                 await self._let_go()
                 await self.claim()
             except Exception as error:  # noqa: BLE001 - as in `every`
-                kit.observer.event(Event.STAGE_ERROR, error=repr(error), step="claim_lanes")
-                await asyncio.sleep(kit.rules.claim_seconds)
+                ctx.observer.event(Event.STAGE_ERROR, error=repr(error), step="claim_update_queues")
+                await asyncio.sleep(ctx.rules.claim_seconds)
             try:
-                async with asyncio.timeout(kit.rules.claim_seconds):
+                async with asyncio.timeout(ctx.rules.claim_seconds):
                     await self._due.wait()
             except TimeoutError:
                 pass
 
     async def claim(self) -> None:
         urgent_room = URGENT_ROOM - len(self._urgent)
-        room = ROOM - (len(self._lanes) - len(self._urgent))
+        room = ROOM - (len(self._queues) - len(self._urgent))
         for urgent, limit in ((True, urgent_room), (False, room)):
             if limit > 0 and not self._stopping:
-                for lane in await self._store.claim_lanes(limit, self._kit.lease, urgent=urgent):
+                for lane in await self._store.claim_update_queues(limit, self._ctx.lease, urgent=urgent):
                     self.take(lane, urgent=urgent)
 
-    async def claim_suspects(self) -> None:
+    async def claim_poison_jobs(self) -> None:
         """Take the lanes that others died with again and again, one at a time."""
         for urgent in (True, False):
-            if self._stopping or any(lane.deaths >= OFTEN for lane, _, _ in self._lanes.values()):
+            if self._stopping or any(lane.crash_count >= ISOLATED_FROM for lane, _, _ in self._queues.values()):
                 return
-            for lane in await self._store.claim_lanes(1, self._kit.lease, urgent=urgent, suspects=True):
-                self._kit.observer.event(Event.SUSPECT, lane=lane.id, deaths=lane.deaths)
+            for lane in await self._store.claim_update_queues(1, self._ctx.lease, urgent=urgent, poison=True):
+                self._ctx.observer.event(Event.POISON_SUSPECTED, lane=lane.id, crash_count=lane.crash_count)
                 self.take(lane, urgent=urgent)
 
     async def _renew(self) -> None:
         """Keep the lanes of handlers that take long."""
-        old = self._kit.loop.time() - self._kit.rules.lease_seconds / 3
-        long = [(lane, task) for lane, since, task in self._lanes.values() if since < old]
+        old = self._ctx.loop.time() - self._ctx.rules.lease_seconds / 3
+        long = [(lane, task) for lane, since, task in self._queues.values() if since < old]
         if not long:
             return
-        kept = await self._store.renew_lanes([lane for lane, _ in long], self._kit.lease)
+        kept = await self._store.renew_update_queues([lane for lane, _ in long], self._ctx.lease)
         for lane, task in long:
-            if lane.id not in kept and self._lanes.get(lane.id, (None,))[0] is lane:
-                self._kit.observer.event(Event.LEASE_LOST, lane=lane.id, token=lane.token)
+            if lane.id not in kept and self._queues.get(lane.id, (None,))[0] is lane:
+                self._ctx.observer.event(Event.LEASE_LOST, lane=lane.id, token=lane.token)
                 task.cancel()
 
     async def _let_go(self) -> None:
         """After a commit that was made twice a lane may be ours without our knowing: give back what we do not know."""
-        unsure = self._kit.store.unsure
-        if unsure != self._unsure:
-            await self._store.rescue_lanes(self._kit.instance, list(self._lanes) or [0])
-            self._unsure = unsure
+        uncertain_commits = self._ctx.store.uncertain_commits
+        if uncertain_commits != self._uncertain_commits:
+            await self._store.release_update_queues(self._ctx.instance, list(self._queues) or [0])
+            self._uncertain_commits = uncertain_commits
 
     async def drain(self) -> None:
         """Take nothing new, let those who are at it finish."""
         self._stopping = True
-        renewing = self._kit.loop.create_task(self._renew_loop())
+        renewing = self._ctx.loop.create_task(self._renew_loop())
         try:
-            tasks = [*self._answers, *(task for _, _, task in self._lanes.values())]
+            tasks = [*self._answers, *(task for _, _, task in self._queues.values())]
             if tasks:
-                await asyncio.wait(tasks, timeout=self._kit.rules.stop_seconds)
-            left = [*self._answers, *(task for _, _, task in self._lanes.values())]
+                await asyncio.wait(tasks, timeout=self._ctx.rules.stop_seconds)
+            left = [*self._answers, *(task for _, _, task in self._queues.values())]
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)

@@ -3,38 +3,38 @@
 from genlock.ports.channel import Channel, Placed
 from genlock.ports.chat import ChatStore
 from genlock.ports.clock import Clock
+from genlock.ports.database import Database, DatabaseCheck
 from genlock.ports.limits import LimitStore
 from genlock.ports.observer import Observer
 from genlock.ports.provider import Provider
 from genlock.ports.store import (
-    Acceptance,
-    Arrival,
-    Ended,
-    Ending,
-    Finish,
-    Finished,
+    Accepted,
+    DeliveryEnd,
+    EndJob,
+    FinishDelivery,
+    JobEnd,
     Lease,
+    NewCallback,
+    Reschedule,
     Role,
     Store,
     Violation,
-    Wait,
 )
 from genlock.ports.updates import Settled, UpdateStore
-from genlock.ports.upkeep import Fact, UpkeepStore
-from genlock.ports.whole import ExaminedStore, WholeStore
+from genlock.ports.upkeep import KvEntry, UpkeepStore
 
 __all__ = [
-    "Acceptance",
-    "Arrival",
+    "Accepted",
+    "NewCallback",
     "Channel",
     "ChatStore",
     "Clock",
-    "Ended",
-    "Ending",
-    "ExaminedStore",
-    "Fact",
-    "Finish",
-    "Finished",
+    "JobEnd",
+    "EndJob",
+    "DatabaseCheck",
+    "KvEntry",
+    "FinishDelivery",
+    "DeliveryEnd",
     "Lease",
     "LimitStore",
     "Observer",
@@ -46,6 +46,6 @@ __all__ = [
     "UpdateStore",
     "UpkeepStore",
     "Violation",
-    "Wait",
-    "WholeStore",
+    "Reschedule",
+    "Database",
 ]

@@ -19,20 +19,20 @@ class Placed:
 class Channel(Protocol):
     """Shows results. `put` sets a message to a content and may be repeated; `place`, `send` and `notify` may not.
 
-    Raises LevelRefused, PlaceholderGone, ChannelBusy, ChannelUnknown, ChatClosed, ChatMoved and ResultBroken.
+    Raises LevelRefused, PlaceholderGone, ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable, AddressChanged and InvalidResult.
     """
 
     name: str
 
-    def divide(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    def split(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """The parts as this channel can show them: what is too long for a message becomes several. Pure."""
         return parts
 
-    def moments(self, job: Job) -> Sequence[float]:
+    def progress_points(self, job: Job) -> Sequence[float]:
         """At which fractions of the expected time progress is shown. Pure."""
         return ()
 
-    async def place(self, job: Job, index: int) -> str:
+    async def create_placeholder(self, job: Job, index: int) -> str:
         """Send an empty message that part `index` will be put on."""
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:

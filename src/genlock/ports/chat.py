@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from genlock.domain.chat import (
+    AccountSummary,
     Activity,
     AuditLine,
     Broadcast,
     BroadcastState,
     Figures,
     FreeRuns,
-    Holder,
     Payment,
     PaymentState,
     Profile,
@@ -26,12 +26,12 @@ class ChatStore(Protocol):
 
     # people
     async def see_profile(
-        self, person_id: int, *, language: str, name: str, username: str, referred_by: int | None
+        self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
     ) -> Profile:
         """The profile of a person who has just written, made on first sight; only then language and inviter count."""
 
-    async def profile(self, person_id: int) -> Profile:
-        """Raises NoSuchPerson."""
+    async def profile(self, account_id: int) -> Profile:
+        """Raises AccountNotFound."""
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
         """By our number, the channel's, a username or a part of the name, however it is capitalised."""
@@ -39,27 +39,27 @@ class ChatStore(Protocol):
     async def newest_profiles(self, limit: int) -> list[Profile]:
         """Who came last, the newest first."""
 
-    async def holders(self, text: str | None, limit: int) -> list[Holder]:
+    async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
         """People with what they have, the newest first; all, or found as by find_profiles."""
 
-    async def set_language(self, person_id: int, language: str) -> None: ...
+    async def set_language(self, account_id: int, language: str) -> None: ...
 
-    async def set_last_model(self, person_id: int, model: str) -> None: ...
+    async def set_last_model(self, account_id: int, model: str) -> None: ...
 
-    async def set_ban(self, person_id: int, *, banned: bool, reason: str) -> bool: ...
+    async def set_ban(self, account_id: int, *, banned: bool, reason: str) -> bool: ...
 
-    async def set_blocked(self, person_id: int, *, blocked: bool) -> None: ...
+    async def set_blocked(self, account_id: int, *, blocked: bool) -> None: ...
 
     # drafts
-    async def draft(self, person_id: int, chat: int) -> SavedDraft | None: ...
+    async def draft(self, account_id: int, chat: int) -> SavedDraft | None: ...
 
-    async def save_draft(self, person_id: int, chat: int, draft: SavedDraft) -> int | None:
+    async def save_draft(self, account_id: int, chat: int, draft: SavedDraft) -> int | None:
         """Write it over the version it was made from; the new version, or None if somebody else was quicker."""
 
-    async def show_draft(self, person_id: int, chat: int, message: int | None) -> None:
+    async def show_draft(self, account_id: int, chat: int, message: int | None) -> None:
         """Remember which message shows it."""
 
-    async def is_of_order(self, person_id: int, message: str) -> bool:
+    async def is_of_order(self, account_id: int, message: str) -> bool:
         """Whether a message shows one of a person's orders, however old, and must not be written over."""
 
     async def draft_owner(self, chat: int, message: int) -> int | None: ...
@@ -72,21 +72,21 @@ class ChatStore(Protocol):
 
     async def upload(self, address: str) -> Upload | None: ...
 
-    async def uploads_wait(self, person_id: int) -> tuple[int, float]:
+    async def uploads_wait(self, account_id: int) -> tuple[int, float]:
         """Files sent in an hour, and the seconds until the oldest falls out of it."""
 
-    async def activity(self, person_id: int) -> Activity: ...
+    async def activity(self, account_id: int) -> Activity: ...
 
-    async def late_cancels(self, person_id: int) -> int:
+    async def late_cancels(self, account_id: int) -> int:
         """How many orders were cancelled within a day after the provider was asked for them."""
 
     # payments
-    async def keep_payment(self, charge: str, person_id: int, stars: int, amount: int) -> bool:
+    async def keep_payment(self, charge: str, account_id: int, stars: int, amount: int) -> bool:
         """Write down a payment that is in the ledger. False if it was known."""
 
     async def payment(self, charge: str) -> Payment | None: ...
 
-    async def payments(self, person_id: int, limit: int) -> list[Payment]: ...
+    async def payments(self, account_id: int, limit: int) -> list[Payment]: ...
 
     async def move_payment(
         self,
@@ -103,10 +103,10 @@ class ChatStore(Protocol):
         """
 
     # gifts
-    async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:
+    async def take_free_run(self, account_id: int, request_key: str, per_day: int) -> bool:
         """Take a free run for an order, once per key. One whose job failed, or was cancelled early, counts not."""
 
-    async def free_runs(self, person_id: int, per_day: int, but: str = "") -> FreeRuns:
+    async def free_runs(self, account_id: int, per_day: int, but: str = "") -> FreeRuns:
         """What is left, as if the order with the key `but` had not been made."""
 
     async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool: ...
@@ -115,15 +115,15 @@ class ChatStore(Protocol):
 
     async def promos(self, limit: int) -> list[Promo]: ...
 
-    async def use_promo(self, code: str, person_id: int, request_key: str) -> PromoUse: ...
+    async def use_promo(self, code: str, account_id: int, request_key: str) -> PromoUse: ...
 
-    async def promo_used(self, person_id: int, request_key: str) -> bool:
+    async def promo_used(self, account_id: int, request_key: str) -> bool:
         """Whether a code was used under this key."""
 
     async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
         """People who have paid real money and bought a first result, with those who invited them."""
 
-    async def set_rewarded(self, person_id: int) -> bool: ...
+    async def set_rewarded(self, account_id: int) -> bool: ...
 
     # broadcasts
     async def reachable(self) -> int:

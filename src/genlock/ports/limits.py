@@ -10,7 +10,7 @@ class LimitStore(Protocol):
     async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
         """Reserve up to `count` turns of a limit; for each, the seconds until it may be used."""
 
-    async def take_turns(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
+    async def take_permits(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
         """Take a turn of each of these limits, now or not at all; for each, 0 or the seconds until one is free.
 
         Only turns that have been free for `spare` seconds are taken.

@@ -6,7 +6,7 @@ from typing import Protocol
 from genlock.domain.delivery import Part
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
-from genlock.domain.money import Kind, Movement, Purse, Wallet
+from genlock.domain.money import EntryKind, HoldState, LedgerEntry, Wallet
 from genlock.domain.value import value
 from genlock.ports.limits import LimitStore
 
@@ -20,14 +20,14 @@ class Lease:
 
 
 @value
-class Acceptance:
+class Accepted:
     job: Job
     #: False when the key was known: this is the job of then
     fresh: bool
 
 
 @value
-class Arrival:
+class NewCallback:
     """A callback at the address of a job, to be kept in the commit of what it says."""
 
     provider: str
@@ -37,7 +37,7 @@ class Arrival:
 
 
 @value
-class Ending:
+class EndJob:
     """One attempt to end a job. Whichever comes first wins; `token` makes it the lease holder's alone."""
 
     job_id: int
@@ -51,11 +51,11 @@ class Ending:
     #: the stored callback it came by, settled in the same commit
     callback_id: int | None = None
     #: or the one that has just come in, kept in the same commit; for the job's own secret only
-    arrival: Arrival | None = None
+    arrival: NewCallback | None = None
 
 
 @value
-class Ended:
+class JobEnd:
     verdict: Verdict
     #: the row after a verdict of won or late, leased to the caller
     job: Job | None = None
@@ -64,7 +64,7 @@ class Ended:
 
 
 @value
-class Wait:
+class Reschedule:
     """Give the job back and look at it again `after` seconds (None: when an operator says so). Fenced."""
 
     job_id: int
@@ -79,23 +79,23 @@ class Wait:
     grace: bool = False
     #: True counts a failed try, False starts the count anew, None leaves it
     failed: bool | None = False
-    attention: str | None = None
+    attention_reason: str | None = None
 
 
 @value
-class Finish:
+class FinishDelivery:
     """The end of a delivery. Fenced; moves the job's money in the same commit."""
 
     job_id: int
     token: int
     delivery: Delivery
     parts: tuple[Part, ...]
-    attention: str | None = None
+    attention_reason: str | None = None
 
 
 @value
-class Finished:
-    purse: Purse
+class DeliveryEnd:
+    hold_state: HoldState
     notice: Notice
 
 
@@ -120,69 +120,71 @@ class Store(LimitStore, Protocol):
     """Rows and money. Every method is one commit; those that name a token change nothing when it is stale."""
 
     #: grows when a commit's fate was unknown and it was made again: a lease may have been taken unseen
-    unsure: int
+    uncertain_commits: int
     #: the migrations that opening it applied
     applied: list[str]
 
     async def close(self) -> None: ...
 
     # people and money
-    async def person(self, channel: str, bot: str, outside_id: str) -> int:
+    async def ensure_account(self, channel: str, bot: str, external_id: str) -> int:
         """The person known to a bot of a channel by this id, made on first sight."""
 
-    async def wallet(self, person_id: int) -> Wallet: ...
+    async def wallet(self, account_id: int) -> Wallet: ...
 
-    async def transfer(self, person_id: int, kind: Kind, amount: int, key: str, reason: str = "") -> bool:
+    async def transfer(self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
         """Move money between a person and the house, once per key. False if the key was used before."""
 
-    async def movements(self, person_id: int, limit: int) -> list[Movement]: ...
+    async def ledger_entries(self, account_id: int, limit: int) -> list[LedgerEntry]: ...
 
     # the life of a job
-    async def accept(self, order: NewJob, lease: Lease | None) -> Acceptance:
-        """Write job and hold together. Raises NotEnoughMoney, KeyReused, NoSuchPerson."""
+    async def accept(self, order: NewJob, lease: Lease | None) -> Accepted:
+        """Write job and hold together. Raises InsufficientBalance, IdempotencyKeyReused, AccountNotFound."""
 
     async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
         """Commit the intent: from here on the create call may be on the wire. False if a rescue has begun."""
 
-    async def submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
-        """The task is known. Orphans of this task make the job due at once. Raises TaskTaken."""
+    async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
+        """The task is known. Orphans of this task make the job due at once. Raises TaskIdConflict."""
 
     async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
         """Keep the task of a submit that lost its lease while it was on the wire; None: its callback told us."""
 
-    async def end(self, ending: Ending, lease: Lease | None) -> Ended:
+    async def end_job(self, ending: EndJob, lease: Lease | None) -> JobEnd:
         """End a job: the one door for callbacks, polls, deadlines and cancels. Moves the money back if need be."""
 
     async def save_parts(self, job_id: int, token: int, parts: tuple[Part, ...], lease: Lease) -> bool:
         """Journal a delivery's progress around its calls, and renew the lease."""
 
-    async def finish(self, finish: Finish, lease: Lease) -> Finished | None:
+    async def finish_delivery(self, finish: FinishDelivery, lease: Lease) -> DeliveryEnd | None:
         """End a delivery. None if the lease was lost; keeps the lease only if a notice is due."""
 
-    async def spoil(self, job_id: int, token: int, parts: tuple[Part, ...], code: str, text: str) -> Job | None:
+    async def mark_result_invalid(
+        self, job_id: int, token: int, parts: tuple[Part, ...], code: str, text: str
+    ) -> Job | None:
         """A result that nobody has paid for turns out to be none: the job has failed, its money goes back. Fenced."""
 
-    async def move(self, job_id: int, token: int, address: str, parts: tuple[Part, ...]) -> bool:
+    async def change_address(self, job_id: int, token: int, address: str, parts: tuple[Part, ...]) -> bool:
         """The job's chat has another address now; its placeholder stayed behind."""
 
     async def begin_notice(self, job_id: int, token: int) -> bool:
         """Journal the notice before it is sent. The job is done with this."""
 
-    async def wait(self, wait: Wait) -> bool: ...
+    async def reschedule(self, wait: Reschedule) -> bool: ...
 
     async def renew(self, job_id: int, token: int, lease: Lease) -> bool: ...
 
     async def claim(self, limit: int, lease: Lease) -> list[Job]:
         """Take due jobs, the longest overdue first; not those that were in hand when an instance died."""
 
-    async def claim_suspects(self, rooms: Sequence[int], lease: Lease) -> list[Job]:
+    async def claim_poison_jobs(self, slots: Sequence[int], lease: Lease) -> list[Job]:
         """Take due jobs that were: so many of one death, of two, and so on; the last room is for more, too."""
 
     # the inbox
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         """Keep a callback before anybody has understood it; finds its job by the secret."""
 
-    async def strangers(self, seconds: float, limit: int) -> int:
+    async def count_unauthenticated_callbacks(self, seconds: float, limit: int) -> int:
         """How many callbacks of the last so many seconds no job vouches for; counted up to a limit."""
 
     async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
@@ -198,7 +200,7 @@ class Store(LimitStore, Protocol):
     async def expire_callback(self, callback_id: int, older_than: float, note: str) -> bool:
         """Keep a callback that nobody can read for the operator, if it has waited for so long."""
 
-    async def hint(self, callback_id: int, provider: str, task_id: str) -> int | None:
+    async def note_untrusted_callback(self, callback_id: int, provider: str, task_id: str) -> int | None:
         """A callback we may not believe: make its running job due for a status query, or keep it as an orphan."""
 
     async def match_orphans(self, limit: int) -> list[tuple[int, int]]:
@@ -212,10 +214,10 @@ class Store(LimitStore, Protocol):
     async def heartbeat(self, instance: str, silent_seconds: float) -> list[str]:
         """Say that we live; returns the peers that have been silent for too long."""
 
-    async def left_behind(self) -> Sequence[str]:
+    async def orphaned_instances(self) -> Sequence[str]:
         """Instances of which it is certain that they are dead: nobody else can have this database."""
 
-    async def rescue(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
+    async def release_leases(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
         """Make due what this instance holds (except `but`) and forget the instance if nothing is excepted.
 
         If it died, each of its jobs counts that: it may be what it died of.
@@ -226,20 +228,20 @@ class Store(LimitStore, Protocol):
 
     async def leave_role(self, name: str, instance: str) -> None: ...
 
-    async def forget_limits(self, idle_seconds: float, role: Role) -> int:
+    async def prune_limits(self, idle_seconds: float, role: Role) -> int:
         """Drop the limits that nobody has used for so long: a fresh one is the same."""
 
     # looking, and an operator's hands
     async def job(self, job_id: int) -> Job | None: ...
 
-    async def job_ordered(self, person_id: int, request_key: str) -> Job | None:
+    async def job_ordered(self, account_id: int, request_key: str) -> Job | None:
         """The job that a key of this person stands for."""
 
     async def jobs(
-        self, *, state: State | None = None, person_id: int | None = None, before: int | None = None, limit: int = 50
+        self, *, state: State | None = None, account_id: int | None = None, before: int | None = None, limit: int = 50
     ) -> list[Job]: ...
 
-    async def attention(self, limit: int) -> list[Job]: ...
+    async def jobs_needing_attention(self, limit: int) -> list[Job]: ...
 
     async def retry(self, job_id: int) -> bool:
         """Make a waiting job due now; queue a parked submit again."""
@@ -248,7 +250,7 @@ class Store(LimitStore, Protocol):
         """Deliver an ended job's parts anew; with a token, only if they are still those of that row."""
 
     async def resend_paid(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
-        """As resend, but the money that went back when it was undeliverable is held again. Raises NotEnoughMoney."""
+        """As resend, but the money that went back when it was undeliverable is held again. Raises InsufficientBalance."""
 
     async def counts(self) -> dict[str, int]:
         """Jobs in progress by state, and how many are due."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from genlock.domain.update import Lane, NewUpdate, Received, Update, UpdateState
+from genlock.domain.update import NewUpdate, Received, Update, UpdateQueue, UpdateState
 from genlock.domain.value import value
 from genlock.ports.store import Lease
 
@@ -14,7 +14,7 @@ class Settled:
 
     waiting: int
     #: still ours while something waits, with the next update
-    lane: Lane
+    lane: UpdateQueue
 
 
 class UpdateStore(Protocol):
@@ -23,25 +23,27 @@ class UpdateStore(Protocol):
     async def store_update(self, update: NewUpdate) -> Received:
         """Keep an update; when this returns it may be acknowledged."""
 
-    async def claim_lanes(self, limit: int, lease: Lease, *, urgent: bool, suspects: bool = False) -> list[Lane]:
+    async def claim_update_queues(
+        self, limit: int, lease: Lease, *, urgent: bool, poison: bool = False
+    ) -> list[UpdateQueue]:
         """Take due lanes, the longest overdue first."""
 
-    async def next_update(self, lane: Lane) -> Lane | None:
+    async def next_update(self, lane: UpdateQueue) -> UpdateQueue | None:
         """The first update of a lane that we hold; None if there is none, or the lane is lost."""
 
     async def update_behind(self, update: int) -> Update | None:
         """The update that waits right behind this one of its lane, as far as it has come by now."""
 
-    async def settle_update(self, lane: Lane, state: UpdateState, note: str, lease: Lease) -> Settled | None:
+    async def settle_update(self, lane: UpdateQueue, state: UpdateState, note: str, lease: Lease) -> Settled | None:
         """An update is dealt with. None if the lane was lost; it is kept only while more is waiting there."""
 
-    async def postpone_update(self, lane: Lane, after: float, note: str) -> bool:
+    async def postpone_update(self, lane: UpdateQueue, after: float, note: str) -> bool:
         """A try failed: give the lane back until later."""
 
-    async def renew_lanes(self, lanes: Sequence[Lane], lease: Lease) -> set[int]:
+    async def renew_update_queues(self, queues: Sequence[UpdateQueue], lease: Lease) -> set[int]:
         """Keep lanes for longer; returns those that are still ours."""
 
-    async def rescue_lanes(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
+    async def release_update_queues(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
         """Make due the lanes that an instance holds, except some."""
 
     async def updates(self, state: UpdateState, limit: int) -> list[Update]: ...

@@ -8,7 +8,7 @@ from genlock.ports.store import Role, Violation
 
 
 @value
-class Fact:
+class KvEntry:
     key: str
     value: str
     #: seconds since it was set
@@ -18,29 +18,29 @@ class Fact:
 class UpkeepStore(Protocol):
     """Facts that all instances share, how things go, and what is forgotten in the end."""
 
-    async def fact(self, key: str) -> Fact | None: ...
+    async def kv_get(self, key: str) -> KvEntry | None: ...
 
-    async def facts(self, beginning: str) -> list[Fact]: ...
+    async def kv_list(self, beginning: str) -> list[KvEntry]: ...
 
-    async def keep_fact(self, key: str, value: str) -> str:
+    async def kv_put_if_absent(self, key: str, value: str) -> str:
         """Know something, unless something is known already; says what is."""
 
-    async def set_fact(self, key: str, value: str) -> None: ...
+    async def kv_put(self, key: str, value: str) -> None: ...
 
-    async def drop_fact(self, key: str) -> None: ...
+    async def kv_delete(self, key: str) -> None: ...
 
     async def clock(self) -> datetime: ...
 
-    async def living(self, silent_seconds: float) -> list[str]:
+    async def live_instances(self, silent_seconds: float) -> list[str]:
         """The instances that were heard of lately."""
 
-    async def pulse(self) -> dict[str, float]:
+    async def stats(self) -> dict[str, float]:
         """Counts and ages of what is open, and how the newest jobs ended."""
 
     async def money_violations(self) -> list[Violation]:
         """Look for money that does not add up."""
 
-    async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
+    async def prune(self, what: str, older_than: float, limit: int, role: Role) -> int:
         """Remove some old `updates`, `callbacks`, callbacks of `strangers` or unused `uploads`; says how many."""
 
     async def last_callback(self) -> int:

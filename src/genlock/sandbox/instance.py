@@ -214,6 +214,6 @@ def _told(line: bytes, name: str) -> dict[str, Any]:
     except ValueError:
         said = None
     if not isinstance(said, dict) or "event" not in said:
-        said = {"event": "", "correlation": "", "text": line.decode(errors="replace")}
+        said = {"event": "", "correlation_id": "", "text": line.decode(errors="replace")}
     at = datetime.fromisoformat(said["at"]).timestamp() if "at" in said else time()
     return {"process": name, **said, "at": at}

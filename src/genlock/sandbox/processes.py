@@ -63,8 +63,8 @@ def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
     Those are named in it, in files called pid or NAME.pid. Unless it is to be kept, it goes away with them.
     """
     folder = _made(kept) if kept else Path(tempfile.mkdtemp(prefix="genlock-", dir=TEMPORARY))
-    guard = subprocess.Popen(
-        ["sh", "-c", GUARD, "guard", folder, "kept" if kept else ""],
+    quotas = subprocess.Popen(
+        ["sh", "-c", GUARD, "quotas", folder, "kept" if kept else ""],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -75,7 +75,7 @@ def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
             os.chown(folder, user["user"], user["group"])
         yield folder
     finally:
-        guard.communicate()
+        quotas.communicate()
 
 
 def _made(folder: Path) -> Path:

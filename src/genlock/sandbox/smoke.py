@@ -14,10 +14,9 @@ import aiohttp
 
 from genlock.app import open_store
 from genlock.domain.inbox import InboxState
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.log import Silent
-from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
-from genlock.sandbox.books import Books, Order, is_notice
+from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
 from genlock.sandbox.chaos.verdict import all_jobs, prompt_of
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie.faces import FACES
@@ -25,6 +24,7 @@ from genlock.sandbox.kie.faults import Fault as KieFault
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.kie.task import Task
 from genlock.sandbox.processes import ProgramFailed, guarded_folder
+from genlock.sandbox.records import Order, Records, is_notice
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.journal import Call
 from genlock.sandbox.telegram.people import Person
@@ -62,7 +62,7 @@ Together = dict[str, Callable[[], Awaitable[str]]]
 @dataclass(kw_only=True)
 class Smoke:
     fleet: Fleet
-    books: Books
+    records: Records
     ann: Person
     bob: Person
     eve: Person
@@ -71,7 +71,7 @@ class Smoke:
 
     async def person(self) -> str:
         await self.ann.start()
-        message = await self._sees("an answer to /start", lambda: self.books.said(self.ann))
+        message = await self._sees("an answer to /start", lambda: self.records.said(self.ann))
         return f"/start is answered: {message[0].text.splitlines()[0]!r}"
 
     async def balance(self) -> str:
@@ -80,7 +80,7 @@ class Smoke:
             f"{WELCOME_CREDITS} credits after /balance",
             lambda: [
                 message
-                for message in self.books.said(self.ann)
+                for message in self.records.said(self.ann)
                 if message.id > asked.id and str(WELCOME_CREDITS) in message.text
             ],
         )
@@ -90,7 +90,7 @@ class Smoke:
         order = await self._order(PROMPT, self.ann)
         await self._sees(
             "an answer to the order",
-            lambda: [message for message in self.books.said(self.ann) if message.id > order.message],
+            lambda: [message for message in self.records.said(self.ann) if message.id > order.message],
         )
         return f"/gen {MODEL} {PROMPT} is accepted after {time() - order.asked_at:.1f} s"
 
@@ -148,17 +148,17 @@ class Smoke:
         try:
             broken = await store.violations(settled=True)
             jobs = await all_jobs(store)
-            wallets = {job.person_id: await store.wallet(job.person_id) for job in jobs}
+            wallets = {job.account_id: await store.wallet(job.account_id) for job in jobs}
             matched = [callback.task_id for callback in await store.callbacks(InboxState.MATCHED, 10)]
         finally:
             await store.close()
-        paid = {prompt_of(job): job.price for job in jobs if job.purse is Purse.CAPTURED}
+        paid = {prompt_of(job): job.price for job in jobs if job.hold_state is HoldState.CAPTURED}
         if broken or set(paid) != set(self.orders):
             raise NotSo(f"paid for {paid}, violations {broken}")
         left = {number: (wallet.available, wallet.held) for number, wallet in wallets.items()}
-        if left != {job.person_id: (WELCOME_CREDITS * 1000 - job.price, 0) for job in jobs}:
+        if left != {job.account_id: (WELCOME_CREDITS * 1000 - job.price, 0) for job in jobs}:
             raise NotSo(f"the people have {left} available and held, in thousandths")
-        if matched != [self.books.tasks()[LOST][0].id]:
+        if matched != [self.records.tasks()[LOST][0].id]:
             raise NotSo(f"the orphans that were matched are {matched}")
         return f"{len(paid)} people paid for one picture each ({jobs[0].price / 1000:g} credits); the ledger adds up"
 
@@ -171,24 +171,24 @@ class Smoke:
         return order
 
     async def _task(self, prompt: str) -> Task:
-        tasks = await self._sees(f"a task for {prompt!r}", lambda: self.books.tasks()[prompt])
+        tasks = await self._sees(f"a task for {prompt!r}", lambda: self.records.tasks()[prompt])
         if len(tasks) > 1:
             raise NotSo(f"Kie.ai was asked {len(tasks)} times for {prompt!r}")
         return tasks[0]
 
     async def _delivered(self, prompt: str) -> float:
         order = self.orders[prompt]
-        await self._sees(f"the picture of {prompt!r}", lambda: self.books.results(order))
+        await self._sees(f"the picture of {prompt!r}", lambda: self.records.results(order))
         seconds = time() - order.asked_at
         await self._sees("the notice", lambda: [message for message in self._after(order) if is_notice(message)])
-        results = len(self.books.results(order))
+        results = len(self.records.results(order))
         notices = sum(is_notice(message) for message in self._after(order))
-        if (results, notices) != (1, 1) or len(self.books.tasks()[prompt]) != 1:
-            raise NotSo(f"{results} pictures and {notices} notices of {len(self.books.tasks()[prompt])} tasks")
+        if (results, notices) != (1, 1) or len(self.records.tasks()[prompt]) != 1:
+            raise NotSo(f"{results} pictures and {notices} notices of {len(self.records.tasks()[prompt])} tasks")
         return seconds
 
     def _after(self, order: Order) -> list[Message]:
-        return [message for message in self.books.said(order.person) if message.id > order.message]
+        return [message for message in self.records.said(order.person) if message.id > order.message]
 
     def _edits(self) -> list[Call]:
         return self.fleet.telegram.calls("editMessageMedia", chat=self.eve.id)
@@ -285,7 +285,7 @@ async def _running(folder: Path) -> AsyncIterator[Smoke]:
     ):
         await fleet.start(1)
         ann, bob, eve = (telegram.person(name, language="en", started=False) for name in ("Ann", "Bob", "Eve"))
-        yield Smoke(fleet=fleet, books=Books(telegram, kie), ann=ann, bob=bob, eve=eve, database_url=url)
+        yield Smoke(fleet=fleet, records=Records(telegram, kie), ann=ann, bob=bob, eve=eve, database_url=url)
 
 
 def _print(phases: list[Phase], seconds: float) -> None:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from genlock.domain.chat import (
+    AccountSummary,
     Activity,
     AuditLine,
     Broadcast,
     BroadcastState,
     Figures,
     FreeRuns,
-    Holder,
     Payment,
     PaymentState,
     Profile,
@@ -23,7 +23,7 @@ from genlock.domain.chat import (
     SavedDraft,
     Upload,
 )
-from genlock.domain.errors import NoSuchPerson, StoreError
+from genlock.domain.errors import AccountNotFound, StoreError
 from genlock.stores.rows import Row, Time
 
 #: how often a count is made anew because somebody else was quicker
@@ -41,12 +41,12 @@ class ChatRows(ABC):
     # people
 
     async def see_profile(
-        self, person_id: int, *, language: str, name: str, username: str, referred_by: int | None
+        self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
     ) -> Profile:
         for _ in range(2):  # PostgreSQL may overlook a row that was added while it looked
             rows = await self.one(
                 "see_profile",
-                person_id=person_id,
+                account_id=account_id,
                 language=language,
                 name=name,
                 username=username,
@@ -54,12 +54,12 @@ class ChatRows(ABC):
             )
             if rows:
                 return replace(self._profile(rows[0]), fresh=bool(rows[0]["fresh"]))
-        raise StoreError(f"could not find or make the profile of person {person_id}")
+        raise StoreError(f"could not find or make the profile of person {account_id}")
 
-    async def profile(self, person_id: int) -> Profile:
-        rows = await self.one("profile", person_id=person_id)
+    async def profile(self, account_id: int) -> Profile:
+        rows = await self.one("profile", account_id=account_id)
         if not rows:
-            raise NoSuchPerson
+            raise AccountNotFound
         return self._profile(rows[0])
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
@@ -69,46 +69,46 @@ class ChatRows(ABC):
     async def newest_profiles(self, limit: int) -> list[Profile]:
         return [self._profile(row) for row in await self.one("newest_profiles", limit=limit)]
 
-    async def holders(self, text: str | None, limit: int) -> list[Holder]:
+    async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
         return [
-            Holder(
-                person_id=row["id"],
+            AccountSummary(
+                account_id=row["id"],
                 channel=row["channel"],
-                outside_id=row["outside_id"],
+                external_id=row["external_id"],
                 name=row["name"],
                 username=row["username"],
                 available=row["available"],
                 held=row["held"],
                 since=_certain(self.time(row["created_at"])),
             )
-            for row in await self.one("holders", **_spellings(text), limit=limit)
+            for row in await self.one("account_summaries", **_spellings(text), limit=limit)
         ]
 
-    async def set_language(self, person_id: int, language: str) -> None:
-        await self.one("set_language", person_id=person_id, language=language)
+    async def set_language(self, account_id: int, language: str) -> None:
+        await self.one("set_language", account_id=account_id, language=language)
 
-    async def set_last_model(self, person_id: int, model: str) -> None:
-        await self.one("set_last_model", person_id=person_id, model=model)
+    async def set_last_model(self, account_id: int, model: str) -> None:
+        await self.one("set_last_model", account_id=account_id, model=model)
 
-    async def set_ban(self, person_id: int, *, banned: bool, reason: str) -> bool:
-        return bool(await self.one("set_ban", person_id=person_id, banned=banned, reason=reason))
+    async def set_ban(self, account_id: int, *, banned: bool, reason: str) -> bool:
+        return bool(await self.one("set_ban", account_id=account_id, banned=banned, reason=reason))
 
-    async def set_blocked(self, person_id: int, *, blocked: bool) -> None:
-        await self.one("set_blocked", person_id=person_id, blocked=blocked)
+    async def set_blocked(self, account_id: int, *, blocked: bool) -> None:
+        await self.one("set_blocked", account_id=account_id, blocked=blocked)
 
     # drafts
 
-    async def draft(self, person_id: int, chat: int) -> SavedDraft | None:
-        rows = await self.one("draft", person_id=person_id, chat=chat)
+    async def draft(self, account_id: int, chat: int) -> SavedDraft | None:
+        rows = await self.one("draft", account_id=account_id, chat=chat)
         if not rows:
             return None
         row = rows[0]
         return SavedDraft(version=row["version"], message=row["message"], body=row["body"])
 
-    async def save_draft(self, person_id: int, chat: int, draft: SavedDraft) -> int | None:
+    async def save_draft(self, account_id: int, chat: int, draft: SavedDraft) -> int | None:
         rows = await self.one(
             "save_draft",
-            person_id=person_id,
+            account_id=account_id,
             chat=chat,
             version=draft.version,
             message=draft.message,
@@ -116,16 +116,16 @@ class ChatRows(ABC):
         )
         return int(rows[0]["version"]) if rows else None
 
-    async def show_draft(self, person_id: int, chat: int, message: int | None) -> None:
-        await self.one("show_draft", person_id=person_id, chat=chat, message=message)
+    async def show_draft(self, account_id: int, chat: int, message: int | None) -> None:
+        await self.one("show_draft", account_id=account_id, chat=chat, message=message)
 
-    async def is_of_order(self, person_id: int, message: str) -> bool:
+    async def is_of_order(self, account_id: int, message: str) -> bool:
         part = f'%"message":{json.dumps(message)}%'  # as it is written among an order's parts
-        return bool(await self.one("is_of_order", person_id=person_id, message=message, part=part))
+        return bool(await self.one("is_of_order", account_id=account_id, message=message, part=part))
 
     async def draft_owner(self, chat: int, message: int) -> int | None:
         rows = await self.one("draft_owner", chat=chat, message=message)
-        return rows[0]["person_id"] if rows else None
+        return rows[0]["account_id"] if rows else None
 
     # files and limits
 
@@ -133,7 +133,7 @@ class ChatRows(ABC):
         await self.one(
             "keep_upload",
             address=upload.address,
-            person_id=upload.person_id,
+            account_id=upload.account_id,
             file=upload.file,
             kind=upload.kind,
             seconds=upload.seconds,
@@ -149,35 +149,35 @@ class ChatRows(ABC):
         row = rows[0]
         return Upload(
             address=row["address"],
-            person_id=row["person_id"],
+            account_id=row["account_id"],
             file=row["file"],
             kind=row["kind"],
             seconds=row["seconds"],
             age_seconds=row["age_seconds"],
         )
 
-    async def uploads_wait(self, person_id: int) -> tuple[int, float]:
-        row = (await self.one("uploads_wait", person_id=person_id))[0]
+    async def uploads_wait(self, account_id: int) -> tuple[int, float]:
+        row = (await self.one("uploads_wait", account_id=account_id))[0]
         return row["hour"], row["hour_wait"]
 
-    async def activity(self, person_id: int) -> Activity:
-        row = (await self.one("activity", person_id=person_id))[0]
+    async def activity(self, account_id: int) -> Activity:
+        row = (await self.one("activity", account_id=account_id))[0]
         return Activity(**{name: row[name] for name in ("running", "minute", "minute_wait", "hour", "hour_wait")})
 
-    async def late_cancels(self, person_id: int) -> int:
-        return int((await self.one("late_cancels", person_id=person_id))[0]["cancels"])
+    async def late_cancels(self, account_id: int) -> int:
+        return int((await self.one("late_cancels", account_id=account_id))[0]["cancels"])
 
     # payments
 
-    async def keep_payment(self, charge: str, person_id: int, stars: int, amount: int) -> bool:
-        return bool(await self.one("keep_payment", charge=charge, person_id=person_id, stars=stars, amount=amount))
+    async def keep_payment(self, charge: str, account_id: int, stars: int, amount: int) -> bool:
+        return bool(await self.one("keep_payment", charge=charge, account_id=account_id, stars=stars, amount=amount))
 
     async def payment(self, charge: str) -> Payment | None:
         rows = await self.one("payment", charge=charge)
         return self._payment(rows[0]) if rows else None
 
-    async def payments(self, person_id: int, limit: int) -> list[Payment]:
-        return [self._payment(row) for row in await self.one("payments", person_id=person_id, limit=limit)]
+    async def payments(self, account_id: int, limit: int) -> list[Payment]:
+        return [self._payment(row) for row in await self.one("payments", account_id=account_id, limit=limit)]
 
     async def move_payment(
         self,
@@ -194,12 +194,12 @@ class ChatRows(ABC):
 
     # gifts
 
-    async def take_free_run(self, person_id: int, request_key: str, per_day: int) -> bool:
-        row = await self._turn("take_free_run", person_id=person_id, request_key=request_key, per_day=per_day)
+    async def take_free_run(self, account_id: int, request_key: str, per_day: int) -> bool:
+        row = await self._turn("take_free_run", account_id=account_id, request_key=request_key, per_day=per_day)
         return row is not None and bool(row["taken"])
 
-    async def free_runs(self, person_id: int, per_day: int, but: str = "") -> FreeRuns:
-        row = (await self.one("free_runs", person_id=person_id, but=but))[0]
+    async def free_runs(self, account_id: int, per_day: int, but: str = "") -> FreeRuns:
+        row = (await self.one("free_runs", account_id=account_id, but=but))[0]
         return FreeRuns(today=max(per_day - row["used"], 0), gifts=max(row["gifts"], 0))
 
     async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool:
@@ -209,7 +209,7 @@ class ChatRows(ABC):
             amount=promo.amount,
             runs=promo.runs,
             uses_max=promo.uses_max,
-            per_person=promo.per_person,
+            per_account=promo.per_account,
             lasting=lasting,
             author=author,
         )
@@ -225,7 +225,7 @@ class ChatRows(ABC):
                 amount=row["amount"],
                 runs=row["runs"],
                 uses_max=row["uses_max"],
-                per_person=row["per_person"],
+                per_account=row["per_account"],
                 until=self.time(row["until_at"]),
                 closed=row["closed_at"] is not None,
                 uses=row["used"],
@@ -233,16 +233,16 @@ class ChatRows(ABC):
             for row in await self.one("promos", limit=limit)
         ]
 
-    async def use_promo(self, code: str, person_id: int, request_key: str) -> PromoUse:
-        row = await self._turn("use_promo", code=code, person_id=person_id, request_key=request_key)
+    async def use_promo(self, code: str, account_id: int, request_key: str) -> PromoUse:
+        row = await self._turn("use_promo", code=code, account_id=account_id, request_key=request_key)
         if row is None:
             return PromoUse(verdict=PromoVerdict.UNKNOWN)
         if row["number"] is None:
             return PromoUse(verdict=PromoVerdict.USED if row["spent"] else PromoVerdict.OVER)
         return PromoUse(verdict=PromoVerdict.GIVEN, number=row["number"], amount=row["amount"], runs=row["runs"])
 
-    async def promo_used(self, person_id: int, request_key: str) -> bool:
-        return bool(await self.one("promo_used", person_id=person_id, request_key=request_key))
+    async def promo_used(self, account_id: int, request_key: str) -> bool:
+        return bool(await self.one("promo_used", account_id=account_id, request_key=request_key))
 
     async def _turn(self, name: str, **params: Any) -> Row | None:
         """A count and what follows from it, made anew as long as others come in between."""
@@ -255,10 +255,10 @@ class ChatRows(ABC):
         raise StoreError(f"{name}: others were always quicker")
 
     async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
-        return [(row["person_id"], row["referred_by"]) for row in await self.one("rewards_due", limit=limit)]
+        return [(row["account_id"], row["referred_by"]) for row in await self.one("rewards_due", limit=limit)]
 
-    async def set_rewarded(self, person_id: int) -> bool:
-        return bool(await self.one("set_rewarded", person_id=person_id))
+    async def set_rewarded(self, account_id: int) -> bool:
+        return bool(await self.one("set_rewarded", account_id=account_id))
 
     # broadcasts
 
@@ -286,7 +286,7 @@ class ChatRows(ABC):
         while rows := await self.one("reach_next", broadcast_id=broadcast_id):
             row = rows[0]
             if row["moved"]:
-                return row["person_id"], row["language"], row["outside_id"]
+                return row["account_id"], row["language"], row["external_id"]
             now = await self.broadcast(broadcast_id)
             if now is None or now.state is not BroadcastState.RUNNING:
                 return None
@@ -324,8 +324,8 @@ class ChatRows(ABC):
 
     def _profile(self, row: Row) -> Profile:
         return Profile(
-            person_id=row["person_id"],
-            outside_id=row["outside_id"],
+            account_id=row["account_id"],
+            external_id=row["external_id"],
             language=row["language"],
             name=row["name"],
             username=row["username"],
@@ -340,7 +340,7 @@ class ChatRows(ABC):
     def _payment(self, row: Row) -> Payment:
         return Payment(
             charge=row["charge"],
-            person_id=row["person_id"],
+            account_id=row["account_id"],
             stars=row["stars"],
             amount=row["amount"],
             state=PaymentState(row["state"]),

@@ -19,8 +19,8 @@ class LimitRows(ABC):
     def array(self, values: Sequence[int] | Sequence[str]) -> Any:
         """A list as the dialect takes it."""
 
-    async def take_turns(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
-        rows = await self.one("take_turns", keys=self.array(keys), interval=interval, burst=burst, spare=spare)
+    async def take_permits(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
+        rows = await self.one("take_permits", keys=self.array(keys), interval=interval, burst=burst, spare=spare)
         waits: dict[str, float] = {}
         for row in rows:
             waits[row["key"]] = min(waits.get(row["key"], row["wait"]), row["wait"])
@@ -30,6 +30,6 @@ class LimitRows(ABC):
     async def block(self, key: str, seconds: float) -> None:
         await self.one("block", key=key, seconds=seconds)
 
-    async def forget_limits(self, idle_seconds: float, role: Role) -> int:
-        rows = await self.one("forget_limits", idle_seconds=idle_seconds, holder=role.holder, epoch=role.epoch)
+    async def prune_limits(self, idle_seconds: float, role: Role) -> int:
+        rows = await self.one("prune_limits", idle_seconds=idle_seconds, holder=role.holder, epoch=role.epoch)
         return len(rows)

@@ -14,10 +14,10 @@ from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
 from genlock.stores.batch import Params
+from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import array, load, positional
 from genlock.stores.rows import Row
-from genlock.stores.store import SqlStore
 
 #: Locks out other instances while one migrates; any number nobody else uses.
 _MIGRATION_LOCK = 4_729_106
@@ -49,14 +49,14 @@ PASSING: tuple[type[BaseException], ...] = (
 )
 
 
-class PostgresStore(SqlStore):
+class PostgresStore(SqlDatabase):
     """The Store port on PostgreSQL. Relies on no session state, so a transaction pooler may stand in between."""
 
     not_unique = asyncpg.UniqueViolationError
 
     def __init__(
         self, pool: "asyncpg.Pool[asyncpg.Record]", *, pooled: bool, clock: Clock | None, observer: Observer,
-        patience_seconds: float, statement_seconds: float, chance: random.Random,
+        patience_seconds: float, statement_seconds: float, rng: random.Random,
     ) -> None:  # fmt: skip
         super().__init__(observer)
         self.queries = load("postgres")
@@ -66,7 +66,7 @@ class PostgresStore(SqlStore):
         self._clock = clock
         self._patience = patience_seconds
         self._statement_seconds = statement_seconds
-        self._chance = chance
+        self._rng = rng
 
     @classmethod
     async def open(
@@ -78,7 +78,7 @@ class PostgresStore(SqlStore):
         connections: int = 10,
         patience_seconds: float = 30.0,
         statement_seconds: float = 10.0,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
         migrate: bool = True,
     ) -> "PostgresStore":
         """Connect and bring the schema up to date. `clock` replaces the database's own, for simulations."""
@@ -99,7 +99,7 @@ class PostgresStore(SqlStore):
             observer=observer,
             patience_seconds=patience_seconds,
             statement_seconds=statement_seconds,
-            chance=chance or random.Random(),  # noqa: S311 - spreads retries, guards nothing
+            rng=rng or random.Random(),  # noqa: S311 - spreads retries, guards nothing
         )
         try:
             store.applied = await store.migrate() if migrate else []
@@ -151,7 +151,7 @@ class PostgresStore(SqlStore):
             try:
                 return await self._try(text, values)
             except PASSING as error:
-                self.unsure += 1
+                self.uncertain_commits += 1
                 self._observer.count("store_retries", 1, operation=name, reason=type(error).__name__)
                 self._observer.event(Event.STORE_RETRY, operation=name, reason=type(error).__name__, attempt=attempt)
                 if loop.time() > give_up:
@@ -162,7 +162,7 @@ class PostgresStore(SqlStore):
                 raise  # the fault of what was asked
             except asyncpg.PostgresError as error:
                 raise StoreError(f"PostgreSQL could not do it: {error}") from error
-            await asyncio.sleep(backoff(attempt, self._chance.random(), base=0.05, most=1.0))
+            await asyncio.sleep(backoff(attempt, self._rng.random(), base=0.05, most=1.0))
             attempt += 1
 
     async def _try(self, text: str, values: list[Any]) -> list[Row]:

@@ -7,16 +7,16 @@ from typing import Any
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
-from genlock.domain.money import Account, Kind, Movement, Purse
+from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry
 from genlock.domain.update import Update, UpdateState
-from genlock.ports import Arrival
+from genlock.ports import NewCallback
 
 Row = Mapping[str, Any]
 #: how a dialect's time becomes an aware datetime
 Time = Callable[[Any], datetime | None]
 
 # Twice as fast as calling the enums, and a job is read often.
-PURSE = {word.value: word for word in Purse}
+HOLD_STATE = {word.value: word for word in HoldState}
 _STATE = {word.value: word for word in State}
 _DELIVERY = {word.value: word for word in Delivery}
 VERDICT = {word.value: word for word in Verdict}
@@ -27,9 +27,9 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
     """A job from its row. Whoever has just written the parts brings them, which saves reading them back."""
     return Job(
         id=row["id"],
-        person_id=row["person_id"],
+        account_id=row["account_id"],
         request_key=row["request_key"],
-        correlation=row["correlation"],
+        correlation_id=row["correlation_id"],
         provider=row["provider"],
         channel=row["channel"],
         address=row["address"],
@@ -37,7 +37,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         model=row["model"],
         input=row["input"],
         price=row["price"],
-        purse=PURSE[row["purse"]],
+        hold_state=HOLD_STATE[row["hold_state"]],
         state=_STATE[row["state"]],
         task_id=row["task_id"],
         error_code=row["error_code"],
@@ -47,7 +47,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         parts=load_parts(row["parts"]) if parts is None else parts,
         delivery=_DELIVERY[row["delivery"]],
         notice=NOTICE[row["notice"]],
-        attention=row["attention"],
+        attention_reason=row["attention_reason"],
         attempts=row["attempts"],
         due_at=time(row["due_at"]),
         deadline_at=_certain(time(row["deadline_at"])),
@@ -58,7 +58,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         submitted_at=time(row["submitted_at"]),
         ended_at=time(row["ended_at"]),
         delivered_at=time(row["delivered_at"]),
-        deaths=row["deaths"],
+        crash_count=row["crash_count"],
         read_at=_certain(time(row["read_at"])),
     )
 
@@ -68,9 +68,9 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
     created_at = _certain(time(row["created_at"]))
     return Job(
         id=row["id"],
-        person_id=order.person_id,
+        account_id=order.account_id,
         request_key=order.request_key,
-        correlation=order.correlation,
+        correlation_id=order.correlation_id,
         provider=order.provider,
         channel=order.channel,
         address=order.address,
@@ -78,7 +78,7 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
         model=order.model,
         input=order.input,
         price=order.price,
-        purse=Purse.HELD if order.price else Purse.FREE,
+        hold_state=HoldState.HELD if order.price else HoldState.FREE,
         state=State.QUEUED,
         task_id=None,
         error_code="",
@@ -88,7 +88,7 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
         parts=(),
         delivery=Delivery.NONE,
         notice=Notice.WANTED if order.notice else Notice.NONE,
-        attention=None,
+        attention_reason=None,
         attempts=0,
         due_at=time(row["due_at"]),
         deadline_at=_certain(time(row["deadline_at"])),
@@ -113,11 +113,11 @@ def read_callback(row: Row, time: Time) -> Callback:
         state=InboxState(row["state"]),
         note=row["note"],
         received_at=_certain(time(row["received_at"])),
-        correlation=row["correlation"] or "",
+        correlation_id=row["correlation_id"] or "",
     )
 
 
-def read_arrival(row: Row, time: Time, arrival: Arrival, task_id: str | None) -> Callback:
+def read_arrival(row: Row, time: Time, arrival: NewCallback, task_id: str | None) -> Callback:
     """A callback that was kept with what it said, from the row of its job."""
     return Callback(
         id=row["callback_id"],
@@ -128,18 +128,18 @@ def read_arrival(row: Row, time: Time, arrival: Arrival, task_id: str | None) ->
         state=InboxState.NEW if row["verdict"] == Verdict.BUSY else InboxState.DONE,
         note=row["verdict"],
         received_at=_certain(time(row["read_at"])),
-        correlation=row["correlation"],
+        correlation_id=row["correlation_id"],
     )
 
 
-def read_movement(row: Row, time: Time) -> Movement:
-    return Movement(
+def read_ledger_entry(row: Row, time: Time) -> LedgerEntry:
+    return LedgerEntry(
         key=row["key"],
-        person_id=row["person_id"],
+        account_id=row["account_id"],
         job_id=row["job_id"],
-        kind=Kind(row["kind"]),
-        debit=Account(row["debit"]),
-        credit=Account(row["credit"]),
+        kind=EntryKind(row["kind"]),
+        debit=LedgerAccount(row["debit"]),
+        credit=LedgerAccount(row["credit"]),
         amount=row["amount"],
         reason=row["reason"],
         at=_certain(time(row["at"])),

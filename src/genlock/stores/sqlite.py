@@ -15,10 +15,10 @@ from typing import IO, Any, TypeVar
 from genlock.domain.errors import StoreError, StoreInUse, StoreUnavailable
 from genlock.ports import Clock, Observer
 from genlock.stores.batch import Params
+from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import load, statements
 from genlock.stores.rows import Row
-from genlock.stores.store import SqlStore
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]
@@ -33,7 +33,7 @@ _OURS = 0o600
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
-class SqliteStore(SqlStore):
+class SqliteStore(SqlDatabase):
     """The Store port on SQLite. Everything that waits is committed together, durably, off the event loop."""
 
     not_unique = sqlite3.IntegrityError
@@ -67,7 +67,7 @@ class SqliteStore(SqlStore):
         try:
             store.applied = [] if beside else await store.migrate()
             if lock:  # whoever is known here had the file before us, and has it no more
-                store._left_behind = await store.living(_EVER_SECONDS)
+                store._orphaned_instances = await store.live_instances(_EVER_SECONDS)
         except BaseException:
             await store.close()
             raise

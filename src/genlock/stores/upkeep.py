@@ -6,15 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from genlock.domain.errors import StoreError
-from genlock.ports import Fact, Role, Violation
+from genlock.ports import KvEntry, Role, Violation
 from genlock.stores.queries import Query
 from genlock.stores.rows import Row, Time
 
 #: ends that are the person's doing, not the provider's
 BLAMELESS = ("moderation", "bad_input", "file_unreachable", "cancelled")
 #: how far back the pulse looks at what came and ended
-PULSE_SECONDS = 600.0
-_MONEY = ("check_wallets", "check_zero_sum", "check_purses")
+STATS_WINDOW_SECONDS = 600.0
+_MONEY = ("check_wallets", "check_zero_sum", "check_hold_states")
 
 
 class UpkeepRows(ABC):
@@ -29,41 +29,41 @@ class UpkeepRows(ABC):
     @abstractmethod
     def array(self, values: Sequence[Any]) -> Any: ...
 
-    async def fact(self, key: str) -> Fact | None:
-        rows = await self.one("fact", key=key)
-        return self._fact({**rows[0], "key": key}) if rows else None
+    async def kv_get(self, key: str) -> KvEntry | None:
+        rows = await self.one("kv_get", key=key)
+        return self._kv_entry({**rows[0], "key": key}) if rows else None
 
-    async def facts(self, beginning: str) -> list[Fact]:
-        return [self._fact(row) for row in await self.one("facts", beginning=beginning)]
+    async def kv_list(self, beginning: str) -> list[KvEntry]:
+        return [self._kv_entry(row) for row in await self.one("kv_list", beginning=beginning)]
 
-    async def keep_fact(self, key: str, value: str) -> str:
+    async def kv_put_if_absent(self, key: str, value: str) -> str:
         for _ in range(2):  # PostgreSQL may overlook a row that was added while it looked; it is there the second time
-            if rows := await self.one("keep_fact", key=key, value=value):
+            if rows := await self.one("kv_put_if_absent", key=key, value=value):
                 return str(rows[0]["value"])
         raise StoreError(f"could not keep or read the fact {key}")
 
-    async def set_fact(self, key: str, value: str) -> None:
-        await self.one("set_fact", key=key, value=value)
+    async def kv_put(self, key: str, value: str) -> None:
+        await self.one("kv_put", key=key, value=value)
 
-    async def drop_fact(self, key: str) -> None:
-        await self.one("drop_fact", key=key)
+    async def kv_delete(self, key: str) -> None:
+        await self.one("kv_delete", key=key)
 
-    def _fact(self, row: Row) -> Fact:
+    def _kv_entry(self, row: Row) -> KvEntry:
         at, read_at = self.time(row["at"]), self.time(row["read_at"])
         assert at is not None
         assert read_at is not None
-        return Fact(key=row["key"], value=row["value"], age=(read_at - at).total_seconds())
+        return KvEntry(key=row["key"], value=row["value"], age=(read_at - at).total_seconds())
 
     async def clock(self) -> datetime:
         now = self.time((await self.one("clock"))[0]["now"])
         assert now is not None
         return now
 
-    async def living(self, silent_seconds: float) -> list[str]:
-        return [row["id"] for row in await self.one("living", silent_seconds=silent_seconds)]
+    async def live_instances(self, silent_seconds: float) -> list[str]:
+        return [row["id"] for row in await self.one("live_instances", silent_seconds=silent_seconds)]
 
-    async def pulse(self) -> dict[str, float]:
-        rows = await self.one("pulse", window=PULSE_SECONDS, blameless=self.array(BLAMELESS))
+    async def stats(self) -> dict[str, float]:
+        rows = await self.one("stats", window=STATS_WINDOW_SECONDS, blameless=self.array(BLAMELESS))
         return {row["name"]: float(row["value"] or 0) for row in rows}
 
     async def money_violations(self) -> list[Violation]:
@@ -73,10 +73,8 @@ class UpkeepRows(ABC):
             for row in await self.one(name)
         ]
 
-    async def forget(self, what: str, older_than: float, limit: int, role: Role) -> int:
-        rows = await self.one(
-            f"forget_{what}", older_than=older_than, limit=limit, holder=role.holder, epoch=role.epoch
-        )
+    async def prune(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        rows = await self.one(f"prune_{what}", older_than=older_than, limit=limit, holder=role.holder, epoch=role.epoch)
         return len(rows)
 
     async def last_callback(self) -> int:

@@ -11,13 +11,13 @@ from starlette.routing import Route
 
 from genlock import __version__
 from genlock.engine.engine import Engine
-from genlock.engine.pulse import Pulse
+from genlock.engine.stats import Stats
 
 
 @dataclass(frozen=True, kw_only=True)
-class HealthDoor:
+class HealthEndpoints:
     engine: Engine
-    pulse: Pulse
+    stats: Stats
     #: whether traffic may come: started, and not stopping
     is_open: Callable[[], bool]
     render: Callable[[Mapping[str, float], bool], bytes]
@@ -32,37 +32,37 @@ class HealthDoor:
 
     async def health(self, request: Request) -> Response:
         """That we answer at all is the point: a restart does not help a database that is away."""
-        pulse = await self.pulse.read()
+        stats = await self.stats.read()
         said: dict[str, Any] = {
             "active": self.engine.active,
-            "queue_depth": None if pulse is None else _depth(pulse),
-            "store": "ok" if pulse is not None else "does not answer",
-            "ready": self.is_open() and pulse is not None,
-            "instance": self.engine.kit.instance,
+            "queue_depth": None if stats is None else _depth(stats),
+            "store": "ok" if stats is not None else "does not answer",
+            "ready": self.is_open() and stats is not None,
+            "instance": self.engine.ctx.instance,
             "version": __version__,
             "uptime_seconds": round(monotonic() - self.started, 1),
             "busy": self.engine.worker.busy,
         }
-        counts = self.pulse.last if pulse is None else pulse
+        counts = self.stats.last if stats is None else stats
         said |= {name: round(counts.get(name, 0), 1) for name in _TOLD}
         return JSONResponse(said)
 
     async def ready(self, request: Request) -> Response:
         if not self.is_open():
             return JSONResponse({"ready": False, "reason": "starting or stopping"}, 503)
-        if await self.pulse.read() is None:
+        if await self.stats.read() is None:
             return JSONResponse({"ready": False, "reason": "the store does not answer"}, 503)
         return JSONResponse({"ready": True})
 
     async def metrics(self, request: Request) -> Response:
-        pulse = await self.pulse.read()
-        said = self.render(self.pulse.last if pulse is None else pulse, self.engine.active)
+        stats = await self.stats.read()
+        said = self.render(self.stats.last if stats is None else stats, self.engine.active)
         return Response(said, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-_TOLD = ("undelivered", "undelivered_age", "orphans", "attention", "updates", "updates_aside", "instances")
+_TOLD = ("undelivered", "undelivered_age", "orphans", "attention", "updates", "updates_dead", "instances")
 
 
-def _depth(pulse: Mapping[str, float]) -> int:
+def _depth(stats: Mapping[str, float]) -> int:
     """What waits for somebody now: due jobs, callbacks not understood, updates not worked off."""
-    return round(sum(pulse.get(name, 0.0) for name in ("due", "callbacks", "updates")))
+    return round(sum(stats.get(name, 0.0) for name in ("due", "callbacks", "updates")))

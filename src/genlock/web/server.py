@@ -13,14 +13,14 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
-class Door(Protocol):
+class Endpoint(Protocol):
     """Something people and machines may knock at."""
 
     def routes(self) -> list[Route]: ...
 
 
-def make_web(doors: Iterable[Door]) -> Starlette:
-    web = Starlette(routes=[route for door in doors for route in door.routes()])
+def make_web(endpoints: Iterable[Endpoint]) -> Starlette:
+    web = Starlette(routes=[route for endpoint in endpoints for route in endpoint.routes()])
     web.router.redirect_slashes = False  # a callback that is sent elsewhere may not come again
     return web
 

@@ -13,14 +13,14 @@ from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate, read_update
 from genlock.engine.updates import Updates
 from genlock.ports import Observer
-from genlock.web.doors import Refused, answer, read_body
+from genlock.web.callbacks import Refused, answer, read_body
 
 UPDATE_BYTES_MAX = 1_000_000
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - its name
 
 
 @dataclass(frozen=True, kw_only=True)
-class TelegramDoor:
+class TelegramEndpoint:
     updates: Updates
     observer: Observer
     path: str

@@ -102,12 +102,12 @@ async def test_a_callback_that_is_swallowed_can_be_watched(
     one, other = "a1b2c3d4", "ffee0011"
     await post_lines(
         telegram,
-        {"event": "JOB_CREATED", "correlation": one, "job": 17},
-        {"event": "JOB_CREATED", "correlation": other, "job": 18},
-        {"event": "CALLBACK_RECEIVED", "correlation": one, "job": 17, "bytes": 812},
-        {"event": "DELIVER_OK", "correlation": one, "job": 17},
-        {"event": "CALLBACK_RECEIVED", "correlation": one, "job": 17, "bytes": 812},
-        {"event": "RESULT_DUPLICATE", "correlation": one, "job": 17},
+        {"event": "JOB_CREATED", "correlation_id": one, "job": 17},
+        {"event": "JOB_CREATED", "correlation_id": other, "job": 18},
+        {"event": "CALLBACK_RECEIVED", "correlation_id": one, "job": 17, "bytes": 812},
+        {"event": "DELIVER_OK", "correlation_id": one, "job": 17},
+        {"event": "CALLBACK_RECEIVED", "correlation_id": one, "job": 17, "bytes": 812},
+        {"event": "RESULT_DUPLICATE", "correlation_id": one, "job": 17},
     )
     await expect(page.locator(".note.event")).to_have_count(6)
     await expect(page.locator(".note.swallowed")).to_contain_text("RESULT_DUPLICATE")
@@ -141,7 +141,7 @@ async def test_calls_and_updates_appear_as_they_happen_unless_it_is_paused(
     await page.locator(".paused").click()
     await expect(page.locator(".note", has_text="I heard: more")).to_be_visible()
     again = [{"text": "Show again", "callback_data": "again:17"}]
-    await post_lines(telegram, {"event": "JOB_CREATED", "correlation": "a1b2c3d4", "job": 17})
+    await post_lines(telegram, {"event": "JOB_CREATED", "correlation_id": "a1b2c3d4", "job": 17})
     await tiny.bot.send_message(ann.id, "done", reply_markup={"inline_keyboard": [again]})  # type: ignore[arg-type]
     await expect(page.locator(".note.call").last).to_have_attribute("data-job", "a1b2c3d4")
 
@@ -159,7 +159,7 @@ async def test_the_journal_stays_at_the_newest_line_until_somebody_scrolls_away(
     await expect(page.locator(".chip")).to_have_count(4)
     for tab in ("faults", "journal"):
         await page.locator(f'[data-tab="{tab}"]').click()
-    await post_lines(telegram, {"event": "AFTER_THE_CHIPS", "correlation": "new", "job": 99})
+    await post_lines(telegram, {"event": "AFTER_THE_CHIPS", "correlation_id": "new", "job": 99})
     await expect(page.locator(".note", has_text="AFTER_THE_CHIPS")).to_be_in_viewport()
     await page.locator(".journal").evaluate("journal => journal.scrollTo(0, 0)")
     await expect(page.locator(".note", has_text="LINE_0")).to_be_in_viewport()

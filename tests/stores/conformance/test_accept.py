@@ -4,25 +4,25 @@ from typing import Any
 
 import pytest
 
-from genlock.domain.errors import KeyReused, NoSuchPerson, NotEnoughMoney
+from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, InsufficientBalance
 from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.money import Kind, Purse, Wallet
-from genlock.ports import Acceptance, Store
+from genlock.domain.money import EntryKind, HoldState, Wallet
+from genlock.ports import Accepted, Store
 from tests.stores.lives import ME, OTHER, HandClock, order, person_with, see
 
 
 async def test_an_order_becomes_a_job_as_it_was_made(store: Store, clock: HandClock) -> None:
-    person_id = await person_with(store)
-    wanted = order(person_id, input='{"prompt":"кот 🐈"}')
+    account_id = await person_with(store)
+    wanted = order(account_id, input='{"prompt":"кот 🐈"}')
 
     accepted = await store.accept(wanted, ME)
 
     assert accepted.fresh
     assert accepted.job == Job(
         id=accepted.job.id,
-        person_id=person_id,
+        account_id=account_id,
         request_key=wanted.request_key,
-        correlation=wanted.correlation,
+        correlation_id=wanted.correlation_id,
         provider=wanted.provider,
         channel=wanted.channel,
         address=wanted.address,
@@ -30,7 +30,7 @@ async def test_an_order_becomes_a_job_as_it_was_made(store: Store, clock: HandCl
         model=wanted.model,
         input=wanted.input,
         price=wanted.price,
-        purse=Purse.HELD,
+        hold_state=HoldState.HELD,
         state=State.QUEUED,
         task_id=None,
         error_code="",
@@ -40,7 +40,7 @@ async def test_an_order_becomes_a_job_as_it_was_made(store: Store, clock: HandCl
         parts=(),
         delivery=Delivery.NONE,
         notice=Notice.WANTED,
-        attention=None,
+        attention_reason=None,
         attempts=0,
         due_at=clock.after(ME.seconds),
         deadline_at=clock.after(wanted.deadline_seconds),
@@ -57,12 +57,15 @@ async def test_an_order_becomes_a_job_as_it_was_made(store: Store, clock: HandCl
 
 
 async def test_the_money_is_held_in_the_same_commit(store: Store) -> None:
-    person_id = await person_with(store, 1000)
+    account_id = await person_with(store, 1000)
 
-    await store.accept(order(person_id, price=300), ME)
+    await store.accept(order(account_id, price=300), ME)
 
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=700, held=300)
-    assert sorted(movement.kind for movement in await store.movements(person_id, 10)) == [Kind.HOLD, Kind.TOPUP]
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=300)
+    assert sorted(ledger_entry.kind for ledger_entry in await store.ledger_entries(account_id, 10)) == [
+        EntryKind.HOLD,
+        EntryKind.TOPUP,
+    ]
 
 
 async def test_a_leased_job_is_nobody_elses_until_the_lease_is_over(store: Store, clock: HandClock) -> None:
@@ -88,18 +91,18 @@ async def test_a_job_may_want_no_notice(store: Store) -> None:
 
 
 async def test_the_same_key_again_gives_the_same_job(store: Store) -> None:
-    person_id = await person_with(store, 1000)
-    wanted = order(person_id, price=300)
+    account_id = await person_with(store, 1000)
+    wanted = order(account_id, price=300)
     first = await store.accept(wanted, ME)
 
-    assert await store.accept(wanted, OTHER) == Acceptance(job=first.job, fresh=False)
+    assert await store.accept(wanted, OTHER) == Accepted(job=first.job, fresh=False)
 
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=700, held=300)
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=300)
 
 
 async def test_the_same_key_again_gives_the_job_of_then_even_if_the_money_is_gone(store: Store) -> None:
-    person_id = await person_with(store, 300)
-    wanted = order(person_id, price=300)
+    account_id = await person_with(store, 300)
+    wanted = order(account_id, price=300)
     first = await store.accept(wanted, ME)
 
     assert (await store.accept(wanted, ME)).job.id == first.job.id
@@ -110,23 +113,23 @@ async def test_the_same_order_may_come_from_another_place(store: Store) -> None:
     wanted = order(await person_with(store))
     first = await store.accept(wanted, ME)
 
-    moved = replace(wanted, address="elsewhere", placeholder=None, correlation="other", notice=False)
+    moved = replace(wanted, address="elsewhere", placeholder=None, correlation_id="other", notice=False)
 
-    assert await store.accept(moved, ME) == Acceptance(job=first.job, fresh=False)
+    assert await store.accept(moved, ME) == Accepted(job=first.job, fresh=False)
 
 
 @pytest.mark.parametrize(
     "change", [{"provider": "other"}, {"channel": "mail"}, {"model": "other"}, {"input": "{}"}, {"price": 1}], ids=str
 )
 async def test_the_same_key_for_another_order_is_refused(store: Store, change: dict[str, Any]) -> None:
-    person_id = await person_with(store, 1000)
-    wanted = order(person_id, price=300)
+    account_id = await person_with(store, 1000)
+    wanted = order(account_id, price=300)
     first = await store.accept(wanted, ME)
 
-    with pytest.raises(KeyReused):
+    with pytest.raises(IdempotencyKeyReused):
         await store.accept(replace(wanted, **change), ME)
 
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=700, held=300)
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=300)
     assert await store.jobs() == [first.job]
 
 
@@ -141,61 +144,61 @@ async def test_two_people_may_use_the_same_key(store: Store) -> None:
 
 
 async def test_without_enough_money_nothing_is_written_and_nothing_held(store: Store) -> None:
-    person_id = await person_with(store, 99)
-    wanted = order(person_id, price=100)
+    account_id = await person_with(store, 99)
+    wanted = order(account_id, price=100)
 
-    with pytest.raises(NotEnoughMoney) as refusal:
+    with pytest.raises(InsufficientBalance) as refusal:
         await store.accept(wanted, ME)
 
     assert (refusal.value.price, refusal.value.available) == (100, 99)
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=99, held=0)
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=99, held=0)
     assert await store.jobs() == []
-    await store.transfer(person_id, Kind.TOPUP, 1, "one more")
+    await store.transfer(account_id, EntryKind.TOPUP, 1, "one more")
     assert (await store.accept(wanted, ME)).fresh, "the key is still free"
 
 
 async def test_the_last_money_may_be_spent(store: Store) -> None:
-    person_id = await person_with(store, 100)
+    account_id = await person_with(store, 100)
 
-    await store.accept(order(person_id, price=100), ME)
+    await store.accept(order(account_id, price=100), ME)
 
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=0, held=100)
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=0, held=100)
 
 
 async def test_nobody_cannot_order(store: Store) -> None:
-    with pytest.raises(NoSuchPerson):
+    with pytest.raises(AccountNotFound):
         await store.accept(order(10**9, price=0), ME)
 
 
 async def test_what_costs_nothing_needs_no_money_and_moves_none(store: Store) -> None:
-    person_id = await person_with(store, 0)
+    account_id = await person_with(store, 0)
 
-    accepted = await store.accept(order(person_id, price=0), ME)
+    accepted = await store.accept(order(account_id, price=0), ME)
 
-    assert accepted.job.purse is Purse.FREE
-    assert await store.movements(person_id, 10) == []
+    assert accepted.job.hold_state is HoldState.FREE
+    assert await store.ledger_entries(account_id, 10) == []
 
 
 async def test_orders_at_once_spend_no_more_than_there_is(store: Store) -> None:
-    person_id = await person_with(store, 350)
+    account_id = await person_with(store, 350)
 
-    tries = (store.accept(order(person_id, price=100), ME) for _ in range(20))
+    tries = (store.accept(order(account_id, price=100), ME) for _ in range(20))
     answers = await asyncio.gather(*tries, return_exceptions=True)
 
-    assert len([answer for answer in answers if isinstance(answer, Acceptance)]) == 3
-    assert len([answer for answer in answers if isinstance(answer, NotEnoughMoney)]) == 17
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=50, held=300)
+    assert len([answer for answer in answers if isinstance(answer, Accepted)]) == 3
+    assert len([answer for answer in answers if isinstance(answer, InsufficientBalance)]) == 17
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=50, held=300)
 
 
 async def test_the_same_order_many_times_at_once_is_one_job(store: Store) -> None:
-    person_id = await person_with(store, 1000)
-    wanted = order(person_id, price=100)
+    account_id = await person_with(store, 1000)
+    wanted = order(account_id, price=100)
 
     accepted = await asyncio.gather(*(store.accept(wanted, ME) for _ in range(20)))
 
     assert len({acceptance.job.id for acceptance in accepted}) == 1
     assert sum(acceptance.fresh for acceptance in accepted) == 1
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=900, held=100)
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=900, held=100)
 
 
 async def test_orders_merged_into_one_batch_each_get_their_own_job(store: Store) -> None:
@@ -205,16 +208,16 @@ async def test_orders_merged_into_one_batch_each_get_their_own_job(store: Store)
     old = order(rich[0])
     known = await store.accept(old, ME)
 
-    wanted = [order(person_id, price=number) for number, person_id in enumerate(rich)] + [old]
+    wanted = [order(account_id, price=number) for number, account_id in enumerate(rich)] + [old]
     leases = [ME if number % 2 else None for number in range(len(wanted))]
     orders = [store.accept(one, lease) for one, lease in zip(wanted, leases, strict=True)]
-    too_dear = [store.accept(order(person_id), ME) for person_id in poor]
+    too_dear = [store.accept(order(account_id), ME) for account_id in poor]
     answers = await asyncio.gather(*orders, *too_dear, return_exceptions=True)
 
     for one, lease, answer in zip(wanted[:-1], leases, answers, strict=False):
-        assert isinstance(answer, Acceptance)
-        assert (answer.job.person_id, answer.job.request_key, answer.fresh) == (one.person_id, one.request_key, True)
+        assert isinstance(answer, Accepted)
+        assert (answer.job.account_id, answer.job.request_key, answer.fresh) == (one.account_id, one.request_key, True)
         assert answer.job.lease_owner == (lease.owner if lease else None)
         assert await see(store, answer.job) == answer.job
-    assert answers[len(rich)] == Acceptance(job=known.job, fresh=False)
-    assert all(isinstance(answer, NotEnoughMoney) for answer in answers[len(wanted) :])
+    assert answers[len(rich)] == Accepted(job=known.job, fresh=False)
+    assert all(isinstance(answer, InsufficientBalance) for answer in answers[len(wanted) :])

@@ -6,17 +6,17 @@ from datetime import timedelta
 import pytest
 
 from genlock.domain.chat import BroadcastState, PaymentState, Promo, PromoVerdict, SavedDraft, Upload
-from genlock.domain.errors import NoSuchPerson
+from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import State
-from genlock.domain.money import Kind
-from genlock.stores.store import SqlStore
+from genlock.domain.money import EntryKind
+from genlock.stores.database import SqlDatabase
 from tests.stores.lives import HandClock, delivered, end, order, person_with, queued, running, submitting
 
 CHAT = 77
 
 
-async def profiled(store: SqlStore, outside: str, *, name: str = "Ann", referred_by: int | None = None) -> int:
-    person = await store.person("telegram", "1", outside)
+async def profiled(store: SqlDatabase, outside: str, *, name: str = "Ann", referred_by: int | None = None) -> int:
+    person = await store.ensure_account("telegram", "1", outside)
     await store.see_profile(person, language="ru", name=name, username=name.lower() + outside, referred_by=referred_by)
     return person
 
@@ -24,8 +24,8 @@ async def profiled(store: SqlStore, outside: str, *, name: str = "Ann", referred
 # people
 
 
-async def test_a_profile_is_made_once_and_kept_up_to_date(store: SqlStore, clock: HandClock) -> None:
-    person = await store.person("telegram", "1", "501")
+async def test_a_profile_is_made_once_and_kept_up_to_date(store: SqlDatabase, clock: HandClock) -> None:
+    person = await store.ensure_account("telegram", "1", "501")
     first = await store.see_profile(person, language="ru", name="Ann", username="ann", referred_by=None)
     made = clock.now()
     clock.advance(1)
@@ -33,20 +33,20 @@ async def test_a_profile_is_made_once_and_kept_up_to_date(store: SqlStore, clock
 
     assert first.fresh
     assert not again.fresh
-    assert (again.language, again.name, again.outside_id) == ("ru", "Anna", "501")
+    assert (again.language, again.name, again.external_id) == ("ru", "Anna", "501")
     assert again.created_at == first.created_at == made
     assert await store.profile(person) == again
 
 
-async def test_an_unknown_person_has_no_profile(store: SqlStore) -> None:
-    with pytest.raises(NoSuchPerson):
+async def test_an_unknown_person_has_no_profile(store: SqlDatabase) -> None:
+    with pytest.raises(AccountNotFound):
         await store.profile(12345)
 
 
-async def test_whoever_was_here_before_invites_and_nobody_else(store: SqlStore) -> None:
+async def test_whoever_was_here_before_invites_and_nobody_else(store: SqlDatabase) -> None:
     host = await profiled(store, "1")
     guest = await profiled(store, "2", referred_by=host)
-    itself = await store.person("telegram", "1", "3")
+    itself = await store.ensure_account("telegram", "1", "3")
     alone = await store.see_profile(itself, language="en", name="C", username="c", referred_by=itself)
     from_the_future = await profiled(store, "4", referred_by=10**6)
     late = await store.see_profile(host, language="en", name="Ann", username="x", referred_by=guest)
@@ -57,51 +57,51 @@ async def test_whoever_was_here_before_invites_and_nobody_else(store: SqlStore) 
     assert late.referred_by is None
 
 
-async def test_people_are_found_by_number_id_username_and_name(store: SqlStore) -> None:
+async def test_people_are_found_by_number_id_username_and_name(store: SqlDatabase) -> None:
     ann, bob = await profiled(store, "901", name="Ann Lee"), await profiled(store, "902", name="Bob")
 
     for text in (str(ann), "901", "ann lee901", "Lee"):
-        assert ann in {found.person_id for found in await store.find_profiles(text, 10)}, text
-    assert [found.person_id for found in await store.find_profiles("902", 1)] == [bob]
+        assert ann in {found.account_id for found in await store.find_profiles(text, 10)}, text
+    assert [found.account_id for found in await store.find_profiles("902", 1)] == [bob]
     assert await store.find_profiles("nobody at all", 10) == []
 
 
-async def test_people_are_listed_with_what_they_have_the_newest_first(store: SqlStore, clock: HandClock) -> None:
+async def test_people_are_listed_with_what_they_have_the_newest_first(store: SqlDatabase, clock: HandClock) -> None:
     ann, bob = await profiled(store, "901", name="Ann Lee"), await profiled(store, "902", name="Bob")
-    silent = await store.person("web", "bot", "903")
-    await store.transfer(ann, Kind.TOPUP, 5_000, "topup")
-    await queued(store, person_id=ann, price=800)
+    silent = await store.ensure_account("web", "bot", "903")
+    await store.transfer(ann, EntryKind.TOPUP, 5_000, "topup")
+    await queued(store, account_id=ann, price=800)
 
-    found = await store.holders(None, 10)
+    found = await store.account_summaries(None, 10)
 
-    assert [holder.person_id for holder in found] == [silent, bob, ann]
-    assert (found[0].channel, found[0].outside_id, found[0].name, found[0].username) == ("web", "903", "", "")
+    assert [holder.account_id for holder in found] == [silent, bob, ann]
+    assert (found[0].channel, found[0].external_id, found[0].name, found[0].username) == ("web", "903", "", "")
     assert (found[2].name, found[2].available, found[2].held, found[2].since) == ("Ann Lee", 4_200, 800, clock.now())
-    assert [holder.person_id for holder in await store.holders(None, 1)] == [silent]
+    assert [holder.account_id for holder in await store.account_summaries(None, 1)] == [silent]
     for text in (str(ann), "901", "ann lee901", "Lee"):
-        assert ann in {holder.person_id for holder in await store.holders(text, 10)}, text
-    assert [holder.person_id for holder in await store.holders("903", 10)] == [silent]
-    assert await store.holders("nobody at all", 10) == []
+        assert ann in {holder.account_id for holder in await store.account_summaries(text, 10)}, text
+    assert [holder.account_id for holder in await store.account_summaries("903", 10)] == [silent]
+    assert await store.account_summaries("nobody at all", 10) == []
 
 
-async def test_people_are_found_however_their_name_is_capitalised(store: SqlStore) -> None:
-    person = await store.person("telegram", "42", "77")
+async def test_people_are_found_however_their_name_is_capitalised(store: SqlDatabase) -> None:
+    person = await store.ensure_account("telegram", "42", "77")
     await store.see_profile(person, language="ru", name="Аня Кузнецова", username="", referred_by=None)
     for text in ("Аня", "аня", "АНЯ", "кузнец", "аня кузнецова"):
-        assert [found.person_id for found in await store.find_profiles(text, 10)] == [person], text
-        assert [found.person_id for found in await store.holders(text, 10)] == [person], text
+        assert [found.account_id for found in await store.find_profiles(text, 10)] == [person], text
+        assert [found.account_id for found in await store.account_summaries(text, 10)] == [person], text
 
 
-async def test_the_newest_people_come_first(store: SqlStore) -> None:
+async def test_the_newest_people_come_first(store: SqlDatabase) -> None:
     people = []
     for number in range(3):
-        people.append(await store.person("telegram", "42", str(900 + number)))
+        people.append(await store.ensure_account("telegram", "42", str(900 + number)))
         await store.see_profile(people[-1], language="en", name=f"P{number}", username="", referred_by=None)
 
-    assert [found.person_id for found in await store.newest_profiles(2)] == people[:0:-1]
+    assert [found.account_id for found in await store.newest_profiles(2)] == people[:0:-1]
 
 
-async def test_choices_bans_and_blocks_are_remembered(store: SqlStore, clock: HandClock) -> None:
+async def test_choices_bans_and_blocks_are_remembered(store: SqlDatabase, clock: HandClock) -> None:
     person = await profiled(store, "1")
     await store.set_language(person, "en")
     await store.set_last_model(person, "z-image")
@@ -120,7 +120,7 @@ async def test_choices_bans_and_blocks_are_remembered(store: SqlStore, clock: Ha
 # drafts
 
 
-async def test_a_draft_is_written_over_the_version_it_was_made_from(store: SqlStore) -> None:
+async def test_a_draft_is_written_over_the_version_it_was_made_from(store: SqlDatabase) -> None:
     assert await store.draft(1, CHAT) is None
     assert await store.save_draft(1, CHAT, SavedDraft(version=0, message=None, body="{}")) == 1
     assert await store.save_draft(1, CHAT, SavedDraft(version=1, message=5, body='{"a":1}')) == 2
@@ -130,7 +130,7 @@ async def test_a_draft_is_written_over_the_version_it_was_made_from(store: SqlSt
     assert await store.draft(1, CHAT + 1) is None
 
 
-async def test_two_who_change_a_draft_at_once_are_told_apart(store: SqlStore) -> None:
+async def test_two_who_change_a_draft_at_once_are_told_apart(store: SqlDatabase) -> None:
     await store.save_draft(1, CHAT, SavedDraft(version=0, message=None, body="{}"))
     versions = await asyncio.gather(
         *(store.save_draft(1, CHAT, SavedDraft(version=1, message=None, body=str(n))) for n in range(10))
@@ -139,7 +139,7 @@ async def test_two_who_change_a_draft_at_once_are_told_apart(store: SqlStore) ->
     assert sorted(version for version in versions if version) == [2]
 
 
-async def test_a_shown_draft_is_known_by_its_message(store: SqlStore) -> None:
+async def test_a_shown_draft_is_known_by_its_message(store: SqlDatabase) -> None:
     await store.save_draft(1, CHAT, SavedDraft(version=0, message=None, body="{}"))
     await store.show_draft(1, CHAT, 42)
 
@@ -153,10 +153,10 @@ async def test_a_shown_draft_is_known_by_its_message(store: SqlStore) -> None:
 # files and limits
 
 
-async def test_files_of_the_last_hour_are_counted(store: SqlStore, clock: HandClock) -> None:
+async def test_files_of_the_last_hour_are_counted(store: SqlDatabase, clock: HandClock) -> None:
     for number in range(3):
         await store.keep_upload(
-            Upload(address=f"https://f/{number}", person_id=1, file="id", kind="image", seconds=2.5, age_seconds=0)
+            Upload(address=f"https://f/{number}", account_id=1, file="id", kind="image", seconds=2.5, age_seconds=0)
         )
         clock.advance(600)
 
@@ -170,7 +170,7 @@ async def test_files_of_the_last_hour_are_counted(store: SqlStore, clock: HandCl
     assert await store.upload("https://f/none") is None
 
 
-async def test_what_a_person_does_of_late_is_counted(store: SqlStore, clock: HandClock) -> None:
+async def test_what_a_person_does_of_late_is_counted(store: SqlDatabase, clock: HandClock) -> None:
     person = await person_with(store, 10_000)
     clock.advance(10)
     await store.accept(order(person, request_key="a", price=0), None)
@@ -192,7 +192,7 @@ async def test_what_a_person_does_of_late_is_counted(store: SqlStore, clock: Han
 # payments
 
 
-async def test_a_payment_goes_its_way_once(store: SqlStore) -> None:
+async def test_a_payment_goes_its_way_once(store: SqlDatabase) -> None:
     assert await store.keep_payment("c1", 1, 100, 120_000)
     assert not await store.keep_payment("c1", 1, 100, 120_000)
     assert await store.payment("c2") is None
@@ -212,7 +212,7 @@ async def test_a_payment_goes_its_way_once(store: SqlStore) -> None:
     )
 
 
-async def test_a_payment_that_is_not_in_the_ledger_is_noticed(store: SqlStore) -> None:
+async def test_a_payment_that_is_not_in_the_ledger_is_noticed(store: SqlDatabase) -> None:
     await store.keep_payment("c1", 1, 100, 120_000)
 
     assert [found.subject for found in await store.violations(settled=False)] == ["c1"]
@@ -221,21 +221,21 @@ async def test_a_payment_that_is_not_in_the_ledger_is_noticed(store: SqlStore) -
 # messages of orders
 
 
-async def test_every_message_of_an_order_is_known_however_old(store: SqlStore) -> None:
+async def test_every_message_of_an_order_is_known_however_old(store: SqlDatabase) -> None:
     person, other = await person_with(store), await person_with(store)
-    job = await delivered(store, person_id=person, placeholder="41")
+    job = await delivered(store, account_id=person, placeholder="41")
     for part in job.parts:
         assert part.message is not None
         assert await store.is_of_order(person, part.message)
         assert not await store.is_of_order(other, part.message)
-    assert await store.is_of_order(person, (await queued(store, person_id=person, placeholder="42")).placeholder or "")
+    assert await store.is_of_order(person, (await queued(store, account_id=person, placeholder="42")).placeholder or "")
     assert not await store.is_of_order(person, "4")
 
 
 # free runs
 
 
-async def test_a_free_run_is_taken_once_per_key_and_comes_anew_each_day(store: SqlStore, clock: HandClock) -> None:
+async def test_a_free_run_is_taken_once_per_key_and_comes_anew_each_day(store: SqlDatabase, clock: HandClock) -> None:
     person = await profiled(store, "1")
 
     assert [await store.take_free_run(person, key, 2) for key in ("a", "a", "b", "c")] == [True, True, True, False]
@@ -246,7 +246,7 @@ async def test_a_free_run_is_taken_once_per_key_and_comes_anew_each_day(store: S
     assert await store.take_free_run(person, "d", 2)
 
 
-async def test_a_free_run_that_brought_nothing_does_not_count(store: SqlStore) -> None:
+async def test_a_free_run_that_brought_nothing_does_not_count(store: SqlDatabase) -> None:
     person = await person_with(store, 0)
     await store.see_profile(person, language="en", name="A", username="", referred_by=None)
     assert await store.take_free_run(person, "a", 1)
@@ -261,21 +261,21 @@ async def test_a_free_run_that_brought_nothing_does_not_count(store: SqlStore) -
     assert await store.take_free_run(person, "b", 1)
 
 
-async def test_a_free_run_cancelled_when_the_provider_had_it_counts(store: SqlStore, clock: HandClock) -> None:
+async def test_a_free_run_cancelled_when_the_provider_had_it_counts(store: SqlDatabase, clock: HandClock) -> None:
     person = await person_with(store, 0)
     await store.see_profile(person, language="en", name="A", username="", referred_by=None)
     await store.make_promo(promo(code="RUNS", amount=0, runs=1), lasting=None, author="op")
     await store.use_promo("RUNS", person, "u")
     assert await store.take_free_run(person, "early", 1)
-    early = await queued(store, person_id=person, request_key="early", price=0)
+    early = await queued(store, account_id=person, request_key="early", price=0)
     await end(store, early, State.CANCELLED)
     assert (await store.free_runs(person, 1)).left == 2
     assert await store.late_cancels(person) == 0
     for number in (0, 1):
         assert await store.take_free_run(person, f"k{number}", 1)
-        job = await submitting(store, person_id=person, request_key=f"k{number}", price=0)
+        job = await submitting(store, account_id=person, request_key=f"k{number}", price=0)
         if number:
-            assert await store.submitted(job.id, job.lease_token, "task", 5.0)
+            assert await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
         await end(store, job, State.CANCELLED)
         assert (await store.free_runs(person, 1)).left == 1 - number
         assert await store.late_cancels(person) == 1 + number
@@ -286,7 +286,7 @@ async def test_a_free_run_cancelled_when_the_provider_had_it_counts(store: SqlSt
     assert (await store.free_runs(person, 1)).left == 1
 
 
-async def test_many_who_want_the_last_free_run_at_once_get_one(store: SqlStore) -> None:
+async def test_many_who_want_the_last_free_run_at_once_get_one(store: SqlDatabase) -> None:
     person = await profiled(store, "1")
     taken = await asyncio.gather(*(store.take_free_run(person, f"k{n}", 3) for n in range(20)))
 
@@ -297,10 +297,10 @@ async def test_many_who_want_the_last_free_run_at_once_get_one(store: SqlStore) 
 
 
 def promo(**more: object) -> Promo:
-    return Promo(**{"code": "CAT", "amount": 5000, "runs": 0, "uses_max": None, "per_person": 1, "until": None} | more)  # type: ignore[arg-type]
+    return Promo(**{"code": "CAT", "amount": 5000, "runs": 0, "uses_max": None, "per_account": 1, "until": None} | more)  # type: ignore[arg-type]
 
 
-async def test_a_code_is_used_within_its_limits(store: SqlStore) -> None:
+async def test_a_code_is_used_within_its_limits(store: SqlDatabase) -> None:
     assert await store.make_promo(promo(uses_max=2), lasting=60.0, author="op")
     assert not await store.make_promo(promo(), lasting=None, author="op")
 
@@ -316,7 +316,7 @@ async def test_a_code_is_used_within_its_limits(store: SqlStore) -> None:
     assert (listed.uses, listed.closed) == (2, False)
 
 
-async def test_a_code_ends_by_date_and_by_hand(store: SqlStore, clock: HandClock) -> None:
+async def test_a_code_ends_by_date_and_by_hand(store: SqlDatabase, clock: HandClock) -> None:
     await store.make_promo(promo(code="SHORT"), lasting=60.0, author="op")
     await store.make_promo(promo(code="SHUT"), lasting=None, author="op")
     assert await store.close_promo("SHUT")
@@ -327,7 +327,7 @@ async def test_a_code_ends_by_date_and_by_hand(store: SqlStore, clock: HandClock
     assert (await store.use_promo("SHUT", 1, "b")).verdict is PromoVerdict.OVER
 
 
-async def test_free_runs_of_a_code_are_added_to_those_of_the_day(store: SqlStore) -> None:
+async def test_free_runs_of_a_code_are_added_to_those_of_the_day(store: SqlDatabase) -> None:
     person = await profiled(store, "1")
     await store.make_promo(promo(code="RUNS", amount=0, runs=2), lasting=None, author="op")
     assert (await store.use_promo("RUNS", person, "u")).runs == 2
@@ -338,7 +338,7 @@ async def test_free_runs_of_a_code_are_added_to_those_of_the_day(store: SqlStore
     assert (await store.free_runs(person, 1)).left == 0
 
 
-async def test_many_people_cannot_use_a_code_too_often(store: SqlStore) -> None:
+async def test_many_people_cannot_use_a_code_too_often(store: SqlDatabase) -> None:
     await store.make_promo(promo(uses_max=7), lasting=None, author="op")
     uses = await asyncio.gather(*(store.use_promo("CAT", person, "k") for person in range(1, 41)))
 
@@ -346,8 +346,8 @@ async def test_many_people_cannot_use_a_code_too_often(store: SqlStore) -> None:
     assert (await store.promos(1))[0].uses == 7
 
 
-async def test_one_person_cannot_use_a_code_twice_at_once(store: SqlStore) -> None:
-    await store.make_promo(promo(per_person=2), lasting=None, author="op")
+async def test_one_person_cannot_use_a_code_twice_at_once(store: SqlDatabase) -> None:
+    await store.make_promo(promo(per_account=2), lasting=None, author="op")
     uses = await asyncio.gather(*(store.use_promo("CAT", 1, f"k{n}") for n in range(20)))
 
     assert sorted(use.number for use in uses if use.verdict is PromoVerdict.GIVEN) == [1, 2]
@@ -356,16 +356,16 @@ async def test_one_person_cannot_use_a_code_twice_at_once(store: SqlStore) -> No
 # invitations
 
 
-async def test_an_invitation_is_due_after_the_first_result_bought_with_money(store: SqlStore) -> None:
+async def test_an_invitation_is_due_after_the_first_result_bought_with_money(store: SqlDatabase) -> None:
     host = await profiled(store, "1")
     job = await delivered(store)
-    guest = job.person_id
+    guest = job.account_id
     await store.see_profile(guest, language="en", name="G", username="g", referred_by=host)
     waiting = await running(store, "task")
-    await store.see_profile(waiting.person_id, language="en", name="W", username="w", referred_by=host)
+    await store.see_profile(waiting.account_id, language="en", name="W", username="w", referred_by=host)
 
     assert await store.rewards_due(10) == []  # all of it may have been gifts
-    for charge, person in (("c1", guest), ("c2", waiting.person_id)):
+    for charge, person in (("c1", guest), ("c2", waiting.account_id)):
         assert await store.keep_payment(charge, person, 1, 1000)
     assert await store.rewards_due(10) == [(guest, host)]
     await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING)
@@ -379,7 +379,7 @@ async def test_an_invitation_is_due_after_the_first_result_bought_with_money(sto
 # broadcasts
 
 
-async def test_a_broadcast_reaches_everybody_once_also_with_many_hands(store: SqlStore) -> None:
+async def test_a_broadcast_reaches_everybody_once_also_with_many_hands(store: SqlDatabase) -> None:
     people = [await profiled(store, str(number)) for number in range(100, 120)]
     await store.set_blocked(people[3], blocked=True)
     await store.set_ban(people[4], banned=True, reason="x")
@@ -402,7 +402,7 @@ async def test_a_broadcast_reaches_everybody_once_also_with_many_hands(store: Sq
     assert not await store.end_broadcast(sent.id, BroadcastState.STOPPED)
 
 
-async def test_a_stopped_broadcast_reaches_nobody_more(store: SqlStore) -> None:
+async def test_a_stopped_broadcast_reaches_nobody_more(store: SqlDatabase) -> None:
     await profiled(store, "1")
     sent = await store.begin_broadcast("Hello", author="op", request_key="u1")
     assert await store.running_broadcast() == sent
@@ -415,7 +415,7 @@ async def test_a_stopped_broadcast_reaches_nobody_more(store: SqlStore) -> None:
 # operators
 
 
-async def test_deeds_are_written_down_newest_first(store: SqlStore) -> None:
+async def test_deeds_are_written_down_newest_first(store: SqlDatabase) -> None:
     await store.add_audit(key="a", actor="1", action="ban", subject="2", detail="spam")
     await store.add_audit(key="b", actor="1", action="unban", subject="2", detail="")
 
@@ -423,14 +423,14 @@ async def test_deeds_are_written_down_newest_first(store: SqlStore) -> None:
     assert [(line.action, line.detail) for line in await store.audit(10)] == [("unban", ""), ("ban", "spam")]
 
 
-async def test_figures_tell_of_a_stretch_of_time(store: SqlStore, clock: HandClock) -> None:
+async def test_figures_tell_of_a_stretch_of_time(store: SqlDatabase, clock: HandClock) -> None:
     await delivered(store)
     clock.advance(100_000)
     job = await delivered(store)
     await profiled(store, "1")
-    await store.keep_payment("c", job.person_id, 50, 60_000)
+    await store.keep_payment("c", job.account_id, 50, 60_000)
     today = await store.figures(86_400)
 
-    assert (today.orders, today.delivered, today.failed, today.people) == (1, 1, 0, 1)
+    assert (today.orders, today.delivered, today.failed, today.users) == (1, 1, 0, 1)
     assert (today.revenue, today.newcomers, today.stars, today.topups) == (job.price, 1, 50, 60_000)
     assert (await store.figures(10**6)).orders == 2

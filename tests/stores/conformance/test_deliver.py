@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from genlock.domain.delivery import WORDS, Level, Part, Step, again
+from genlock.domain.delivery import MESSAGE_ONLY, Level, Part, Step, again
 from genlock.domain.job import Delivery, Notice, State
-from genlock.domain.money import Kind, Purse, Wallet
+from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.domain.result import PartKind
-from genlock.ports import Finish, Store, Wait
+from genlock.ports import FinishDelivery, Reschedule, Store
 from tests.stores.lives import (
     ME,
     OTHER,
@@ -30,10 +30,14 @@ from tests.stores.lives import (
 UNDELIVERED = (Delivery.UNDELIVERABLE, Delivery.UNKNOWN)
 
 
-async def settlements(store: Store, person_id: int) -> list[Kind]:
+async def settlements(store: Store, account_id: int) -> list[EntryKind]:
     """How jobs' money was settled, oldest first."""
-    movements = await store.movements(person_id, 50)
-    return [movement.kind for movement in reversed(movements) if movement.kind in (Kind.CAPTURE, Kind.RELEASE)]
+    ledger_entries = await store.ledger_entries(account_id, 50)
+    return [
+        ledger_entry.kind
+        for ledger_entry in reversed(ledger_entries)
+        if ledger_entry.kind in (EntryKind.CAPTURE, EntryKind.RELEASE)
+    ]
 
 
 async def test_progress_is_written_and_the_lease_renewed(store: Store, clock: HandClock) -> None:
@@ -66,8 +70,8 @@ async def test_there_is_no_progress_before_or_after_a_delivery(store: Store) -> 
 
 
 async def test_a_delivered_result_is_paid_in_the_same_commit(store: Store, clock: HandClock) -> None:
-    person_id = await person_with(store, 1000)
-    job = await ended(store, person_id=person_id, price=300)
+    account_id = await person_with(store, 1000)
+    job = await ended(store, account_id=account_id, price=300)
     clock.advance(1)
 
     assert await finish(store, job)
@@ -80,23 +84,23 @@ async def test_a_delivered_result_is_paid_in_the_same_commit(store: Store, clock
             placeholder="message-1",
             delivery=Delivery.DELIVERED,
             delivered_at=clock.now(),
-            purse=Purse.CAPTURED,
+            hold_state=HoldState.CAPTURED,
             notice=Notice.DUE,
             due_at=clock.after(ME.seconds),
         ),
     )
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=700, held=0)
-    assert await settlements(store, person_id) == [Kind.CAPTURE]
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=0)
+    assert await settlements(store, account_id) == [EntryKind.CAPTURE]
 
 
 async def test_finish_says_what_became_of_money_and_notice(store: Store) -> None:
     job = await ended(store)
 
-    word = Finish(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=SHOWN)
-    finished = await store.finish(word, ME)
+    word = FinishDelivery(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=SHOWN)
+    finished = await store.finish_delivery(word, ME)
 
     assert finished is not None
-    assert (finished.purse, finished.notice) == (Purse.CAPTURED, Notice.DUE)
+    assert (finished.hold_state, finished.notice) == (HoldState.CAPTURED, Notice.DUE)
 
 
 async def test_a_job_that_wants_no_notice_is_done_when_it_is_delivered(store: Store) -> None:
@@ -107,34 +111,34 @@ async def test_a_job_that_wants_no_notice_is_done_when_it_is_delivered(store: St
 
 @pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED, State.EXPIRED])
 async def test_words_are_delivered_free(store: Store, state: State) -> None:
-    person_id = await person_with(store, 1000)
+    account_id = await person_with(store, 1000)
 
-    job = await delivered(store, state, person_id=person_id)
+    job = await delivered(store, state, account_id=account_id)
 
-    assert (job.purse, job.delivery, job.notice) == (Purse.RELEASED, Delivery.DELIVERED, Notice.DUE)
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
-    assert await settlements(store, person_id) == [Kind.RELEASE]
+    assert (job.hold_state, job.delivery, job.notice) == (HoldState.RELEASED, Delivery.DELIVERED, Notice.DUE)
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000, held=0)
+    assert await settlements(store, account_id) == [EntryKind.RELEASE]
 
 
 async def test_a_free_result_moves_no_money(store: Store) -> None:
-    job = await delivered(store, person_id=await person_with(store, 0), price=0)
+    job = await delivered(store, account_id=await person_with(store, 0), price=0)
 
-    assert job.purse is Purse.FREE
-    assert await store.movements(job.person_id, 10) == []
+    assert job.hold_state is HoldState.FREE
+    assert await store.ledger_entries(job.account_id, 10) == []
 
 
 @pytest.mark.parametrize("delivery", UNDELIVERED)
 async def test_what_did_not_surely_arrive_is_not_paid_and_an_operator_looks(store: Store, delivery: Delivery) -> None:
-    person_id = await person_with(store, 1000)
-    job = await ended(store, person_id=person_id)
+    account_id = await person_with(store, 1000)
+    job = await ended(store, account_id=account_id)
 
-    assert await finish(store, job, delivery, attention="blocked")
+    assert await finish(store, job, delivery, attention_reason="blocked")
 
     now = await see(store, job)
-    assert (now.delivery, now.purse, now.attention) == (delivery, Purse.RELEASED, "blocked")
+    assert (now.delivery, now.hold_state, now.attention_reason) == (delivery, HoldState.RELEASED, "blocked")
     assert (now.delivered_at, now.due_at, now.lease_owner, now.notice) == (None, None, None, Notice.WANTED)
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
-    assert await settlements(store, person_id) == [Kind.RELEASE]
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000, held=0)
+    assert await settlements(store, account_id) == [EntryKind.RELEASE]
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
@@ -158,55 +162,55 @@ async def test_a_delivery_finishes_once(store: Store) -> None:
     done = await asyncio.gather(*(finish(store, job, delivery) for delivery in (*UNDELIVERED, Delivery.DELIVERED) * 4))
 
     assert sum(done) == 1
-    assert len(await settlements(store, job.person_id)) == 1
+    assert len(await settlements(store, job.account_id)) == 1
 
 
 async def test_finishes_merged_into_one_batch_each_settle_their_own_money(store: Store) -> None:
-    person_id = await person_with(store, 1000)
-    jobs = [await ended(store, person_id=person_id, price=10 * number) for number in range(1, 9)]
+    account_id = await person_with(store, 1000)
+    jobs = [await ended(store, account_id=account_id, price=10 * number) for number in range(1, 9)]
     ways = [Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN, Delivery.DELIVERED] * 2
 
     done = await asyncio.gather(*(finish(store, job, way) for job, way in zip(jobs, ways, strict=True)))
 
     assert all(done)
     paid = sum(job.price for job, way in zip(jobs, ways, strict=True) if way is Delivery.DELIVERED)
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000 - paid, held=0)
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000 - paid, held=0)
 
 
 # what is shown again
 
 
 async def test_what_is_shown_again_is_paid_once(store: Store) -> None:
-    person_id = await person_with(store, 1000)
-    job = await delivered(store, person_id=person_id, price=300)
+    account_id = await person_with(store, 1000)
+    job = await delivered(store, account_id=account_id, price=300)
     assert await store.begin_notice(job.id, job.lease_token)
 
     assert await store.resend(job.id, again(job.parts))
     assert await finish(store, await claimed(store, job))
 
     now = await see(store, job)
-    assert (now.delivery, now.purse, now.notice, now.due_at) == (
+    assert (now.delivery, now.hold_state, now.notice, now.due_at) == (
         Delivery.DELIVERED,
-        Purse.CAPTURED,
+        HoldState.CAPTURED,
         Notice.SENT,
         None,
     )
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=700, held=0)
-    assert await settlements(store, person_id) == [Kind.CAPTURE]
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=0)
+    assert await settlements(store, account_id) == [EntryKind.CAPTURE]
 
 
 @pytest.mark.parametrize("delivery", UNDELIVERED)
 async def test_what_was_given_back_stays_given_back_when_it_is_shown_again(store: Store, delivery: Delivery) -> None:
-    person_id = await person_with(store, 1000)
-    job = await ended(store, person_id=person_id)
+    account_id = await person_with(store, 1000)
+    job = await ended(store, account_id=account_id)
     assert await finish(store, job, delivery)
 
     assert await store.resend(job.id, again(job.parts))
     assert await finish(store, await claimed(store, job))
 
-    assert (await see(store, job)).purse is Purse.RELEASED
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
-    assert await settlements(store, person_id) == [Kind.RELEASE]
+    assert (await see(store, job)).hold_state is HoldState.RELEASED
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000, held=0)
+    assert await settlements(store, account_id) == [EntryKind.RELEASE]
 
 
 async def test_a_notice_that_was_due_follows_what_is_shown_again(store: Store) -> None:
@@ -239,12 +243,12 @@ async def test_a_late_result_that_cannot_be_delivered_moves_no_money(store: Stor
     job = await ended(store, State.EXPIRED, lease=None)
     late = (await end(store, job, State.SUCCEEDED)).job
     assert late is not None
-    wallet = await store.wallet(job.person_id)
+    wallet = await store.wallet(job.account_id)
 
     assert await finish(store, late, Delivery.UNDELIVERABLE)
 
-    assert await store.wallet(job.person_id) == wallet
-    assert await settlements(store, job.person_id) == [Kind.RELEASE]
+    assert await store.wallet(job.account_id) == wallet
+    assert await settlements(store, job.account_id) == [EntryKind.RELEASE]
 
 
 # the notice
@@ -290,8 +294,8 @@ async def test_a_notice_that_surely_was_not_sent_may_be_tried_again(store: Store
     job = await delivered(store)
     assert await store.begin_notice(job.id, job.lease_token)
 
-    again_in_5 = Wait(job_id=job.id, token=job.lease_token, after=5.0, notice=Notice.DUE, failed=True)
-    assert await store.wait(again_in_5)
+    again_in_5 = Reschedule(job_id=job.id, token=job.lease_token, after=5.0, notice=Notice.DUE, failed=True)
+    assert await store.reschedule(again_in_5)
 
     clock.advance(5)
     assert (await claimed(store, job)).notice is Notice.DUE
@@ -302,27 +306,27 @@ async def test_a_notice_that_surely_was_not_sent_may_be_tried_again(store: Store
 
 @pytest.mark.parametrize("price", [0, 100])
 async def test_a_result_that_is_none_becomes_a_failure_and_the_money_goes_back_once(store: Store, price: int) -> None:
-    person_id = await person_with(store, 1000)
-    job = await ended(store, person_id=person_id, price=price)
+    account_id = await person_with(store, 1000)
+    job = await ended(store, account_id=account_id, price=price)
 
     for _ in range(2):  # the second is the same statement made again
-        spoilt = await store.spoil(job.id, job.lease_token, WORDS, "broken_result", "an HTML page")
+        spoilt = await store.mark_result_invalid(job.id, job.lease_token, MESSAGE_ONLY, "broken_result", "an HTML page")
         assert spoilt is not None
         assert (spoilt.state, spoilt.error_code, spoilt.error_text) == (State.FAILED, "broken_result", "an HTML page")
-        assert (spoilt.parts, spoilt.delivery, spoilt.lease_token) == (WORDS, Delivery.SENDING, job.lease_token)
-        assert spoilt.purse is (Purse.RELEASED if price else Purse.FREE)
+        assert (spoilt.parts, spoilt.delivery, spoilt.lease_token) == (MESSAGE_ONLY, Delivery.SENDING, job.lease_token)
+        assert spoilt.hold_state is (HoldState.RELEASED if price else HoldState.FREE)
 
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
-    assert await settlements(store, person_id) == ([Kind.RELEASE] if price else [])
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000, held=0)
+    assert await settlements(store, account_id) == ([EntryKind.RELEASE] if price else [])
     assert await finish(store, job)
-    assert await settlements(store, person_id) == ([Kind.RELEASE] if price else [])
+    assert await settlements(store, account_id) == ([EntryKind.RELEASE] if price else [])
     assert await store.violations(settled=False) == []
 
 
 async def test_a_zombie_spoils_nothing(store: Store) -> None:
     job = await ended(store)
 
-    assert await store.spoil(job.id, job.lease_token - 1, WORDS, "broken_result", "") is None
+    assert await store.mark_result_invalid(job.id, job.lease_token - 1, MESSAGE_ONLY, "broken_result", "") is None
 
     assert await unchanged(store, job)
 
@@ -331,20 +335,20 @@ async def test_what_was_paid_for_or_given_up_is_not_spoilt(store: Store) -> None
     paid = await delivered(store)
     assert await store.resend(paid.id, again(SHOWN))
     paid = await claimed(store, paid)
-    assert await store.spoil(paid.id, paid.lease_token, WORDS, "broken_result", "") is None
-    assert (await see(store, paid)).purse is Purse.CAPTURED
+    assert await store.mark_result_invalid(paid.id, paid.lease_token, MESSAGE_ONLY, "broken_result", "") is None
+    assert (await see(store, paid)).hold_state is HoldState.CAPTURED
 
     expired = await ended(store, State.EXPIRED)
-    assert await store.spoil(expired.id, expired.lease_token, WORDS, "broken_result", "") is None
+    assert await store.mark_result_invalid(expired.id, expired.lease_token, MESSAGE_ONLY, "broken_result", "") is None
     assert (await see(store, expired)).state is State.EXPIRED
 
 
 async def test_a_chat_that_moved_takes_its_job_along_and_leaves_the_placeholder(store: Store) -> None:
     job = await ended(store)
 
-    assert not await store.move(job.id, job.lease_token - 1, "elsewhere", SHOWN)
+    assert not await store.change_address(job.id, job.lease_token - 1, "elsewhere", SHOWN)
     assert await unchanged(store, job)
-    assert await store.move(job.id, job.lease_token, "elsewhere", SHOWN)
+    assert await store.change_address(job.id, job.lease_token, "elsewhere", SHOWN)
 
     now = await see(store, job)
     assert (now.address, now.placeholder, now.parts) == ("elsewhere", None, SHOWN)

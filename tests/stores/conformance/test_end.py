@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from genlock.domain.delivery import WORDS
+from genlock.domain.delivery import MESSAGE_ONLY
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secret
-from genlock.domain.money import Kind, Purse, Wallet
-from genlock.ports import Arrival, Ended, Lease, Store, Wait
+from genlock.domain.money import EntryKind, HoldState, Wallet
+from genlock.ports import JobEnd, Lease, NewCallback, Reschedule, Store
 from tests.stores.lives import (
     ME,
     OTHER,
@@ -38,9 +38,13 @@ ENDS = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED)
 BACK = (State.FAILED, State.CANCELLED, State.EXPIRED)
 
 
-async def kinds(store: Store, job: Job) -> list[Kind]:
+async def kinds(store: Store, job: Job) -> list[EntryKind]:
     """What the ledger tells of a job."""
-    return sorted(movement.kind for movement in await store.movements(job.person_id, 10) if movement.job_id == job.id)
+    return sorted(
+        ledger_entry.kind
+        for ledger_entry in await store.ledger_entries(job.account_id, 10)
+        if ledger_entry.job_id == job.id
+    )
 
 
 @pytest.mark.parametrize("start", OPEN)
@@ -59,12 +63,12 @@ async def test_the_first_end_wins(
     expected = replace(
         job,
         state=state,
-        parts=RESULT if state is State.SUCCEEDED else WORDS,
+        parts=RESULT if state is State.SUCCEEDED else MESSAGE_ONLY,
         task_id=job.task_id or "task",
         error_code="code",
         error_text="text",
         cost=7,
-        purse=Purse.HELD if state is State.SUCCEEDED else Purse.RELEASED,
+        hold_state=HoldState.HELD if state is State.SUCCEEDED else HoldState.RELEASED,
         delivery=Delivery.SENDING if lease else Delivery.PENDING,
         ended_at=clock.now(),
         due_at=clock.after(lease.seconds if lease else 0),
@@ -78,31 +82,31 @@ async def test_the_first_end_wins(
 
 @pytest.mark.parametrize("state", BACK)
 async def test_an_end_without_a_result_gives_the_money_back(store: Store, state: State) -> None:
-    person_id = await person_with(store, 1000)
-    job = await running(store, person_id=person_id, price=300)
+    account_id = await person_with(store, 1000)
+    job = await running(store, account_id=account_id, price=300)
 
     await end(store, job, state)
 
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000, held=0)
-    assert await kinds(store, job) == [Kind.HOLD, Kind.RELEASE]
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000, held=0)
+    assert await kinds(store, job) == [EntryKind.HOLD, EntryKind.RELEASE]
 
 
 async def test_a_result_is_not_paid_before_it_is_delivered(store: Store) -> None:
-    person_id = await person_with(store, 1000)
-    job = await running(store, person_id=person_id, price=300)
+    account_id = await person_with(store, 1000)
+    job = await running(store, account_id=account_id, price=300)
 
     await end(store, job, State.SUCCEEDED)
 
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=700, held=300)
-    assert await kinds(store, job) == [Kind.HOLD]
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=300)
+    assert await kinds(store, job) == [EntryKind.HOLD]
 
 
 @pytest.mark.parametrize("state", ENDS)
 async def test_what_costs_nothing_moves_no_money_at_its_end(store: Store, state: State) -> None:
-    job = await ended(store, state, person_id=await person_with(store, 0), price=0)
+    job = await ended(store, state, account_id=await person_with(store, 0), price=0)
 
-    assert job.purse is Purse.FREE
-    assert await store.movements(job.person_id, 10) == []
+    assert job.hold_state is HoldState.FREE
+    assert await store.ledger_entries(job.account_id, 10) == []
 
 
 @pytest.mark.parametrize(
@@ -130,13 +134,13 @@ async def test_a_later_end_changes_nothing(
     store: Store, before: State, after: State, verdict: Verdict, *, shown: bool
 ) -> None:
     job = await (delivered if shown else ended)(store, before)
-    wallet = await store.wallet(job.person_id)
+    wallet = await store.wallet(job.account_id)
 
     attempt = await end(store, job, after, OTHER, error_code="other", error_text="other", task_id=job.task_id)
 
     assert (attempt.verdict, attempt.job) == (verdict, None)
     assert await unchanged(store, job)
-    assert await store.wallet(job.person_id) == wallet
+    assert await store.wallet(job.account_id) == wallet
 
 
 async def test_the_bill_for_a_cancelled_job_is_recorded_as_a_loss(store: Store) -> None:
@@ -166,7 +170,7 @@ async def test_a_late_result_is_delivered_free(
     store: Store, clock: HandClock, expire: Callable[[Store], Awaitable[Job]]
 ) -> None:
     expired = await expire(store)
-    wallet = await store.wallet(expired.person_id)
+    wallet = await store.wallet(expired.account_id)
     clock.advance(1)
 
     attempt = await end(store, expired, State.SUCCEEDED, OTHER, cost=5)
@@ -189,9 +193,9 @@ async def test_a_late_result_is_delivered_free(
     assert (attempt.verdict, attempt.job) == (Verdict.LATE, late)
     assert await unchanged(store, late)
     assert await finish(store, late)
-    assert (await see(store, expired)).purse is Purse.RELEASED
-    assert await store.wallet(expired.person_id) == wallet
-    assert await kinds(store, expired) == [Kind.HOLD, Kind.RELEASE]
+    assert (await see(store, expired)).hold_state is HoldState.RELEASED
+    assert await store.wallet(expired.account_id) == wallet
+    assert await kinds(store, expired) == [EntryKind.HOLD, EntryKind.RELEASE]
 
 
 async def test_a_late_result_waits_while_the_person_is_being_told(store: Store, clock: HandClock) -> None:
@@ -250,11 +254,11 @@ async def test_a_callback_that_names_another_task_than_the_jobs_own_ends_neither
 ) -> None:
     other = await running(store, "other") if known else None
     job = await stage(store)
-    arrival = Arrival(provider="kie", secret_hash=hash_secret(SECRET), body="{}")
+    arrival = NewCallback(provider="kie", secret_hash=hash_secret(SECRET), body="{}")
 
     attempt = await end(store, job, state, OTHER, task_id="other", cost=9, arrival=arrival)
 
-    assert (attempt.verdict, attempt.job) == (Verdict.FOREIGN, None)
+    assert (attempt.verdict, attempt.job) == (Verdict.WRONG_TASK, None)
     assert await unchanged(store, job)
     assert other is None or await unchanged(store, other)
     assert [(kept.note, kept.task_id) for kept in await store.callbacks(InboxState.DONE, 10)] == [("foreign", "other")]
@@ -268,7 +272,7 @@ async def test_a_job_whose_task_is_not_known_yet_is_not_ended_with_the_task_of_a
 ) -> None:
     other, job = await running(store, "other"), await stage(store)
 
-    assert (await end(store, job, State.SUCCEEDED, task_id="other")).verdict is Verdict.FOREIGN
+    assert (await end(store, job, State.SUCCEEDED, task_id="other")).verdict is Verdict.WRONG_TASK
 
     assert await unchanged(store, job)
     assert await unchanged(store, other)
@@ -280,7 +284,7 @@ async def test_a_job_whose_task_is_not_known_yet_is_ended_with_the_task_that_its
     assert (await end(store, job, State.SUCCEEDED, task_id="own")).verdict is Verdict.WON
 
     assert (await see(store, job)).task_id == "own"
-    assert (await end(store, job, State.FAILED, task_id="other")).verdict is Verdict.FOREIGN
+    assert (await end(store, job, State.FAILED, task_id="other")).verdict is Verdict.WRONG_TASK
 
 
 async def test_of_two_callbacks_at_once_that_name_the_same_task_one_ends_its_job(store: Store) -> None:
@@ -288,7 +292,7 @@ async def test_of_two_callbacks_at_once_that_name_the_same_task_one_ends_its_job
 
     attempts = await asyncio.gather(*(end(store, job, State.SUCCEEDED, task_id="task") for job in jobs))
 
-    assert sorted(attempt.verdict for attempt in attempts) == [Verdict.FOREIGN, Verdict.WON]
+    assert sorted(attempt.verdict for attempt in attempts) == [Verdict.WRONG_TASK, Verdict.WON]
     assert sorted([(await see(store, job)).task_id or "" for job in jobs]) == ["", "task"]
 
 
@@ -335,7 +339,7 @@ async def test_the_callback_is_settled_in_the_same_commit(
 
 async def test_the_callback_that_brings_an_end_is_kept_in_the_same_commit(store: Store, clock: HandClock) -> None:
     job = await running(store, "task")
-    arrival = Arrival(provider="kie", secret_hash=hash_secret(SECRET), body='{"кот": "\\u0000"}')
+    arrival = NewCallback(provider="kie", secret_hash=hash_secret(SECRET), body='{"кот": "\\u0000"}')
 
     first = await end(store, job, State.SUCCEEDED, task_id="task", arrival=arrival)
     again = await end(store, job, State.FAILED, task_id="task", arrival=arrival)
@@ -352,7 +356,7 @@ async def test_the_callback_that_brings_an_end_is_kept_in_the_same_commit(store:
         state=InboxState.DONE,
         note="won",
         received_at=clock.now(),
-        correlation=job.correlation,
+        correlation_id=job.correlation_id,
     )
     assert (await store.store_callback("kie", None, "", b"")).id > first.callback.id
 
@@ -360,9 +364,9 @@ async def test_the_callback_that_brings_an_end_is_kept_in_the_same_commit(store:
 @pytest.mark.parametrize("change", [{"secret_hash": hash_secret("wrong")}, {"provider": "other"}])
 async def test_an_end_by_a_callback_needs_the_secret_of_the_job(store: Store, change: dict[str, str]) -> None:
     job = await running(store)
-    arrival = replace(Arrival(provider="kie", secret_hash=hash_secret(SECRET), body="{}"), **change)
+    arrival = replace(NewCallback(provider="kie", secret_hash=hash_secret(SECRET), body="{}"), **change)
 
-    assert await end(store, job, State.SUCCEEDED, arrival=arrival) == Ended(verdict=Verdict.MISSING)
+    assert await end(store, job, State.SUCCEEDED, arrival=arrival) == JobEnd(verdict=Verdict.MISSING)
 
     assert await unchanged(store, job)
     assert [await store.callbacks(state, 10) for state in InboxState] == [[] for _ in InboxState]
@@ -372,7 +376,7 @@ async def test_a_callback_with_a_late_result_comes_due_again_while_the_person_is
     store: Store, clock: HandClock
 ) -> None:
     job = await ended(store, State.EXPIRED, task_id="task")
-    arrival = Arrival(provider="kie", secret_hash=hash_secret(SECRET), body="{}")
+    arrival = NewCallback(provider="kie", secret_hash=hash_secret(SECRET), body="{}")
 
     attempt = await end(store, job, State.SUCCEEDED, OTHER, task_id="task", arrival=arrival)
 
@@ -386,15 +390,15 @@ async def test_a_callback_with_a_late_result_comes_due_again_while_the_person_is
 
 async def test_an_end_clears_what_the_waiting_has_left(store: Store, clock: HandClock) -> None:
     job = await submitting(store)
-    wait = Wait(job_id=job.id, token=job.lease_token, after=5.0, grace=True, failed=True, attention="look")
-    await store.wait(wait)
+    wait = Reschedule(job_id=job.id, token=job.lease_token, after=5.0, grace=True, failed=True, attention_reason="look")
+    await store.reschedule(wait)
     waiting = await see(store, job)
-    assert (waiting.attempts, waiting.attention, waiting.grace_until) == (1, "look", clock.after(5.0))
+    assert (waiting.attempts, waiting.attention_reason, waiting.grace_until) == (1, "look", clock.after(5.0))
 
     await end(store, job, State.SUCCEEDED)
 
     now = await see(store, job)
-    assert (now.attempts, now.attention, now.grace_until) == (0, None, None)
+    assert (now.attempts, now.attention_reason, now.grace_until) == (0, None, None)
 
 
 async def test_an_unleased_end_is_taken_by_the_next_claim(store: Store) -> None:
@@ -415,8 +419,8 @@ async def test_of_many_ends_at_once_one_wins(store: Store) -> None:
 
 async def test_ends_merged_into_one_batch_each_get_their_own_answer(store: Store) -> None:
     """Several jobs of one person give their money back together."""
-    person_id = await person_with(store, 1000)
-    jobs = [await running(store, person_id=person_id, price=10 * number) for number in range(1, 9)]
+    account_id = await person_with(store, 1000)
+    jobs = [await running(store, account_id=account_id, price=10 * number) for number in range(1, 9)]
     known = await ended(store, State.SUCCEEDED)
 
     attempts = await asyncio.gather(
@@ -429,4 +433,4 @@ async def test_ends_merged_into_one_batch_each_get_their_own_answer(store: Store
     assert [attempt.job.id for attempt in attempts if attempt.job] == [job.id for job in jobs]
     assert [attempt.verdict for attempt in attempts[-2:]] == [Verdict.CONTRADICTION, Verdict.MISSING]
     kept = sum(job.price for job in jobs[::2])
-    assert await store.wallet(person_id) == Wallet(person_id=person_id, available=1000 - kept, held=kept)
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000 - kept, held=kept)

@@ -4,8 +4,8 @@ import pytest
 
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, State, hash_secret
-from genlock.ports import Role, Store, Wait
-from genlock.stores.store import CALLBACK_HOLD_SECONDS
+from genlock.ports import Reschedule, Role, Store
+from genlock.stores.database import CALLBACK_HOLD_SECONDS
 from tests.stores.lives import (
     ME,
     SECRET,
@@ -26,7 +26,7 @@ HOUR = 3600.0
 async def hinted(store: Store, task_id: str, provider: str = "kie") -> tuple[int, int | None]:
     """A callback on the open door: its id and the job it was matched with."""
     callback = await store.store_callback(provider, None, "", b"{}")
-    return callback.id, await store.hint(callback.id, provider, task_id)
+    return callback.id, await store.note_untrusted_callback(callback.id, provider, task_id)
 
 
 async def found(store: Store, state: InboxState) -> list[int]:
@@ -51,7 +51,7 @@ async def test_a_callback_is_kept_as_it_came(store: Store, clock: HandClock) -> 
         state=InboxState.NEW,
         note="",
         received_at=clock.now(),
-        correlation=job.correlation,
+        correlation_id=job.correlation_id,
     )
     assert await store.callbacks(InboxState.NEW, 10) == [callback]
 
@@ -66,7 +66,7 @@ async def test_a_callback_that_outruns_the_answer_of_the_create_call_finds_its_j
 async def test_a_callback_without_the_jobs_secret_is_nobodys(store: Store) -> None:
     job, other = await submitting(store), await submitting(store)
     assert await store.begin_submit(other.id, other.lease_token, hash_secret("another"), None)
-    strangers = [
+    unauthenticated = [
         await store.store_callback("kie", job.id, hash_secret("wrong"), b"{}"),
         await store.store_callback("kie", job.id, "", b"{}"),
         await store.store_callback("kie", other.id, HASH, b"{}"),
@@ -75,9 +75,9 @@ async def test_a_callback_without_the_jobs_secret_is_nobodys(store: Store) -> No
         await store.store_callback("kie", None, HASH, b"{}"),
     ]
 
-    assert [callback.job_id for callback in strangers] == [None] * len(strangers)
-    assert {callback.correlation for callback in strangers} == {""}
-    assert len(await store.callbacks(InboxState.NEW, 10)) == len(strangers), "kept all the same"
+    assert [callback.job_id for callback in unauthenticated] == [None] * len(unauthenticated)
+    assert {callback.correlation_id for callback in unauthenticated} == {""}
+    assert len(await store.callbacks(InboxState.NEW, 10)) == len(unauthenticated), "kept all the same"
 
 
 async def test_callbacks_merged_into_one_batch_keep_their_own_bodies_and_jobs(store: Store) -> None:
@@ -180,7 +180,9 @@ async def test_a_hint_has_no_other_effect(store: Store, clock: HandClock) -> Non
     told = await delivered(store)
     assert await store.begin_notice(told.id, told.lease_token)
     later = await ended(store)
-    assert await store.wait(Wait(job_id=later.id, token=later.lease_token, after=60.0, delivery=Delivery.PENDING))
+    assert await store.reschedule(
+        Reschedule(job_id=later.id, token=later.lease_token, after=60.0, delivery=Delivery.PENDING)
+    )
     jobs = [polled, await ended(store), await delivered(store), await see(store, told), await see(store, later)]
     clock.advance(1)
 

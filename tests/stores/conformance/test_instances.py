@@ -47,7 +47,7 @@ async def test_a_dead_peers_work_is_due_at_once(store: Store, clock: HandClock) 
     others = await queued(store, lease=OTHER)
     clock.advance(5)
 
-    assert await store.rescue("me") == 3
+    assert await store.release_leases("me") == 3
 
     for job in jobs:
         assert await unchanged(store, replace(job, due_at=clock.now(), lease_owner=None))
@@ -59,18 +59,18 @@ async def test_a_rescued_peer_is_forgotten(store: Store, clock: HandClock) -> No
     await store.heartbeat("other", 3.0)
     clock.advance(5)
 
-    assert await store.rescue("other") == 0
+    assert await store.release_leases("other") == 0
 
     assert await store.heartbeat("me", 3.0) == []
 
 
 async def test_rescue_may_be_repeated(store: Store, clock: HandClock) -> None:
     job = await queued(store)
-    assert await store.rescue("me") == 1
+    assert await store.release_leases("me") == 1
     taken = await claimed(store, job, OTHER)
     clock.advance(1)
 
-    assert await store.rescue("me") == 0
+    assert await store.release_leases("me") == 0
 
     assert await unchanged(store, taken)
 
@@ -80,7 +80,7 @@ async def test_what_goes_on_is_left_out_of_a_rescue(store: Store, clock: HandClo
     kept, lost, also_kept = [await queued(store) for _ in range(3)]
     clock.advance(5)
 
-    assert await store.rescue("me", [kept.id, also_kept.id]) == 1
+    assert await store.release_leases("me", [kept.id, also_kept.id]) == 1
 
     assert await unchanged(store, kept)
     assert await unchanged(store, also_kept)
@@ -91,14 +91,14 @@ async def test_what_goes_on_is_left_out_of_a_rescue(store: Store, clock: HandClo
 async def test_rescue_leaves_what_waits_alone(store: Store) -> None:
     waiting = await running(store, poll_after=60.0)
 
-    assert await store.rescue("me") == 0
+    assert await store.release_leases("me") == 0
 
     assert await unchanged(store, waiting)
 
 
 async def test_a_rescued_holder_that_lives_on_is_fenced_by_the_next_claim(store: Store) -> None:
     job = await ended(store)
-    await store.rescue("me")
+    await store.release_leases("me")
 
     taken = await claimed(store, job, OTHER)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from genlock.domain.job import Delivery, Job, Notice, State, hash_secret
-from genlock.ports import Store, Wait
+from genlock.ports import Reschedule, Store
 from tests.stores.lives import (
     ME,
     OTHER,
@@ -26,8 +26,8 @@ from tests.stores.lives import (
 )
 
 
-def wait(job: Job, after: float | None = 5.0, **changes: Any) -> Wait:
-    return Wait(job_id=job.id, token=job.lease_token, after=after, **changes)
+def wait(job: Job, after: float | None = 5.0, **changes: Any) -> Reschedule:
+    return Reschedule(job_id=job.id, token=job.lease_token, after=after, **changes)
 
 
 # waiting
@@ -36,7 +36,7 @@ def wait(job: Job, after: float | None = 5.0, **changes: Any) -> Wait:
 async def test_a_waiting_job_is_nobodys_until_its_time(store: Store, clock: HandClock) -> None:
     job = await queued(store)
 
-    assert await store.wait(wait(job, 5.0))
+    assert await store.reschedule(wait(job, 5.0))
 
     now = await see(store, job)
     assert (now.lease_owner, now.due_at, now.lease_token) == (None, clock.after(5.0), job.lease_token)
@@ -48,31 +48,31 @@ async def test_a_waiting_job_is_nobodys_until_its_time(store: Store, clock: Hand
 
 async def test_a_wait_sets_what_changed_meanwhile(store: Store) -> None:
     submitted = await submitting(store)
-    assert await store.wait(wait(submitted, state=State.QUEUED, attention="look"))
+    assert await store.reschedule(wait(submitted, state=State.QUEUED, attention_reason="look"))
     now = await see(store, submitted)
-    assert (now.state, now.attention) == (State.QUEUED, "look")
+    assert (now.state, now.attention_reason) == (State.QUEUED, "look")
 
     sending = await ended(store)
-    assert await store.wait(wait(sending, delivery=Delivery.PENDING, parts=SHOWN))
+    assert await store.reschedule(wait(sending, delivery=Delivery.PENDING, parts=SHOWN))
     now = await see(store, sending)
     assert (now.delivery, now.parts) == (Delivery.PENDING, SHOWN)
 
     shown = await delivered(store)
     assert await store.begin_notice(shown.id, shown.lease_token)
-    assert await store.wait(wait(shown, notice=Notice.DUE))
+    assert await store.reschedule(wait(shown, notice=Notice.DUE))
     assert (await see(store, shown)).notice is Notice.DUE
 
 
 async def test_a_wait_leaves_what_it_does_not_name(store: Store, clock: HandClock) -> None:
     job = await ended(store)
-    assert await store.wait(wait(job, after=0.0, attention="look", failed=True))
+    assert await store.reschedule(wait(job, after=0.0, attention_reason="look", failed=True))
     job = await claimed(store, job)
 
-    assert await store.wait(wait(job, after=7.0, failed=None))
+    assert await store.reschedule(wait(job, after=7.0, failed=None))
 
     now = await see(store, job)
     assert (now.state, now.delivery, now.notice, now.parts) == (job.state, job.delivery, job.notice, job.parts)
-    assert (now.attention, now.attempts, now.grace_until) == ("look", 1, None)
+    assert (now.attention_reason, now.attempts, now.grace_until) == ("look", 1, None)
     assert now.due_at == clock.after(7.0)
 
 
@@ -82,10 +82,10 @@ async def test_a_wait_counts_failures_starts_anew_or_leaves_the_count(
 ) -> None:
     job = await queued(store)
     for _ in range(2):
-        assert await store.wait(wait(job, after=0.0, failed=True))
+        assert await store.reschedule(wait(job, after=0.0, failed=True))
         job = await claimed(store, job)
 
-    assert await store.wait(wait(job, failed=failed))
+    assert await store.reschedule(wait(job, failed=failed))
 
     assert (await see(store, job)).attempts == attempts
 
@@ -99,7 +99,7 @@ async def test_an_open_job_is_looked_at_by_its_deadline(
     job = await queued(store, deadline_seconds=600.0)
     clock.advance(passed)
 
-    assert await store.wait(wait(job, after))
+    assert await store.reschedule(wait(job, after))
 
     assert (await see(store, job)).due_at == clock.after(due)
 
@@ -107,7 +107,7 @@ async def test_an_open_job_is_looked_at_by_its_deadline(
 async def test_a_delivery_may_wait_past_the_deadline(store: Store, clock: HandClock) -> None:
     job = await ended(store, deadline_seconds=600.0)
 
-    assert await store.wait(wait(job, 601.0, delivery=Delivery.PENDING))
+    assert await store.reschedule(wait(job, 601.0, delivery=Delivery.PENDING))
 
     assert (await see(store, job)).due_at == clock.after(601.0)
 
@@ -115,23 +115,23 @@ async def test_a_delivery_may_wait_past_the_deadline(store: Store, clock: HandCl
 async def test_grace_may_last_past_the_deadline_and_is_remembered(store: Store, clock: HandClock) -> None:
     job = await submitting(store, deadline_seconds=600.0)
 
-    assert await store.wait(wait(job, 601.0, grace=True))
+    assert await store.reschedule(wait(job, 601.0, grace=True))
 
     now = await see(store, job)
     assert (now.due_at, now.grace_until) == (clock.after(601.0), clock.after(601.0))
     clock.advance(601)
     job = await claimed(store, job)
-    assert await store.wait(wait(job, 5.0))
+    assert await store.reschedule(wait(job, 5.0))
     assert (await see(store, job)).grace_until == now.grace_until
 
 
 async def test_a_parked_job_waits_for_an_operator(store: Store, clock: HandClock) -> None:
     job = await submitting(store)
 
-    assert await store.wait(wait(job, after=None, attention="look"))
+    assert await store.reschedule(wait(job, after=None, attention_reason="look"))
 
     now = await see(store, job)
-    assert (now.due_at, now.lease_owner, now.attention) == (None, None, "look")
+    assert (now.due_at, now.lease_owner, now.attention_reason) == (None, None, "look")
     clock.advance(10**6)
     assert await store.claim(10, ME) == []
 
@@ -140,7 +140,9 @@ async def test_a_parked_job_waits_for_an_operator(store: Store, clock: HandClock
 async def test_a_zombie_gives_nothing_back(store: Store, drift: int) -> None:
     job = await queued(store)
 
-    assert not await store.wait(Wait(job_id=job.id, token=job.lease_token + drift, after=0.0, attention="look"))
+    assert not await store.reschedule(
+        Reschedule(job_id=job.id, token=job.lease_token + drift, after=0.0, attention_reason="look")
+    )
 
     assert await unchanged(store, job)
 
@@ -150,18 +152,18 @@ async def test_waits_merged_into_one_batch_each_set_their_own(store: Store, cloc
     zombie = await queued(store)
 
     answers = await asyncio.gather(
-        store.wait(wait(jobs[0], after=None, attention="parked")),
-        store.wait(wait(jobs[1], after=3.0, grace=True)),
-        store.wait(wait(jobs[2], after=3.0, state=State.QUEUED)),
-        store.wait(wait(jobs[3], after=1e6)),
-        store.wait(wait(jobs[4], failed=True)),
-        store.wait(wait(jobs[5], failed=None)),
-        store.wait(Wait(job_id=zombie.id, token=99, after=0.0)),
+        store.reschedule(wait(jobs[0], after=None, attention_reason="parked")),
+        store.reschedule(wait(jobs[1], after=3.0, grace=True)),
+        store.reschedule(wait(jobs[2], after=3.0, state=State.QUEUED)),
+        store.reschedule(wait(jobs[3], after=1e6)),
+        store.reschedule(wait(jobs[4], failed=True)),
+        store.reschedule(wait(jobs[5], failed=None)),
+        store.reschedule(Reschedule(job_id=zombie.id, token=99, after=0.0)),
     )
 
     assert answers == [True] * 6 + [False]
     rows = [await see(store, job) for job in jobs]
-    assert [row.attention for row in rows] == ["parked", None, None, None, None, None]
+    assert [row.attention_reason for row in rows] == ["parked", None, None, None, None, None]
     assert [row.grace_until for row in rows] == [None, clock.after(3.0), None, None, None, None]
     assert [row.state for row in rows] == [State.SUBMITTING] * 2 + [State.QUEUED] + [State.SUBMITTING] * 3
     assert rows[3].due_at == rows[3].deadline_at
@@ -188,7 +190,7 @@ async def test_only_the_holder_renews(store: Store) -> None:
         assert not await store.renew(job.id, token, lease)
         assert await unchanged(store, job)
 
-    assert await store.wait(wait(job))
+    assert await store.reschedule(wait(job))
     waiting = await see(store, job)
     assert not await store.renew(job.id, job.lease_token, ME), "given back is given back"
     assert await unchanged(store, waiting)
@@ -200,7 +202,7 @@ async def test_only_the_holder_renews(store: Store) -> None:
 async def test_the_longest_overdue_are_taken_first_and_no_more_than_asked_for(store: Store, clock: HandClock) -> None:
     jobs = [await queued(store) for _ in range(5)]
     for job, after in zip(jobs, (4.0, 2.0, 5.0, 1.0, 3.0), strict=True):
-        assert await store.wait(wait(job, after))
+        assert await store.reschedule(wait(job, after))
     clock.advance(4.5)
 
     first = await store.claim(2, ME)
@@ -267,11 +269,11 @@ async def test_no_write_of_a_holder_that_lost_its_lease_changes_anything(
 
     writes = [
         await store.begin_submit(zombie.id, token, hash_secret(SECRET), "message"),
-        await store.submitted(zombie.id, token, "task", 1.0),
+        await store.mark_submitted(zombie.id, token, "task", 1.0),
         await store.save_parts(zombie.id, token, SHOWN, ME),
         await finish(store, zombie),
         await store.begin_notice(zombie.id, token),
-        await store.wait(wait(zombie)),
+        await store.reschedule(wait(zombie)),
         await store.renew(zombie.id, token, ME),
         (await end(store, zombie, State.EXPIRED, token=token)).job is not None,
     ]

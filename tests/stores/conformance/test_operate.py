@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from genlock.domain.delivery import again
-from genlock.domain.errors import NotEnoughMoney
+from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Notice, State
-from genlock.domain.money import Kind, Purse, Wallet
-from genlock.ports import Store, Wait
+from genlock.domain.money import EntryKind, HoldState, Wallet
+from genlock.ports import Reschedule, Store
 from tests.stores.lives import (
     ME,
     OTHER,
@@ -35,18 +35,18 @@ async def test_there_is_no_job_with_an_unknown_id(store: Store) -> None:
 
 async def test_jobs_are_listed_newest_first_by_state_person_and_page(store: Store) -> None:
     one, other = await person_with(store), await person_with(store)
-    first = await queued(store, person_id=one)
-    second = await running(store, person_id=one)
-    third = await running(store, person_id=other)
-    fourth = await ended(store, person_id=other)
+    first = await queued(store, account_id=one)
+    second = await running(store, account_id=one)
+    third = await running(store, account_id=other)
+    fourth = await ended(store, account_id=other)
 
     async def ids(**wanted: object) -> list[int]:
         return [job.id for job in await store.jobs(**wanted)]  # type: ignore[arg-type]
 
     assert await ids() == [fourth.id, third.id, second.id, first.id]
     assert await ids(state=State.RUNNING) == [third.id, second.id]
-    assert await ids(person_id=one) == [second.id, first.id]
-    assert await ids(state=State.RUNNING, person_id=one) == [second.id]
+    assert await ids(account_id=one) == [second.id, first.id]
+    assert await ids(state=State.RUNNING, account_id=one) == [second.id]
     assert await ids(before=third.id) == [second.id, first.id]
     assert await ids(before=third.id, limit=1) == [second.id]
     assert await ids(limit=3) == [fourth.id, third.id, second.id]
@@ -58,9 +58,9 @@ async def test_what_an_operator_should_look_at_is_listed_oldest_first(store: Sto
     await queued(store)
     jobs = [await ended(store) for _ in range(3)]
     for job in jobs:
-        assert await finish(store, job, Delivery.UNKNOWN, attention=f"look at {job.id}")
+        assert await finish(store, job, Delivery.UNKNOWN, attention_reason=f"look at {job.id}")
 
-    assert [(job.id, job.attention) for job in await store.attention(2)] == [
+    assert [(job.id, job.attention_reason) for job in await store.jobs_needing_attention(2)] == [
         (job.id, f"look at {job.id}") for job in jobs[:2]
     ]
 
@@ -70,32 +70,36 @@ async def test_what_an_operator_should_look_at_is_listed_oldest_first(store: Sto
 
 async def test_a_waiting_job_is_tried_again_now(store: Store, clock: HandClock) -> None:
     job = await queued(store)
-    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=60.0, failed=True, attention="look"))
+    await store.reschedule(
+        Reschedule(job_id=job.id, token=job.lease_token, after=60.0, failed=True, attention_reason="look")
+    )
     clock.advance(1)
 
     assert await store.retry(job.id)
 
     now = await see(store, job)
-    assert (now.due_at, now.attempts, now.attention, now.state) == (clock.now(), 0, None, State.QUEUED)
+    assert (now.due_at, now.attempts, now.attention_reason, now.state) == (clock.now(), 0, None, State.QUEUED)
     assert now.lease_token == job.lease_token + 1, "whoever had it before is fenced"
     assert [taken.id for taken in await store.claim(10, ME)] == [job.id]
 
 
 async def test_a_parked_submit_is_queued_again(store: Store) -> None:
     job = await submitting(store)
-    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=None, attention="submit_unknown"))
+    await store.reschedule(
+        Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="submit_unknown")
+    )
 
     assert await store.retry(job.id)
 
     now = await see(store, job)
-    assert (now.state, now.attention) == (State.QUEUED, None)
-    assert not await store.submitted(job.id, job.lease_token, "task", 5.0)
+    assert (now.state, now.attention_reason) == (State.QUEUED, None)
+    assert not await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
 
 
 async def test_a_submit_in_its_grace_time_is_not_queued_again(store: Store) -> None:
     """Its create call may have been accepted: a second one would buy the same thing twice."""
     job = await submitting(store)
-    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=60.0, grace=True))
+    await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=60.0, grace=True))
 
     assert await store.retry(job.id)
 
@@ -104,7 +108,9 @@ async def test_a_submit_in_its_grace_time_is_not_queued_again(store: Store) -> N
 
 async def test_a_delivery_that_waits_is_tried_again_now(store: Store) -> None:
     job = await ended(store)
-    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=60.0, delivery=Delivery.PENDING, failed=True))
+    await store.reschedule(
+        Reschedule(job_id=job.id, token=job.lease_token, after=60.0, delivery=Delivery.PENDING, failed=True)
+    )
 
     assert await store.retry(job.id)
 
@@ -113,12 +119,12 @@ async def test_a_delivery_that_waits_is_tried_again_now(store: Store) -> None:
 
 async def test_a_parked_delivery_is_tried_again(store: Store) -> None:
     job = await ended(store)
-    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=None, attention="stage error"))
+    await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="stage error"))
 
     assert await store.retry(job.id)
 
     taken = await claimed(store, job)
-    assert (taken.delivery, taken.attention) == (Delivery.SENDING, None)
+    assert (taken.delivery, taken.attention_reason) == (Delivery.SENDING, None)
 
 
 async def test_what_is_worked_on_or_done_cannot_be_retried(store: Store) -> None:
@@ -152,7 +158,7 @@ async def test_an_ended_delivery_is_made_anew(store: Store, clock: HandClock, de
             lease_owner=None,
             lease_token=shown.lease_token + 1,
             notice=Notice.WANTED,
-            attention=None,
+            attention_reason=None,
         ),
     )
     assert (await claimed(store, job, OTHER)).delivery is Delivery.SENDING
@@ -185,7 +191,7 @@ async def test_a_result_cannot_be_made_anew_twice_at_a_time(store: Store) -> Non
 
 async def test_a_result_that_could_not_be_delivered_is_paid_for_when_it_is_shown_again(store: Store) -> None:
     person = await person_with(store, 1000)
-    job = await ended(store, person_id=person, price=300)
+    job = await ended(store, account_id=person, price=300)
     for _ in range(2):
         assert await finish(store, job, Delivery.UNDELIVERABLE)
         assert (await store.wallet(person)).available == 1000
@@ -197,27 +203,27 @@ async def test_a_result_that_could_not_be_delivered_is_paid_for_when_it_is_shown
         assert await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
 
         assert not await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
-        assert (await see(store, job)).purse is Purse.HELD
-        assert await store.wallet(person) == Wallet(person_id=person, available=700, held=300)
+        assert (await see(store, job)).hold_state is HoldState.HELD
+        assert await store.wallet(person) == Wallet(account_id=person, available=700, held=300)
         assert await store.violations(settled=False) == []
         job = await claimed(store, job)
     assert await finish(store, job)
 
-    assert (await see(store, job)).purse is Purse.CAPTURED
-    assert await store.wallet(person) == Wallet(person_id=person, available=700, held=0)
+    assert (await see(store, job)).hold_state is HoldState.CAPTURED
+    assert await store.wallet(person) == Wallet(account_id=person, available=700, held=0)
     assert await store.violations(settled=False) == []
-    assert len([one for one in await store.movements(person, 50) if one.job_id == job.id]) == 6
+    assert len([one for one in await store.ledger_entries(person, 50) if one.job_id == job.id]) == 6
     assert not await store.resend_paid(job.id, again(job.parts), (await see(store, job)).lease_token)
 
 
 async def test_who_cannot_pay_for_it_is_told_so_and_nothing_changes(store: Store) -> None:
     person = await person_with(store, 300)
-    job = await ended(store, person_id=person, price=300)
+    job = await ended(store, account_id=person, price=300)
     assert await finish(store, job, Delivery.UNDELIVERABLE)
-    assert await store.transfer(person, Kind.DEBIT, 100, "spent")
+    assert await store.transfer(person, EntryKind.DEBIT, 100, "spent")
     lost = await see(store, job)
 
-    with pytest.raises(NotEnoughMoney) as short:
+    with pytest.raises(InsufficientBalance) as short:
         await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
 
     assert (short.value.price, short.value.available) == (300, 200)
@@ -255,7 +261,7 @@ async def test_counts_tell_what_is_in_progress(store: Store, clock: HandClock) -
     assert await finish(store, lost, Delivery.UNDELIVERABLE)
     await store.store_callback("kie", None, "", b"{}")
     orphan = await store.store_callback("kie", None, "", b"{}")
-    assert await store.hint(orphan.id, "kie", "unknown") is None
+    assert await store.note_untrusted_callback(orphan.id, "kie", "unknown") is None
     settled = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(settled.id, InboxState.DONE)
 
@@ -281,4 +287,4 @@ async def test_a_late_result_that_was_never_told_keeps_its_notice(store: Store) 
     late = (await end(store, job, State.SUCCEEDED)).job
 
     assert late is not None
-    assert (late.attention, late.notice, late.delivery) == (None, Notice.WANTED, Delivery.SENDING)
+    assert (late.attention_reason, late.notice, late.delivery) == (None, Notice.WANTED, Delivery.SENDING)

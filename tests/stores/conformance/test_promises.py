@@ -6,9 +6,9 @@ import asyncpg
 import pytest
 
 from genlock.domain.job import Delivery, State, Verdict, hash_secret
-from genlock.domain.money import Kind
-from genlock.ports import Wait
-from genlock.stores.store import SqlStore
+from genlock.domain.money import EntryKind
+from genlock.ports import Reschedule
+from genlock.stores.database import SqlDatabase
 from tests.stores.conftest import Raw
 from tests.stores.lives import (
     ME,
@@ -29,30 +29,30 @@ REFUSED_BY_THE_DATABASE = (sqlite3.IntegrityError, asyncpg.IntegrityConstraintVi
 #: What to break by hand, by the query that must see it. `{waiting}` is a running job that waits for its poll,
 #: `{paid}` one that was delivered and captured, `{free}` one without a price, `{sending}` one on its way to the chat.
 BREAKAGE = [
-    ("check_wallets", "{person}", "UPDATE people SET available = available + 1 WHERE id = {person}"),
-    ("check_wallets", "{person}", "UPDATE people SET held = held - 1 WHERE id = {person}"),
-    ("check_wallets", "{person}", "UPDATE people SET available = available - 1, held = held + 1 WHERE id = {person}"),
+    ("check_wallets", "{person}", "UPDATE accounts SET available = available + 1 WHERE id = {person}"),
+    ("check_wallets", "{person}", "UPDATE accounts SET held = held - 1 WHERE id = {person}"),
+    ("check_wallets", "{person}", "UPDATE accounts SET available = available - 1, held = held + 1 WHERE id = {person}"),
     ("check_wallets", "{person}", "UPDATE ledger SET amount = amount + 1 WHERE key = 'hold:{waiting}'"),
-    ("check_wallets", "{person}", "DELETE FROM ledger WHERE person_id = {person}"),
-    ("check_zero_sum", "all", "UPDATE people SET available = available + 1 WHERE id = {person}"),
-    ("check_zero_sum", "all", "UPDATE people SET held = held - 1 WHERE id = {person}"),
+    ("check_wallets", "{person}", "DELETE FROM ledger WHERE account_id = {person}"),
+    ("check_zero_sum", "all", "UPDATE accounts SET available = available + 1 WHERE id = {person}"),
+    ("check_zero_sum", "all", "UPDATE accounts SET held = held - 1 WHERE id = {person}"),
     ("check_zero_sum", "all", "DELETE FROM ledger WHERE key = 'settle:{paid}'"),
-    ("check_purses", "{waiting}", "UPDATE jobs SET price = price + 1 WHERE id = {waiting}"),
-    ("check_purses", "{waiting}", "UPDATE jobs SET purse = 'free' WHERE id = {waiting}"),
-    ("check_purses", "{waiting}", "DELETE FROM ledger WHERE key = 'hold:{waiting}'"),
-    ("check_purses", "{waiting}", "UPDATE ledger SET key = 'settle:{waiting}' WHERE key = 'settle:{paid}'"),
-    ("check_purses", "{free}", "UPDATE jobs SET purse = 'held' WHERE id = {free}"),
-    ("check_purses", "{free}", "UPDATE ledger SET key = 'hold:{free}' WHERE key = 'hold:{paid}'"),
-    ("check_purses", "{paid}", "UPDATE jobs SET purse = 'released' WHERE id = {paid}"),
-    ("check_purses", "{paid}", "UPDATE jobs SET purse = 'held' WHERE id = {paid}"),
-    ("check_purses", "{paid}", "UPDATE ledger SET kind = 'release' WHERE key = 'settle:{paid}'"),
-    ("check_purses", "{paid}", "UPDATE ledger SET amount = 1 WHERE key = 'settle:{paid}'"),
-    ("check_purses", "{paid}", "DELETE FROM ledger WHERE key = 'settle:{paid}'"),
+    ("check_hold_states", "{waiting}", "UPDATE jobs SET price = price + 1 WHERE id = {waiting}"),
+    ("check_hold_states", "{waiting}", "UPDATE jobs SET hold_state = 'free' WHERE id = {waiting}"),
+    ("check_hold_states", "{waiting}", "DELETE FROM ledger WHERE key = 'hold:{waiting}'"),
+    ("check_hold_states", "{waiting}", "UPDATE ledger SET key = 'settle:{waiting}' WHERE key = 'settle:{paid}'"),
+    ("check_hold_states", "{free}", "UPDATE jobs SET hold_state = 'held' WHERE id = {free}"),
+    ("check_hold_states", "{free}", "UPDATE ledger SET key = 'hold:{free}' WHERE key = 'hold:{paid}'"),
+    ("check_hold_states", "{paid}", "UPDATE jobs SET hold_state = 'released' WHERE id = {paid}"),
+    ("check_hold_states", "{paid}", "UPDATE jobs SET hold_state = 'held' WHERE id = {paid}"),
+    ("check_hold_states", "{paid}", "UPDATE ledger SET kind = 'release' WHERE key = 'settle:{paid}'"),
+    ("check_hold_states", "{paid}", "UPDATE ledger SET amount = 1 WHERE key = 'settle:{paid}'"),
+    ("check_hold_states", "{paid}", "DELETE FROM ledger WHERE key = 'settle:{paid}'"),
     ("check_ends", "{waiting}", "UPDATE jobs SET state = 'failed', delivery = 'pending' WHERE id = {waiting}"),
     ("check_ends", "{waiting}", "UPDATE jobs SET state = 'cancelled', delivery = 'pending' WHERE id = {waiting}"),
     ("check_ends", "{waiting}", "UPDATE jobs SET state = 'expired', delivery = 'pending' WHERE id = {waiting}"),
-    ("check_ends", "{waiting}", "UPDATE jobs SET purse = 'released' WHERE id = {waiting}"),
-    ("check_ends", "{paid}", "UPDATE jobs SET purse = 'held' WHERE id = {paid}"),
+    ("check_ends", "{waiting}", "UPDATE jobs SET hold_state = 'released' WHERE id = {waiting}"),
+    ("check_ends", "{paid}", "UPDATE jobs SET hold_state = 'held' WHERE id = {paid}"),
     ("check_ends", "{sending}", "UPDATE jobs SET delivery = 'unknown' WHERE id = {sending}"),
     ("check_ends", "{sending}", "UPDATE jobs SET delivery = 'undeliverable' WHERE id = {sending}"),
     ("check_due", "{waiting}", "UPDATE jobs SET due_at = NULL WHERE id = {waiting}"),
@@ -60,25 +60,25 @@ BREAKAGE = [
     ("check_due", "{paid}", "UPDATE jobs SET notice = 'due' WHERE id = {paid}"),
     ("check_payments", "charge-1", "UPDATE payments SET amount = amount + 1"),
     ("check_payments", "charge-1", "DELETE FROM ledger WHERE key = 'stars:charge-1'"),
-    ("check_lanes", "{lane}", "UPDATE lanes SET waiting = waiting + 1 WHERE id = {lane}"),
-    ("check_lanes", "{lane}", "UPDATE updates SET state = 'done'"),
+    ("check_update_queues", "{lane}", "UPDATE update_queues SET waiting = waiting + 1 WHERE id = {lane}"),
+    ("check_update_queues", "{lane}", "UPDATE updates SET state = 'done'"),
     (
         "check_payments",
         "c1",
-        "INSERT INTO payments SELECT 'c1', person_id, 1, 1, 'paid', 0, at FROM ledger LIMIT 1",
+        "INSERT INTO payments SELECT 'c1', account_id, 1, 1, 'paid', 0, at FROM ledger LIMIT 1",
     ),
 ]
-SETTLED = {"settled_jobs", "settled_inbox", "settled_lanes"}
+SETTLED = {"settled_jobs", "settled_inbox", "settled_update_queues"}
 
 
-async def a_life_of_everything(store: SqlStore) -> dict[str, int]:
+async def a_life_of_everything(store: SqlDatabase) -> dict[str, int]:
     """Jobs at every stage. Returns those that can be broken."""
-    person_id = await person_with(store, 1000)
+    account_id = await person_with(store, 1000)
     await queued(store)
     await queued(store, lease=None)
     parked = await submitting(store)
-    await store.wait(Wait(job_id=parked.id, token=parked.lease_token, after=None, attention="look"))
-    waiting = await running(store, person_id=person_id)
+    await store.reschedule(Reschedule(job_id=parked.id, token=parked.lease_token, after=None, attention_reason="look"))
+    waiting = await running(store, account_id=account_id)
     await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
     for state in (State.FAILED, State.CANCELLED, State.EXPIRED):
         await delivered(store, state)
@@ -88,15 +88,15 @@ async def a_life_of_everything(store: SqlStore) -> dict[str, int]:
         assert await finish(store, await ended(store), delivery)
     resent = await delivered(store)
     assert await store.resend(resent.id, resent.parts)
-    paid = await delivered(store, person_id=person_id)
+    paid = await delivered(store, account_id=account_id)
     assert await store.begin_notice(paid.id, paid.lease_token)
-    assert await store.keep_payment("charge-1", person_id, 10, 50)
-    assert await store.transfer(person_id, Kind.TOPUP, 50, "stars:charge-1")
+    assert await store.keep_payment("charge-1", account_id, 10, 50)
+    assert await store.transfer(account_id, EntryKind.TOPUP, 50, "stars:charge-1")
     await store.store_update(update(1))
-    [lane] = await store.claim_lanes(1, ME, urgent=False)
+    [lane] = await store.claim_update_queues(1, ME, urgent=False)
     return {
         "lane": lane.id,
-        "person": person_id,
+        "person": account_id,
         "waiting": waiting.id,
         "paid": paid.id,
         "free": (await running(store, price=0)).id,
@@ -104,13 +104,13 @@ async def a_life_of_everything(store: SqlStore) -> dict[str, int]:
     }
 
 
-async def found(store: SqlStore, *, settled: bool = False) -> set[tuple[str, str]]:
+async def found(store: SqlDatabase, *, settled: bool = False) -> set[tuple[str, str]]:
     """The broken promises, each as its query's name and its subject."""
     names = {query.description: query.name for query in store.queries.values()}
     return {(names[violation.rule], violation.subject) for violation in await store.violations(settled=settled)}
 
 
-async def test_nothing_is_wrong_with_a_life_of_everything(store: SqlStore) -> None:
+async def test_nothing_is_wrong_with_a_life_of_everything(store: SqlDatabase) -> None:
     await a_life_of_everything(store)
 
     assert await store.violations(settled=False) == []
@@ -118,7 +118,7 @@ async def test_nothing_is_wrong_with_a_life_of_everything(store: SqlStore) -> No
 
 @pytest.mark.parametrize(("query", "subject", "breakage"), BREAKAGE, ids=[f"{row[0]}: {row[2]}" for row in BREAKAGE])
 async def test_what_was_broken_by_hand_is_found(
-    store: SqlStore, raw: Raw, query: str, subject: str, breakage: str
+    store: SqlDatabase, raw: Raw, query: str, subject: str, breakage: str
 ) -> None:
     world = await a_life_of_everything(store)
 
@@ -127,17 +127,19 @@ async def test_what_was_broken_by_hand_is_found(
     assert (query, subject.format(**world)) in await found(store)
 
 
-async def test_a_violation_says_what_it_found(store: SqlStore, raw: Raw) -> None:
+async def test_a_violation_says_what_it_found(store: SqlDatabase, raw: Raw) -> None:
     await running(store)
-    await raw("UPDATE jobs SET purse = 'released'")
+    await raw("UPDATE jobs SET hold_state = 'released'")
 
     details = {violation.rule: violation.detail for violation in await store.violations(settled=False)}
 
-    assert details[store.queries["check_ends"].description] == "state running, delivery none, purse released"
-    assert details[store.queries["check_purses"].description].startswith("purse released, price 100, hold 100")
+    assert details[store.queries["check_ends"].description] == "state running, delivery none, hold_state released"
+    assert details[store.queries["check_hold_states"].description].startswith(
+        "hold_state released, price 100, hold 100"
+    )
 
 
-async def test_work_that_is_left_breaks_the_rules_of_rest_only(store: SqlStore) -> None:
+async def test_work_that_is_left_breaks_the_rules_of_rest_only(store: SqlDatabase) -> None:
     job = await running(store)
     await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
     await store.store_update(update(1))
@@ -146,7 +148,7 @@ async def test_work_that_is_left_breaks_the_rules_of_rest_only(store: SqlStore) 
     assert {name for name, _ in await found(store, settled=True)} == SETTLED
 
 
-async def test_when_all_is_done_nothing_breaks_the_rules_of_rest(store: SqlStore) -> None:
+async def test_when_all_is_done_nothing_breaks_the_rules_of_rest(store: SqlDatabase) -> None:
     for state in (State.SUCCEEDED, State.FAILED):
         job = await delivered(store, state)
         assert await store.begin_notice(job.id, job.lease_token)
@@ -154,7 +156,7 @@ async def test_when_all_is_done_nothing_breaks_the_rules_of_rest(store: SqlStore
     assert await store.violations(settled=True) == []
 
 
-def test_every_rule_was_broken_by_a_test(store: SqlStore) -> None:
+def test_every_rule_was_broken_by_a_test(store: SqlDatabase) -> None:
     rules = {name for name in store.queries if name.startswith(("check_", "settled_"))}
 
     assert rules == {name for name, _, _ in BREAKAGE} | SETTLED
@@ -162,10 +164,10 @@ def test_every_rule_was_broken_by_a_test(store: SqlStore) -> None:
 
 #: What no bug of ours can write.
 IMPOSSIBLE = [
-    "UPDATE people SET available = -1 WHERE id = {person}",
-    "UPDATE people SET held = -1 WHERE id = {person}",
+    "UPDATE accounts SET available = -1 WHERE id = {person}",
+    "UPDATE accounts SET held = -1 WHERE id = {person}",
     "UPDATE jobs SET price = -1 WHERE id = {waiting}",
-    "UPDATE jobs SET purse = 'lost' WHERE id = {waiting}",
+    "UPDATE jobs SET hold_state = 'lost' WHERE id = {waiting}",
     "UPDATE jobs SET state = 'lost', delivery = 'pending' WHERE id = {waiting}",
     "UPDATE jobs SET delivery = 'lost' WHERE id = {sending}",
     "UPDATE jobs SET notice = 'lost' WHERE id = {waiting}",
@@ -173,7 +175,7 @@ IMPOSSIBLE = [
     "UPDATE jobs SET delivery = 'none' WHERE id = {sending}",
     "UPDATE jobs SET delivery = 'delivered' WHERE id = {sending}",
     "UPDATE jobs SET delivered_at = NULL WHERE id = {paid}",
-    "UPDATE jobs SET purse = 'captured' WHERE id = {waiting}",
+    "UPDATE jobs SET hold_state = 'captured' WHERE id = {waiting}",
     "UPDATE jobs SET lease_owner = 'me', due_at = NULL WHERE id = {waiting}",
     "UPDATE jobs SET task_id = NULL WHERE id = {waiting}",
     "UPDATE jobs SET provider = 'kie', task_id = (SELECT task_id FROM jobs WHERE id = {paid}) WHERE id = {waiting}",
@@ -185,13 +187,13 @@ IMPOSSIBLE = [
     "UPDATE inbox SET state = 'lost', due_at = NULL",
     "UPDATE inbox SET state = 'done'",
     "UPDATE updates SET state = 'lost'",
-    "UPDATE lanes SET waiting = 0",
-    "UPDATE lanes SET due_at = NULL",
+    "UPDATE update_queues SET waiting = 0",
+    "UPDATE update_queues SET due_at = NULL",
 ]
 
 
 @pytest.mark.parametrize("statement", IMPOSSIBLE)
-async def test_the_database_itself_refuses_what_cannot_be(store: SqlStore, raw: Raw, statement: str) -> None:
+async def test_the_database_itself_refuses_what_cannot_be(store: SqlDatabase, raw: Raw, statement: str) -> None:
     world = await a_life_of_everything(store)
 
     with pytest.raises(REFUSED_BY_THE_DATABASE):

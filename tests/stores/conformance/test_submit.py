@@ -2,10 +2,10 @@ import asyncio
 
 import pytest
 
-from genlock.domain.errors import TaskTaken
+from genlock.domain.errors import TaskIdConflict
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
-from genlock.ports import Lease, Store, Wait
+from genlock.ports import Lease, Reschedule, Store
 from tests.stores.lives import ME, SECRET, HandClock, claimed, ended, queued, running, see, submitting, unchanged
 
 HASH = hash_secret(SECRET)
@@ -13,7 +13,7 @@ HASH = hash_secret(SECRET)
 
 async def orphan(store: Store, task_id: str, provider: str = "kie") -> int:
     callback = await store.store_callback(provider, None, "", b"{}")
-    assert await store.hint(callback.id, provider, task_id) is None
+    assert await store.note_untrusted_callback(callback.id, provider, task_id) is None
     return callback.id
 
 
@@ -38,7 +38,9 @@ async def test_a_placeholder_that_is_known_is_kept(store: Store) -> None:
 
 async def test_a_new_intent_forgets_the_grace_time_of_the_last(store: Store) -> None:
     job = await submitting(store)
-    assert await store.wait(Wait(job_id=job.id, token=job.lease_token, after=0.0, state=State.QUEUED, grace=True))
+    assert await store.reschedule(
+        Reschedule(job_id=job.id, token=job.lease_token, after=0.0, state=State.QUEUED, grace=True)
+    )
     job = await claimed(store, job)
     assert job.grace_until is not None
 
@@ -72,7 +74,7 @@ async def test_a_submitted_job_waits_for_its_first_poll_and_is_nobodys(store: St
     job = await submitting(store)
     clock.advance(1)
 
-    assert await store.submitted(job.id, job.lease_token, "task", 5.0)
+    assert await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
 
     now = await see(store, job)
     assert (now.state, now.task_id, now.lease_owner) == (State.RUNNING, "task", None)
@@ -81,11 +83,11 @@ async def test_a_submitted_job_waits_for_its_first_poll_and_is_nobodys(store: St
 
 async def test_a_submit_that_worked_starts_the_count_of_failures_anew(store: Store, clock: HandClock) -> None:
     job = await submitting(store)
-    await store.wait(Wait(job_id=job.id, token=job.lease_token, after=0.0, failed=True))
+    await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=0.0, failed=True))
     job = await claimed(store, job)
     assert job.attempts == 1
 
-    assert await store.submitted(job.id, job.lease_token, "task", 5.0)
+    assert await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
 
     assert (await see(store, job)).attempts == 0
     assert clock.now() == job.read_at
@@ -100,21 +102,21 @@ async def test_the_first_poll_is_not_after_the_deadline(store: Store) -> None:
 async def test_an_answer_that_was_written_may_be_written_again_by_its_holder(store: Store) -> None:
     job = await running(store, "task")
 
-    assert await store.submitted(job.id, job.lease_token, "task", 5.0)
+    assert await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
 async def test_no_answer_of_a_zombie_is_written(store: Store, drift: int) -> None:
     job = await submitting(store)
 
-    assert not await store.submitted(job.id, job.lease_token + drift, "task", 5.0)
+    assert not await store.mark_submitted(job.id, job.lease_token + drift, "task", 5.0)
 
     assert await unchanged(store, job)
 
 
 async def test_an_answer_without_an_intent_or_after_the_end_changes_nothing(store: Store) -> None:
     for job in (await queued(store), await ended(store)):
-        assert not await store.submitted(job.id, job.lease_token, "task", 5.0)
+        assert not await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
         assert await unchanged(store, job)
 
 
@@ -125,7 +127,7 @@ async def test_an_orphan_of_the_task_makes_the_job_due_at_once(store: Store, clo
 
     assert job.due_at == clock.now()
     [matched] = await store.callbacks(InboxState.MATCHED, 10)
-    assert (matched.id, matched.job_id, matched.correlation) == (callback_id, job.id, job.correlation)
+    assert (matched.id, matched.job_id, matched.correlation_id) == (callback_id, job.id, job.correlation_id)
     assert [job.id for job in await store.claim(10, ME)] == [job.id]
 
 
@@ -142,7 +144,7 @@ async def test_a_zombies_answer_matches_no_orphan(store: Store) -> None:
     callback_id = await orphan(store, "task")
     job = await submitting(store)
 
-    assert not await store.submitted(job.id, job.lease_token + 1, "task", 5.0)
+    assert not await store.mark_submitted(job.id, job.lease_token + 1, "task", 5.0)
 
     assert [callback.id for callback in await store.callbacks(InboxState.ORPHAN, 10)] == [callback_id]
 
@@ -152,12 +154,12 @@ async def test_a_task_belongs_to_one_job_and_another_that_gets_it_fails_alone_an
     job, other = await submitting(store), await submitting(store)
 
     answers = await asyncio.gather(
-        store.submitted(job.id, job.lease_token, "task", 5.0),
-        store.submitted(other.id, other.lease_token, "another", 5.0),
+        store.mark_submitted(job.id, job.lease_token, "task", 5.0),
+        store.mark_submitted(other.id, other.lease_token, "another", 5.0),
         return_exceptions=True,
     )
 
-    assert [type(answers[0]), answers[1]] == [TaskTaken, True]
+    assert [type(answers[0]), answers[1]] == [TaskIdConflict, True]
     assert not await store.adopt_task(job.id, None, "task")
     assert await unchanged(store, job)
 
@@ -170,16 +172,16 @@ async def test_two_providers_may_give_the_same_task_id(store: Store) -> None:
 async def test_a_submit_does_not_begin_once_a_rescue_has(store: Store) -> None:
     job = await queued(store)
     assert job.lease_owner is not None
-    await store.rescue(job.lease_owner)
+    await store.release_leases(job.lease_owner)
     assert not await store.begin_submit(job.id, job.lease_token, HASH, None)
 
 
 async def test_a_task_whose_submitter_lost_the_lease_is_kept(store: Store) -> None:
     job = await queued(store)
     assert await store.begin_submit(job.id, job.lease_token, HASH, None)
-    await store.rescue(job.lease_owner or "")
+    await store.release_leases(job.lease_owner or "")
     [taken] = await store.claim(1, Lease(owner="other", seconds=30))
-    assert not await store.submitted(job.id, job.lease_token, "task", 5.0)
+    assert not await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
     assert not await store.adopt_task(job.id, "another secret", "task")
     assert await store.adopt_task(job.id, HASH, "task")
     found = await store.job(job.id)
@@ -193,5 +195,5 @@ async def test_an_adopted_task_is_nobody_elses(store: Store) -> None:
     first, second = await queued(store), await queued(store)
     for job in (first, second):
         assert await store.begin_submit(job.id, job.lease_token, HASH, None)
-    assert await store.submitted(first.id, first.lease_token, "task", 5.0)
+    assert await store.mark_submitted(first.id, first.lease_token, "task", 5.0)
     assert not await store.adopt_task(second.id, HASH, "task")

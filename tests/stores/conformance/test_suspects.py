@@ -7,8 +7,8 @@ import pytest
 
 from genlock.domain.delivery import again
 from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.suspicion import OFTEN, ROOMS
-from genlock.ports import Lease, Store, Wait
+from genlock.domain.poison import ISOLATED_FROM, SLOTS
+from genlock.ports import Lease, Reschedule, Store
 from tests.stores.conftest import Raw
 from tests.stores.lives import (
     ME,
@@ -26,22 +26,22 @@ from tests.stores.lives import (
     submitting,
 )
 
-MANY = (100,) * len(ROOMS)
+MANY = (100,) * len(SLOTS)
 
 
 async def taken(store: Store, job: Job, lease: Lease = ME) -> Job:
     """The due suspect, taken."""
-    [found] = [one for one in await store.claim_suspects(MANY, lease) if one.id == job.id]
+    [found] = [one for one in await store.claim_poison_jobs(MANY, lease) if one.id == job.id]
     return found
 
 
-async def suspect(store: Store, clock: HandClock, deaths: int) -> Job:
-    """A job that saw so many deaths of its holder; due, nobody's."""
+async def suspect(store: Store, clock: HandClock, crash_count: int) -> Job:
+    """A job that saw so many crash_count of its holder; due, nobody's."""
     job = await ended(store)
-    for number in range(deaths):
+    for number in range(crash_count):
         if number:
             job = await taken(store, job)
-        assert await store.rescue(ME.owner, died=True) >= 1
+        assert await store.release_leases(ME.owner, died=True) >= 1
         job = await see(store, job)
         assert job.due_at is not None
         clock.advance((job.due_at - clock.now()).total_seconds())
@@ -52,50 +52,50 @@ async def test_a_death_counts_for_everything_that_was_in_hand_and_a_clean_stop_f
     held = [await queued(store), await ended(store)]
     waiting, others = await running(store, poll_after=60.0), await queued(store, lease=OTHER)
 
-    assert await store.rescue(ME.owner) == 2
-    assert [(await see(store, job)).deaths for job in held] == [0, 0]
+    assert await store.release_leases(ME.owner) == 2
+    assert [(await see(store, job)).crash_count for job in held] == [0, 0]
     assert len(await store.claim(10, ME)) == 2
-    assert await store.rescue(ME.owner, died=True) == 2
-    assert await store.rescue(ME.owner, died=True) == 0, "whoever comes second finds nothing to count"
+    assert await store.release_leases(ME.owner, died=True) == 2
+    assert await store.release_leases(ME.owner, died=True) == 0, "whoever comes second finds nothing to count"
 
-    assert [(await see(store, job)).deaths for job in (*held, waiting, others)] == [1, 1, 0, 0]
+    assert [(await see(store, job)).crash_count for job in (*held, waiting, others)] == [1, 1, 0, 0]
 
 
 async def test_a_lease_that_ran_out_counts_as_a_death_of_its_holder(store: Store, clock: HandClock) -> None:
     mine, others = await queued(store), await queued(store, lease=OTHER)
     clock.advance(60)
 
-    assert {job.id: job.deaths for job in await store.claim(10, ME)} == {mine.id: 0, others.id: 1}
+    assert {job.id: job.crash_count for job in await store.claim(10, ME)} == {mine.id: 0, others.id: 1}
     clock.advance(60)
-    assert (await taken(store, others, OTHER)).deaths == 2
+    assert (await taken(store, others, OTHER)).crash_count == 2
 
 
 async def test_suspects_are_left_to_those_who_ask_for_them(store: Store, clock: HandClock) -> None:
     job, innocent = await suspect(store, clock, 1), await queued(store, lease=None)
 
     assert [one.id for one in await store.claim(10, ME)] == [innocent.id]
-    [one] = await store.claim_suspects(MANY, OTHER)
+    [one] = await store.claim_poison_jobs(MANY, OTHER)
 
-    assert (one.id, one.deaths, one.delivery) == (job.id, 1, Delivery.SENDING)
+    assert (one.id, one.crash_count, one.delivery) == (job.id, 1, Delivery.SENDING)
     assert (one.lease_owner, one.lease_token, one.due_at) == (OTHER.owner, job.lease_token + 1, clock.after(30.0))
-    assert await store.claim_suspects(MANY, ME) == []
+    assert await store.claim_poison_jobs(MANY, ME) == []
 
 
 async def test_of_each_number_of_deaths_as_many_are_taken_as_there_is_room_for(
     store: Store, clock: HandClock, raw: Raw
 ) -> None:
     jobs: dict[int, list[Job]] = {1: [], 2: [], 3: [], 4: []}
-    for deaths, same in jobs.items():
+    for crash_count, same in jobs.items():
         for _ in range(3):
             same.append(await ended(store, lease=None))
-            await raw(f"UPDATE jobs SET deaths = {deaths} WHERE id = {same[-1].id}")  # noqa: S608
+            await raw(f"UPDATE jobs SET crash_count = {crash_count} WHERE id = {same[-1].id}")  # noqa: S608
             clock.advance(1)
 
-    first = await store.claim_suspects((2, 1, 1), ME)
-    rest = await store.claim_suspects((0, 5, 0), ME)
+    first = await store.claim_poison_jobs((2, 1, 1), ME)
+    rest = await store.claim_poison_jobs((0, 5, 0), ME)
 
     longest = [*jobs[1][:2], jobs[2][0], jobs[3][0]]
-    assert {job.id for job in first} == {job.id for job in longest}, "three deaths and more share the last room"
+    assert {job.id for job in first} == {job.id for job in longest}, "three crash_count and more share the last room"
     assert {job.id for job in rest} == {job.id for job in jobs[2][1:]}
 
 
@@ -103,7 +103,7 @@ async def test_claims_of_suspects_at_once_share_the_work(store: Store, clock: Ha
     jobs = [await suspect(store, clock, 1) for _ in range(12)]
     found: list[Job] = []
 
-    while claims := [job for claim in await asyncio.gather(*(store.claim_suspects((2, 1, 1), ME) for _ in range(4)))
+    while claims := [job for claim in await asyncio.gather(*(store.claim_poison_jobs((2, 1, 1), ME) for _ in range(4)))
                      for job in claim]:  # fmt: skip
         found += claims
 
@@ -113,24 +113,24 @@ async def test_claims_of_suspects_at_once_share_the_work(store: Store, clock: Ha
 async def test_what_was_often_in_hand_is_left_for_a_while_that_doubles(store: Store, clock: HandClock) -> None:
     job = await ended(store)
     pauses: list[float] = []
-    for number in range(OFTEN + 4):
+    for number in range(ISOLATED_FROM + 4):
         if number:
             clock.advance(pauses[-1])
             job = await taken(store, job)
-        await store.rescue(ME.owner, died=True)
+        await store.release_leases(ME.owner, died=True)
         job = await see(store, job)
         assert job.due_at is not None
         pauses.append((job.due_at - clock.now()).total_seconds())
 
-    assert pauses == [0.0] * (OFTEN - 1) + [1.0, 2.0, 4.0, 8.0, 16.0]
+    assert pauses == [0.0] * (ISOLATED_FROM - 1) + [1.0, 2.0, 4.0, 8.0, 16.0]
 
 
 async def given_back(store: Store, job: Job) -> bool:
-    return await store.wait(Wait(job_id=job.id, token=job.lease_token, after=0.0))
+    return await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=0.0))
 
 
 async def failed(store: Store, job: Job) -> bool:
-    return await store.wait(Wait(job_id=job.id, token=job.lease_token, after=0.0, failed=True))
+    return await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=0.0, failed=True))
 
 
 async def finished(store: Store, job: Job) -> bool:
@@ -149,40 +149,40 @@ async def test_a_holder_that_lives_to_tell_starts_the_count_anew(
 
     assert await survive(store, job)
 
-    assert (await see(store, job)).deaths == 0
+    assert (await see(store, job)).crash_count == 0
 
 
 async def test_a_wait_that_was_no_try_leaves_the_count(store: Store, clock: HandClock) -> None:
     job = await taken(store, await suspect(store, clock, 2))
 
-    assert await store.wait(Wait(job_id=job.id, token=job.lease_token, after=0.0, failed=None))
+    assert await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=0.0, failed=None))
 
-    assert (await see(store, job)).deaths == 2
+    assert (await see(store, job)).crash_count == 2
 
 
 async def test_a_job_that_goes_on_to_its_next_stage_starts_the_count_anew(store: Store) -> None:
     job = await submitting(store)
-    await store.rescue(ME.owner, died=True)
+    await store.release_leases(ME.owner, died=True)
     job = await taken(store, job)
-    assert await store.submitted(job.id, job.lease_token, "task", 0.0)
-    assert (await see(store, job)).deaths == 0
+    assert await store.mark_submitted(job.id, job.lease_token, "task", 0.0)
+    assert (await see(store, job)).crash_count == 0
 
     job = await claimed(store, job)
-    await store.rescue(ME.owner, died=True)
+    await store.release_leases(ME.owner, died=True)
     assert (await end(store, job, State.SUCCEEDED)).job == await see(store, job)
-    assert (await see(store, job)).deaths == 0
+    assert (await see(store, job)).crash_count == 0
 
 
 async def test_a_job_that_is_done_is_no_suspect_for_ever(store: Store) -> None:
     job = await delivered(store)
-    await store.rescue(ME.owner, died=True)
+    await store.release_leases(ME.owner, died=True)
     job = await taken(store, job)
-    assert (job.notice, job.deaths) == (Notice.DUE, 1)
+    assert (job.notice, job.crash_count) == (Notice.DUE, 1)
 
     assert await store.begin_notice(job.id, job.lease_token)
 
     job = await see(store, job)
-    assert (job.due_at, job.deaths) == (None, 0)
+    assert (job.due_at, job.crash_count) == (None, 0)
 
 
 async def test_an_operators_retry_starts_the_count_anew(store: Store, clock: HandClock) -> None:
@@ -190,10 +190,10 @@ async def test_an_operators_retry_starts_the_count_anew(store: Store, clock: Han
 
     assert await store.retry(job.id)
 
-    assert (await claimed(store, job)).deaths == 0
+    assert (await claimed(store, job)).crash_count == 0
 
 
 async def test_nobody_is_known_to_be_dead_in_a_database_that_others_may_use(postgres: Store) -> None:
     await postgres.heartbeat("before", 3.0)
 
-    assert list(await postgres.left_behind()) == []
+    assert list(await postgres.orphaned_instances()) == []

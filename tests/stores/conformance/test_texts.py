@@ -8,7 +8,7 @@ import pytest
 from genlock.domain.delivery import Part
 from genlock.domain.job import Job, State
 from genlock.domain.result import PartKind
-from genlock.ports import Acceptance, Store, Wait
+from genlock.ports import Accepted, Reschedule, Store
 from tests.stores.lives import ME, delivered, end, order, person_with, queued, running, see, submitting, unchanged
 
 STRANGE = [
@@ -31,11 +31,11 @@ REFUSED = (ValueError, asyncpg.DataError)
 
 @pytest.mark.parametrize("text", STRANGE, ids=ascii)
 async def test_a_strange_text_is_kept_as_it_is(store: Store, text: str) -> None:
-    person_id = await store.person(text, text, text)
+    account_id = await store.ensure_account(text, text, text)
     wanted = order(
-        person_id,
+        account_id,
         request_key=text,
-        correlation=text,
+        correlation_id=text,
         provider=text,
         channel=text,
         address=text,
@@ -47,13 +47,13 @@ async def test_a_strange_text_is_kept_as_it_is(store: Store, text: str) -> None:
     job = (await store.accept(wanted, ME)).job
     assert await store.begin_submit(job.id, job.lease_token, text, text)
     assert (await store.store_callback(text, job.id, text, text.encode())).job_id == job.id
-    assert await store.submitted(job.id, job.lease_token, text, 5.0)
+    assert await store.mark_submitted(job.id, job.lease_token, text, 5.0)
     parts = (Part(kind=PartKind.TEXT, value=text, message=text, file=text),)
     await end(store, job, State.FAILED, error_code=text, error_text=text, parts=parts)
 
     now = await see(store, job)
 
-    told = (now.request_key, now.correlation, now.provider, now.channel, now.address, now.model, now.input)
+    told = (now.request_key, now.correlation_id, now.provider, now.channel, now.address, now.model, now.input)
     assert set(told) == {text}
     assert (now.placeholder, now.task_id, now.error_code, now.error_text) == (text, text, text, text)
     assert now.parts == parts
@@ -72,23 +72,23 @@ async def test_a_long_text_is_kept_whole(store: Store) -> None:
 
 
 @pytest.mark.parametrize("text", IMPOSSIBLE, ids=ascii)
-@pytest.mark.parametrize("field", ["request_key", "correlation", "provider", "address", "model", "input"])
+@pytest.mark.parametrize("field", ["request_key", "correlation_id", "provider", "address", "model", "input"])
 async def test_an_order_with_an_impossible_text_is_refused_and_nothing_held(
     store: Store, field: str, text: str
 ) -> None:
-    person_id = await person_with(store, 1000)
+    account_id = await person_with(store, 1000)
 
     with pytest.raises(REFUSED):
-        await store.accept(order(person_id, **{field: text}), ME)
+        await store.accept(order(account_id, **{field: text}), ME)
 
-    assert (await store.wallet(person_id)).held == 0
+    assert (await store.wallet(account_id)).held == 0
     assert await store.jobs() == []
 
 
 @pytest.mark.parametrize("text", IMPOSSIBLE, ids=ascii)
 async def test_a_write_with_an_impossible_text_changes_nothing(store: Store, text: str) -> None:
-    def wait(job: Job) -> Wait:
-        return Wait(job_id=job.id, token=job.lease_token, after=0.0, attention=text)
+    def wait(job: Job) -> Reschedule:
+        return Reschedule(job_id=job.id, token=job.lease_token, after=0.0, attention_reason=text)
 
     new, begun, waiting, shown = (
         await queued(store),
@@ -98,9 +98,9 @@ async def test_a_write_with_an_impossible_text_changes_nothing(store: Store, tex
     )
     for job, write in [
         (new, store.begin_submit(new.id, new.lease_token, "hash", text)),
-        (begun, store.submitted(begun.id, begun.lease_token, text, 5.0)),
+        (begun, store.mark_submitted(begun.id, begun.lease_token, text, 5.0)),
         (waiting, end(store, waiting, State.FAILED, error_text=text)),
-        (shown, store.wait(wait(shown))),
+        (shown, store.reschedule(wait(shown))),
     ]:
         with pytest.raises(REFUSED):
             await write
@@ -110,22 +110,22 @@ async def test_a_write_with_an_impossible_text_changes_nothing(store: Store, tex
 @pytest.mark.parametrize("text", IMPOSSIBLE, ids=ascii)
 async def test_an_impossible_order_among_fifty_is_refused_alone(store: Store, text: str) -> None:
     people = [await person_with(store, 1000) for _ in range(50)]
-    orders = [order(person_id, input=text if place == 17 else "{}") for place, person_id in enumerate(people)]
+    orders = [order(account_id, input=text if place == 17 else "{}") for place, account_id in enumerate(people)]
 
     answers = await asyncio.gather(*(store.accept(one, ME) for one in orders), return_exceptions=True)
 
     assert isinstance(answers.pop(17), REFUSED)
-    assert all(isinstance(answer, Acceptance) and answer.fresh for answer in answers)
+    assert all(isinstance(answer, Accepted) and answer.fresh for answer in answers)
     assert len(await store.jobs(limit=100)) == 49
 
 
 @pytest.mark.parametrize("price", [2**63, 10**30])
 async def test_an_order_dearer_than_all_money_is_refused_alone(store: Store, price: int) -> None:
     people = [await person_with(store, 1000) for _ in range(10)]
-    orders = [order(person_id, price=price if place == 3 else 100) for place, person_id in enumerate(people)]
+    orders = [order(account_id, price=price if place == 3 else 100) for place, account_id in enumerate(people)]
 
     answers = await asyncio.gather(*(store.accept(one, ME) for one in orders), return_exceptions=True)
 
     assert isinstance(answers.pop(3), Exception)
-    assert all(isinstance(answer, Acceptance) and answer.fresh for answer in answers)
+    assert all(isinstance(answer, Accepted) and answer.fresh for answer in answers)
     assert (await store.wallet(people[3])).held == 0

@@ -5,7 +5,7 @@ from typing import Any
 
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State
-from genlock.ports import Store, Wait
+from genlock.ports import Reschedule, Store
 from tests.stores.lives import HandClock, delivered, end, ended, queued, running, see, submitting
 
 
@@ -19,7 +19,7 @@ def times(value: Any) -> Iterator[datetime]:
 
 async def test_every_time_is_aware_and_in_utc(store: Store) -> None:
     graceful = await submitting(store)
-    assert await store.wait(Wait(job_id=graceful.id, token=graceful.lease_token, after=5.0, grace=True))
+    assert await store.reschedule(Reschedule(job_id=graceful.id, token=graceful.lease_token, after=5.0, grace=True))
     job = await delivered(store)
     await store.store_callback("kie", None, "", b"{}")
     seen = [
@@ -27,7 +27,7 @@ async def test_every_time_is_aware_and_in_utc(store: Store) -> None:
         job,
         *await store.jobs(),
         *await store.callbacks(InboxState.NEW, 10),
-        *await store.movements(job.person_id, 10),
+        *await store.ledger_entries(job.account_id, 10),
     ]
 
     told = [time for value in seen for time in times(value)]
@@ -53,7 +53,7 @@ async def test_every_step_says_when_it_was_made(store: Store, clock: HandClock) 
     clock.advance(1)
     assert await store.begin_submit(job.id, job.lease_token, "hash", None)
     clock.advance(1)
-    assert await store.submitted(job.id, job.lease_token, "task", 5.0)
+    assert await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
     clock.advance(1)
     await end(store, job, State.EXPIRED)
 

@@ -9,47 +9,47 @@ from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.domain.update import Received, UpdateState
 from genlock.ports import Role
-from genlock.stores.store import SqlStore
+from genlock.stores.database import SqlDatabase
 from tests.stores.conftest import Raw
 from tests.stores.lives import ME, SECRET, HandClock, end, ended, finish, person_with, queued, running, update
 
 DAY = 86_400.0
 
 
-async def test_a_fact_is_kept_by_the_first_and_told_to_all(store: SqlStore, clock: HandClock) -> None:
-    told = await asyncio.gather(*(store.keep_fact("secret", f"value {number}") for number in range(5)))
+async def test_a_fact_is_kept_by_the_first_and_told_to_all(store: SqlDatabase, clock: HandClock) -> None:
+    told = await asyncio.gather(*(store.kv_put_if_absent("secret", f"value {number}") for number in range(5)))
     assert len(set(told)) == 1
     clock.advance(60)
-    assert await store.keep_fact("secret", "late") == told[0]
-    fact = await store.fact("secret")
+    assert await store.kv_put_if_absent("secret", "late") == told[0]
+    fact = await store.kv_get("secret")
     assert fact is not None
     assert (fact.value, fact.age) == (told[0], 60.0)
 
 
-async def test_a_fact_can_change_and_go(store: SqlStore) -> None:
-    assert await store.fact("alarm:a") is None
-    await store.set_fact("alarm:a", "1")
-    await store.set_fact("alarm:a", "2")
-    await store.set_fact("other", "3")
-    assert [(fact.key, fact.value) for fact in await store.facts("alarm:")] == [("alarm:a", "2")]
-    await store.drop_fact("alarm:a")
-    assert await store.facts("alarm:") == []
+async def test_a_fact_can_change_and_go(store: SqlDatabase) -> None:
+    assert await store.kv_get("alarm:a") is None
+    await store.kv_put("alarm:a", "1")
+    await store.kv_put("alarm:a", "2")
+    await store.kv_put("other", "3")
+    assert [(fact.key, fact.value) for fact in await store.kv_list("alarm:")] == [("alarm:a", "2")]
+    await store.kv_delete("alarm:a")
+    assert await store.kv_list("alarm:") == []
 
 
-async def test_the_clock_is_the_stores(store: SqlStore, clock: HandClock) -> None:
+async def test_the_clock_is_the_stores(store: SqlDatabase, clock: HandClock) -> None:
     assert await store.clock() == clock.now()
 
 
-async def test_the_living_are_those_heard_of_lately(store: SqlStore, clock: HandClock) -> None:
+async def test_the_living_are_those_heard_of_lately(store: SqlDatabase, clock: HandClock) -> None:
     await store.heartbeat("old", 3.0)
     clock.advance(5)
     await store.heartbeat("new", 3.0)
-    assert await store.living(3.0) == ["new"]
-    assert await store.living(10.0) == ["old", "new"]
+    assert await store.live_instances(3.0) == ["new"]
+    assert await store.live_instances(10.0) == ["old", "new"]
 
 
-async def test_the_pulse_counts_what_is_open_and_how_old_it_is(store: SqlStore, clock: HandClock) -> None:
-    assert {name: value for name, value in (await store.pulse()).items() if value} == {}
+async def test_the_pulse_counts_what_is_open_and_how_old_it_is(store: SqlDatabase, clock: HandClock) -> None:
+    assert {name: value for name, value in (await store.stats()).items() if value} == {}
     await queued(store)
     undelivered = await ended(store)
     clock.advance(100)
@@ -57,17 +57,17 @@ async def test_the_pulse_counts_what_is_open_and_how_old_it_is(store: SqlStore, 
     await store.store_callback("kie", None, "", b"{}")
     await store.heartbeat("me", 3.0)
     clock.advance(1)
-    pulse = await store.pulse()
-    assert (pulse["queued"], pulse["queued_age"]) == (1, 101)
-    assert (pulse["undelivered"], pulse["undelivered_age"]) == (1, 101)
-    assert (pulse["due"], pulse["due_age"]) == (2, 101 - ME.seconds)
-    assert (pulse["callbacks"], pulse["callback_age"]) == (1, 1)
-    assert (pulse["updates"], pulse["update_age"], pulse["instances"]) == (1, 1, 1)
+    stats = await store.stats()
+    assert (stats["queued"], stats["queued_age"]) == (1, 101)
+    assert (stats["undelivered"], stats["undelivered_age"]) == (1, 101)
+    assert (stats["due"], stats["due_age"]) == (2, 101 - ME.seconds)
+    assert (stats["callbacks"], stats["callback_age"]) == (1, 1)
+    assert (stats["updates"], stats["update_age"], stats["instances"]) == (1, 1, 1)
     await finish(store, undelivered)
-    assert (await store.pulse())["undelivered"] == 0
+    assert (await store.stats())["undelivered"] == 0
 
 
-async def test_the_pulse_sees_orphans_and_what_was_set_aside(store: SqlStore, clock: HandClock) -> None:
+async def test_the_pulse_sees_orphans_and_what_was_set_aside(store: SqlDatabase, clock: HandClock) -> None:
     for _ in range(2):
         callback = await store.store_callback("kie", None, "", b"{}")
         await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
@@ -75,87 +75,89 @@ async def test_the_pulse_sees_orphans_and_what_was_set_aside(store: SqlStore, cl
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
     await store.store_update(update(1))
-    [lane] = await store.claim_lanes(1, ME, urgent=False)
-    await store.settle_update(lane, UpdateState.ASIDE, "", ME)
-    pulse = await store.pulse()
-    assert (pulse["orphans"], pulse["orphans_fresh"], pulse["updates_aside"]) == (3, 1, 1)
+    [lane] = await store.claim_update_queues(1, ME, urgent=False)
+    await store.settle_update(lane, UpdateState.DEAD, "", ME)
+    stats = await store.stats()
+    assert (stats["orphans"], stats["orphans_fresh"], stats["updates_dead"]) == (3, 1, 1)
 
 
-async def test_the_pulse_blames_the_provider_for_what_it_did(store: SqlStore, clock: HandClock) -> None:
+async def test_the_pulse_blames_the_provider_for_what_it_did(store: SqlDatabase, clock: HandClock) -> None:
     for code in ("provider_failed", "moderation"):
         await end(store, await running(store, code), State.FAILED, error_code=code)
     await end(store, await running(store, "t"), State.CANCELLED, error_code="cancelled")
     await ended(store)
-    pulse = await store.pulse()
-    assert (pulse["lately_ended"], pulse["lately_failed"]) == (3, 1)
+    stats = await store.stats()
+    assert (stats["lately_ended"], stats["lately_failed"]) == (3, 1)
     clock.advance(601)
-    assert (await store.pulse())["lately_ended"] == 0
+    assert (await store.stats())["lately_ended"] == 0
 
 
-async def test_money_that_does_not_add_up_is_found(store: SqlStore, raw: Raw) -> None:
+async def test_money_that_does_not_add_up_is_found(store: SqlDatabase, raw: Raw) -> None:
     person = await person_with(store, 500)
     assert await store.money_violations() == []
-    await raw(f"UPDATE people SET available = 600 WHERE id = {person}")  # noqa: S608
+    await raw(f"UPDATE accounts SET available = 600 WHERE id = {person}")  # noqa: S608
     assert [violation.subject for violation in await store.money_violations()] == [str(person), "all"]
 
 
 # forgetting
 
 
-async def old_things(store: SqlStore, clock: HandClock) -> Role:
+async def old_things(store: SqlDatabase, clock: HandClock) -> Role:
     for number in range(3):
         assert await store.store_update(update(number)) is Received.FRESH
         callback = await store.store_callback("kie", None, "", b"{}")
         await store.settle_callback(callback.id, InboxState.UNREADABLE)
-    [lane] = await store.claim_lanes(1, ME, urgent=False)
+    [lane] = await store.claim_update_queues(1, ME, urgent=False)
     await store.settle_update(lane, UpdateState.DONE, "", ME)
     await sent(store, "left")
     clock.advance(DAY)
     return await store.take_role("active", "me", 3.0)
 
 
-async def test_old_things_are_forgotten_a_few_at_a_time(store: SqlStore, clock: HandClock, raw: Raw) -> None:
+async def test_old_things_are_forgotten_a_few_at_a_time(store: SqlDatabase, clock: HandClock, raw: Raw) -> None:
     role = await old_things(store, clock)
     for what in ("updates", "callbacks"):
-        assert await store.forget(what, DAY + 1, 10, role) == 0, "not old enough"
-    assert await store.forget("updates", DAY - 1, 10, role) == 1
+        assert await store.prune(what, DAY + 1, 10, role) == 0, "not old enough"
+    assert await store.prune("updates", DAY - 1, 10, role) == 1
     assert await raw("SELECT count(*) FROM updates WHERE state = 'new'") == [(2,)], "nobody forgets what is waiting"
-    assert [await store.forget("callbacks", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
+    assert [await store.prune("callbacks", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
 
 
-async def test_orphans_wait_until_they_expire(store: SqlStore, clock: HandClock) -> None:
+async def test_orphans_wait_until_they_expire(store: SqlDatabase, clock: HandClock) -> None:
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
     clock.advance(DAY)
     role = await store.take_role("active", "me", 3.0)
-    assert await store.forget("callbacks", DAY - 1, 10, role) == 0
+    assert await store.prune("callbacks", DAY - 1, 10, role) == 0
     await store.expire_orphans(1.0, role)
-    assert await store.forget("callbacks", DAY - 1, 10, role) == 1
+    assert await store.prune("callbacks", DAY - 1, 10, role) == 1
 
 
-async def test_strangers_are_counted_and_forgotten_before_others(store: SqlStore, clock: HandClock, raw: Raw) -> None:
+async def test_strangers_are_counted_and_forgotten_before_others(
+    store: SqlDatabase, clock: HandClock, raw: Raw
+) -> None:
     job = await running(store, "task")
     known = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
     await store.settle_callback(known.id, InboxState.DONE)
     for state in (InboxState.UNREADABLE, InboxState.ORPHAN):
         callback = await store.store_callback("kie", None, "", b"{}")
         await store.settle_callback(callback.id, state)
-    assert [await store.strangers(60.0, limit) for limit in (1, 10)] == [1, 2]
+    assert [await store.count_unauthenticated_callbacks(60.0, limit) for limit in (1, 10)] == [1, 2]
     clock.advance(DAY)
-    assert await store.strangers(60.0, 10) == 0
+    assert await store.count_unauthenticated_callbacks(60.0, 10) == 0
     role = await store.take_role("active", "me", 3.0)
-    assert await store.forget("strangers", DAY + 1, 10, role) == 0, "not old enough"
-    assert await store.forget("strangers", DAY - 1, 10, role) == 1
+    assert await store.prune("unauthenticated_callbacks", DAY + 1, 10, role) == 0, "not old enough"
+    assert await store.prune("unauthenticated_callbacks", DAY - 1, 10, role) == 1
     assert sorted(await raw("SELECT state FROM inbox")) == [("done",), ("orphan",)]
 
 
-async def test_of_a_stranger_the_beginning_is_kept(store: SqlStore) -> None:
+async def test_of_a_stranger_the_beginning_is_kept(store: SqlDatabase) -> None:
     job = await running(store, "task")
     long = b"x" * 60_000
     for job_id, task in ((None, "task"), (None, "other"), (None, ""), (job.id, "")):
         callback = await store.store_callback("kie", job_id, hash_secret(SECRET), long)
         if task:
-            await store.hint(callback.id, "kie", task)
+            await store.note_untrusted_callback(callback.id, "kie", task)
         else:
             await store.settle_callback(callback.id, InboxState.UNREADABLE)
     states = (InboxState.MATCHED, InboxState.ORPHAN, InboxState.UNREADABLE)
@@ -163,13 +165,13 @@ async def test_of_a_stranger_the_beginning_is_kept(store: SqlStore) -> None:
     assert kept == [2000, 2000, 60_000, 2000]
 
 
-async def sent(store: SqlStore, address: str, person: int = 1) -> None:
+async def sent(store: SqlDatabase, address: str, person: int = 1) -> None:
     await store.keep_upload(
-        Upload(address=address, person_id=person, file="id", kind="image", seconds=None, age_seconds=0)
+        Upload(address=address, account_id=person, file="id", kind="image", seconds=None, age_seconds=0)
     )
 
 
-async def test_files_that_no_order_was_made_of_are_forgotten(store: SqlStore, clock: HandClock, raw: Raw) -> None:
+async def test_files_that_no_order_was_made_of_are_forgotten(store: SqlDatabase, clock: HandClock, raw: Raw) -> None:
     for name in ("left", "left-too", "ordered", "begun"):
         await sent(store, name)
     await sent(store, "elsewhere", person=2)
@@ -178,28 +180,28 @@ async def test_files_that_no_order_was_made_of_are_forgotten(store: SqlStore, cl
     clock.advance(DAY)
     await sent(store, "young")
     role = await store.take_role("active", "me", 3.0)
-    assert await store.forget("uploads", DAY + 1, 10, role) == 0, "not old enough"
-    assert [await store.forget("uploads", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
+    assert await store.prune("uploads", DAY + 1, 10, role) == 0, "not old enough"
+    assert [await store.prune("uploads", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
 
     assert sorted(await raw("SELECT address FROM uploads")) == [("begun",), ("ordered",), ("young",)]
     await store.save_draft(1, 7, SavedDraft(version=1, message=None, body="{}"))
-    assert await store.forget("uploads", DAY - 1, 10, role) == 1, "nobody has it before them any more"
+    assert await store.prune("uploads", DAY - 1, 10, role) == 1, "nobody has it before them any more"
 
 
-async def test_the_pulse_counts_refunds_that_telegram_has_not_confirmed(store: SqlStore, clock: HandClock) -> None:
-    await store.keep_fact("chat:refund:one", "op")
-    await store.keep_fact("chat:refunded", "not one of them")
+async def test_the_pulse_counts_refunds_that_telegram_has_not_confirmed(store: SqlDatabase, clock: HandClock) -> None:
+    await store.kv_put_if_absent("chat:refund:one", "op")
+    await store.kv_put_if_absent("chat:refunded", "not one of them")
     clock.advance(100)
-    await store.keep_fact("chat:refund:two", "op")
-    await store.keep_fact("chat:refund:one", "op")
-    pulse = await store.pulse()
+    await store.kv_put_if_absent("chat:refund:two", "op")
+    await store.kv_put_if_absent("chat:refund:one", "op")
+    stats = await store.stats()
 
-    assert (pulse["refunds_open"], pulse["refund_age"]) == (2, 100)
+    assert (stats["refunds_open"], stats["refund_age"]) == (2, 100)
 
 
-@pytest.mark.parametrize("what", ["updates", "callbacks", "strangers", "uploads"])
-async def test_only_the_active_instance_forgets(store: SqlStore, clock: HandClock, what: str) -> None:
+@pytest.mark.parametrize("what", ["updates", "callbacks", "unauthenticated_callbacks", "uploads"])
+async def test_only_the_active_instance_forgets(store: SqlDatabase, clock: HandClock, what: str) -> None:
     role = await old_things(store, clock)
     clock.advance(10)
     await store.take_role("active", "other", 3.0)
-    assert await store.forget(what, 1.0, 10, role) == 0
+    assert await store.prune(what, 1.0, 10, role) == 0

@@ -33,7 +33,7 @@ class InstantProvider:
             token = callback_url.rpartition("/")[2]
             self.arrived[task_id] = time.perf_counter()
             body = f'{{"taskId":"{task_id}","state":"success","url":"http://127.0.0.1/{task_id}.png"}}'.encode()
-            task = self.engine.kit.loop.create_task(self.engine.callback(self.name, token, body))
+            task = self.engine.ctx.loop.create_task(self.engine.callback(self.name, token, body))
             self._callbacks.add(task)
             task.add_done_callback(self._callbacks.discard)
         return task_id
@@ -55,7 +55,7 @@ class InstantChannel(Channel):
         #: when each task's result reached the channel
         self.shown: dict[str, float] = {}
 
-    async def place(self, job: Job, index: int) -> str:
+    async def create_placeholder(self, job: Job, index: int) -> str:
         return f"{job.id}.{index}"
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:

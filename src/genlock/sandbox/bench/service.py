@@ -19,7 +19,7 @@ from PIL import Image
 from genlock.app import open_store
 from genlock.domain.job import NewJob, hash_secret
 from genlock.log import Silent
-from genlock.ports import Lease, WholeStore
+from genlock.ports import Database, Lease
 from genlock.sandbox.fleet import simulated
 from genlock.sandbox.instance import Instance, running_instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
@@ -159,7 +159,7 @@ async def _make_jobs(url: str, people: list[Customer], count: int) -> list[int]:
     store = await open_store(url, observer=Silent())
     lease = Lease(owner="bench", seconds=600.0)
     try:
-        known = [await store.person("telegram", "42", str(customer.chat)) for customer in people]
+        known = [await store.ensure_account("telegram", "42", str(customer.chat)) for customer in people]
         found: list[int] = []
         for first in range(0, count, 1000):
             numbers = range(first, min(first + 1000, count))
@@ -173,13 +173,13 @@ async def _make_jobs(url: str, people: list[Customer], count: int) -> list[int]:
             found += jobs
         return found
     finally:
-        await store.rescue("bench")
+        await store.release_leases("bench")
         await store.close()
 
 
-async def _make_job(store: WholeStore, lease: Lease, person: int, customer: Customer, number: int) -> int:
+async def _make_job(store: Database, lease: Lease, person: int, customer: Customer, number: int) -> int:
     order = NewJob(
-        person_id=person,
+        account_id=person,
         request_key=f"bench-{_RUN}-{number}",
         provider="kie",
         channel="telegram",
@@ -189,11 +189,11 @@ async def _make_job(store: WholeStore, lease: Lease, person: int, customer: Cust
         input='{"prompt":"cat astronaut"}',
         price=0,
         deadline_seconds=3600.0,
-        correlation=f"bench-{number}",
+        correlation_id=f"bench-{number}",
     )
     job = (await store.accept(order, lease)).job
     await store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
-    await store.submitted(job.id, job.lease_token, f"bench-{job.id}", 3000.0)
+    await store.mark_submitted(job.id, job.lease_token, f"bench-{job.id}", 3000.0)
     return job.id
 
 

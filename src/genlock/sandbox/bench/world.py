@@ -9,9 +9,9 @@ from typing import Any
 from genlock.app import make_engine, open_store
 from genlock.domain.events import Event
 from genlock.domain.job import NewJob
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Rules
 from genlock.log import Silent
 from genlock.ports import Store
 from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
@@ -25,7 +25,7 @@ class Watch(Silent):
     def __init__(self) -> None:
         self._ends: dict[int, asyncio.Future[None]] = {}
 
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
+    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
         if event is Event.MARK_DELIVERED:
             self._end(facts["job"]).set_result(None)
 
@@ -54,7 +54,7 @@ class World:
     def order(self, person: int) -> NewJob:
         self.ordered += 1
         return NewJob(
-            person_id=person,
+            account_id=person,
             request_key=f"{self.provider.tag}-{self.ordered}",
             provider="instant",
             channel="instant",
@@ -65,7 +65,7 @@ class World:
             deadline_seconds=900.0,
             placeholder="1",
             notice=False,
-            correlation=f"bench-{self.ordered}",
+            correlation_id=f"bench-{self.ordered}",
         )
 
 
@@ -79,12 +79,12 @@ async def open_world(url: str, tag: str, people: int = IN_FLIGHT) -> AsyncIterat
         observer,
         providers={"instant": provider},
         channels={"instant": channel},
-        rules=Rules(capacity=4 * IN_FLIGHT),
+        rules=EngineRules(capacity=4 * IN_FLIGHT),
         public_url="http://127.0.0.1",
     )
     provider.engine = engine
-    known = [await store.person("instant", "bench", f"{tag}-{number}") for number in range(people)]
-    await asyncio.gather(*(store.transfer(person, Kind.GRANT, 10**12, f"{tag}-{person}") for person in known))
+    known = [await store.ensure_account("instant", "bench", f"{tag}-{number}") for number in range(people)]
+    await asyncio.gather(*(store.transfer(person, EntryKind.GRANT, 10**12, f"{tag}-{person}") for person in known))
     world = World(observer, store, engine, provider, channel, known)
     await engine.start()
     try:

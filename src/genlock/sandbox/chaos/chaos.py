@@ -17,7 +17,6 @@ import aiohttp
 from genlock.app import open_store
 from genlock.domain.errors import Refusal
 from genlock.log import Silent
-from genlock.sandbox.books import Books
 from genlock.sandbox.chaos.people import People
 from genlock.sandbox.chaos.trouble import LEASE_SECONDS, Trouble
 from genlock.sandbox.chaos.verdict import all_jobs, judge, spans, story, takeovers
@@ -26,6 +25,7 @@ from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import guarded_folder
+from genlock.sandbox.records import Records
 from genlock.sandbox.telegram.simulator import running_telegram
 
 WELCOME_CREDITS = 1000
@@ -75,7 +75,7 @@ class World:
 
     plan: Plan
     fleet: Fleet
-    books: Books
+    records: Records
     people: People
     trouble: Trouble
     database_url: str
@@ -115,7 +115,7 @@ async def running_world(
     plan: Plan, folder: Path, database: PostgresServer | None, **settings: str
 ) -> AsyncIterator[World]:
     """Simulators, instances that are ready, and people who have not ordered yet. `settings` go before ours."""
-    chance = Random(plan.seed)
+    rng = Random(plan.seed)
     url = database.create_database() if database else f"sqlite:///{folder}/genlock.db"
     async with AsyncExitStack() as stack:
         telegram = await stack.enter_async_context(running_telegram(limiter=True, seed=plan.seed, speed=TELEGRAM_SPEED))
@@ -134,13 +134,13 @@ async def running_world(
         fleet = await stack.enter_async_context(
             running_fleet(telegram=telegram, kie=kie, folder=folder, database_url=url, settings=told | settings)
         )
-        books = Books(telegram, kie)
-        people = People(telegram, books, chance=chance, deadline=time() + plan.patience)
+        records = Records(telegram, kie)
+        people = People(telegram, records, rng=rng, deadline=time() + plan.patience)
         problems: list[str] = []
         trouble = Trouble(
             fleet=fleet,
             database=database,
-            chance=chance,
+            rng=rng,
             kill_every=plan.kill_every,
             pause=plan.pause,
             restart_db=plan.restart_db,
@@ -150,7 +150,7 @@ async def running_world(
         yield World(
             plan=plan,
             fleet=fleet,
-            books=books,
+            records=records,
             people=people,
             trouble=trouble,
             database_url=url,
@@ -213,15 +213,15 @@ async def report(world: World) -> tuple[dict[str, Any], list[list[str]]]:
     """The verdict with its figures, and the stories of those it is about."""
     store = await open_store(world.database_url, observer=Silent())
     try:
-        people, books = world.people, world.books
-        verdict = await judge(books, store, people.orders, people.people, welcome=WELCOME_CREDITS * 1000)
+        people, records = world.people, world.records
+        verdict = await judge(records, store, people.orders, people.people, welcome=WELCOME_CREDITS * 1000)
         verdict.violations += world.problems
         if len(people.orders) < world.plan.jobs:
             verdict.violations.append(f"only {len(people.orders)} of {world.plan.jobs} orders could be made")
         rows = await all_jobs(store)
     finally:
         await store.close()
-    stories = [story(order, books, rows, world.fleet.said()) for order in verdict.concerned[:STORIES_MAX]]
+    stories = [story(order, records, rows, world.fleet.said()) for order in verdict.concerned[:STORIES_MAX]]
     return verdict.told() | _figures(world), stories
 
 
@@ -229,9 +229,9 @@ def _figures(world: World) -> dict[str, Any]:
     fleet, blows = world.fleet, world.trouble.blows
     lines = fleet.said()
     times = takeovers(lines, blows)
-    ends = {prompt: tasks[0].ended for prompt, tasks in world.books.tasks().items()}
+    ends = {prompt: tasks[0].ended for prompt, tasks in world.records.tasks().items()}
     ended = [(order, order.ended_at) for order in world.people.orders if order.ended_at]
-    shown = [at - end for order, at in ended if (end := ends.get(order.prompt)) and world.books.results(order)]
+    shown = [at - end for order, at in ended if (end := ends.get(order.prompt)) and world.records.results(order)]
     return {
         "takeover_seconds_max": round(max(times), 2) if times else None,
         "takeovers": len(times),

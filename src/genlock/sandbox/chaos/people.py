@@ -5,7 +5,7 @@ from collections.abc import Callable
 from random import Random
 from time import time
 
-from genlock.sandbox.books import Books, Order
+from genlock.sandbox.records import Order, Records
 from genlock.sandbox.telegram.people import Person
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 
@@ -16,10 +16,10 @@ THINGS = ("cat", "fox", "owl", "lighthouse", "tram", "samovar", "comet", "dragon
 
 
 class People:
-    def __init__(self, telegram: TelegramSimulator, books: Books, *, chance: Random, deadline: float) -> None:
+    def __init__(self, telegram: TelegramSimulator, records: Records, *, rng: Random, deadline: float) -> None:
         self._telegram = telegram
-        self._books = books
-        self._chance = chance
+        self._records = records
+        self._rng = rng
         self._deadline = deadline
         self._looking: dict[int, asyncio.Event] = {}
         self.orders: list[Order] = []
@@ -36,17 +36,17 @@ class People:
             watch.cancel()
 
     async def _live(self, numbers: range, spread_seconds: float) -> None:
-        person = self._telegram.person(f"Person {len(self.people) + 1}", language=self._chance.choice(("en", "ru")))
+        person = self._telegram.person(f"Person {len(self.people) + 1}", language=self._rng.choice(("en", "ru")))
         self.people.append(person)
-        await asyncio.sleep(self._chance.uniform(0, spread_seconds))
+        await asyncio.sleep(self._rng.uniform(0, spread_seconds))
         await person.start()
-        await self._until(person, lambda: bool(self._books.said(person)))
+        await self._until(person, lambda: bool(self._records.said(person)))
         for number in numbers:
-            prompt = f"{self._chance.choice(THINGS)} number {number}"
+            prompt = f"{self._rng.choice(THINGS)} number {number}"
             message = await person.say(f"/gen {MODEL} {prompt}")
             order = Order(person=person, prompt=prompt, message=message.id, asked_at=time())
             self.orders.append(order)
-            if await self._until(person, lambda order=order: self._books.has_ended(order)):  # type: ignore[misc]
+            if await self._until(person, lambda order=order: self._records.has_ended(order)):  # type: ignore[misc]
                 order.ended_at = time()
 
     @property

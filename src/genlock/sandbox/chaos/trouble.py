@@ -68,7 +68,7 @@ class Blow:
 class Trouble:
     fleet: Fleet
     database: PostgresServer | None
-    chance: Random
+    rng: Random
     kill_every: float | None
     pause: bool
     restart_db: bool
@@ -80,10 +80,10 @@ class Trouble:
     _restart: asyncio.Task[None] | None = None
 
     def set_faults(self) -> None:
-        for fault, chance in KIE_CHANCES.items():
-            self.fleet.kie.faults.chance(fault, chance)
-        for trouble, chance in TELEGRAM_CHANCES.items():
-            self.fleet.telegram.faults.switch(trouble, probability=chance, seconds=TOO_MANY_SECONDS)
+        for fault, rng in KIE_CHANCES.items():
+            self.fleet.kie.faults.rng(fault, rng)
+        for trouble, rng in TELEGRAM_CHANCES.items():
+            self.fleet.telegram.faults.switch(trouble, probability=rng, seconds=TOO_MANY_SECONDS)
 
     def begin(self) -> None:
         self._spawn(self._supervise())
@@ -129,7 +129,7 @@ class Trouble:
             await self.fleet.balancer.served()
             await asyncio.sleep(LIFE_SECONDS)
         starting = [one for one in self._awake() if one not in working]
-        return self.chance.choice(starting if starting and self.chance.random() < START_SHARE else working)
+        return self.rng.choice(starting if starting and self.rng.random() < START_SHARE else working)
 
     def _awake(self) -> list[Instance]:
         return [instance for instance in self.fleet.instances if instance.running and not instance.paused]
@@ -147,7 +147,7 @@ class Trouble:
 
     async def _pause_some(self) -> None:
         while True:
-            await asyncio.sleep(self.chance.uniform(0.5, 1.0) * PAUSE_EVERY_SECONDS)
+            await asyncio.sleep(self.rng.uniform(0.5, 1.0) * PAUSE_EVERY_SECONDS)
             victim = await self._victim()
             self._note("pause", victim)
             victim.pause()
@@ -157,7 +157,7 @@ class Trouble:
     async def _restart_database(self, database: PostgresServer) -> None:
         """In order and by a crash, in turn."""
         while True:
-            await asyncio.sleep(self.chance.uniform(0.3, 1.0) * RESTART_EVERY_SECONDS)
+            await asyncio.sleep(self.rng.uniform(0.3, 1.0) * RESTART_EVERY_SECONDS)
             self._restart = asyncio.get_running_loop().create_task(self._restart_once(database))
             await asyncio.shield(self._restart)  # once it is down it must come up again, whoever stops waiting
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.ports import Store, Violation
-from genlock.sandbox.books import Books, Order, is_notice, is_sorry, job_of
 from genlock.sandbox.chaos.trouble import Blow
+from genlock.sandbox.records import Order, Records, is_notice, is_sorry, job_of
 from genlock.sandbox.telegram.people import Person
 
 PAGE = 500
@@ -57,22 +57,22 @@ class Verdict:
 
 
 async def judge(
-    books: Books, store: Store, orders: Sequence[Order], people: Sequence[Person], *, welcome: int
+    records: Records, store: Store, orders: Sequence[Order], people: Sequence[Person], *, welcome: int
 ) -> Verdict:
     """When no work is left. `welcome` is what everybody had at first, in thousandths."""
     rows = await all_jobs(store)
     by_prompt: dict[str, Job] = {prompt_of(job): job for job in rows}
     verdict = Verdict(jobs=len(orders))
-    tasks = books.tasks()
+    tasks = records.tasks()
     for order in orders:
         job = by_prompt.get(order.prompt)
-        problems = [_judge_chat(verdict, books, order, job), _judge_money(verdict, books, order, job)]
+        problems = [_judge_chat(verdict, records, order, job), _judge_money(verdict, records, order, job)]
         extra = len(tasks[order.prompt]) - 1
         if extra > 0:
             verdict.double_submits += extra
         if any(problems) or extra > 0:
             verdict.concerned.append(order)
-    _judge_places(verdict, books, orders, people)
+    _judge_places(verdict, records, orders, people)
     if extra_rows := len(rows) - len(by_prompt):
         verdict.violations.append(f"{extra_rows} jobs that nobody ordered")
     broken = [*await store.violations(settled=True), *await _judge_wallets(store, people, rows, welcome)]
@@ -81,21 +81,21 @@ async def judge(
     return verdict
 
 
-def _judge_chat(verdict: Verdict, books: Books, order: Order, job: Job | None) -> bool:
+def _judge_chat(verdict: Verdict, records: Records, order: Order, job: Job | None) -> bool:
     """Whether something is wrong with what the person sees."""
-    results = books.results(order)
-    about = [message for message in books.said(order.person) if job and job_of(message) == job.id]
+    results = records.results(order)
+    about = [message for message in records.said(order.person) if job and job_of(message) == job.id]
     duplicates = max(0, len(results) - 1) + max(0, sum(is_notice(message) for message in about) - 1)
     verdict.duplicates += duplicates
     if results:
-        false = sum(not books.is_genuine(message, task) for message in results if (task := books.shows(message)))
+        false = sum(not records.is_genuine(message, task) for message in results if (task := records.shows(message)))
         verdict.astray += false
         verdict.delivered_once += len(results) == 1
         return duplicates > 0 or false > 0
     if any(is_sorry(message) for message in about):
         verdict.failed_told += 1
         return duplicates > 0
-    if job is not None and job.attention is not None:
+    if job is not None and job.attention_reason is not None:
         verdict.listed += 1
     elif job is not None and job.state in ENDED:
         verdict.failed_silent += 1
@@ -104,21 +104,21 @@ def _judge_chat(verdict: Verdict, books: Books, order: Order, job: Job | None) -
     return True
 
 
-def _judge_money(verdict: Verdict, books: Books, order: Order, job: Job | None) -> bool:
+def _judge_money(verdict: Verdict, records: Records, order: Order, job: Job | None) -> bool:
     """Paid is what is in the chat, and nothing else; what came too late is free."""
-    shown = bool(books.results(order))
-    paid = job is not None and job.purse is Purse.CAPTURED
+    shown = bool(records.results(order))
+    paid = job is not None and job.hold_state is HoldState.CAPTURED
     late = job is not None and job.late
     wrong = (paid and not shown) or (shown and not paid and not late)
     verdict.wrongly_charged += wrong
     return wrong
 
 
-def _judge_places(verdict: Verdict, books: Books, orders: Sequence[Order], people: Sequence[Person]) -> None:
+def _judge_places(verdict: Verdict, records: Records, orders: Sequence[Order], people: Sequence[Person]) -> None:
     whose = {order.prompt: order for order in orders}
     for person in people:
-        for message in books.said(person):
-            task = books.shows(message)
+        for message in records.said(person):
+            task = records.shows(message)
             order = whose.get(str(task.values.get("prompt"))) if task else None
             if order is not None and order.person.id != person.id:
                 verdict.astray += 1
@@ -130,9 +130,9 @@ async def _judge_wallets(store: Store, people: Sequence[Person], rows: Sequence[
     spent: Counter[int] = Counter()
     owners: dict[str, int] = {}
     for job in rows:
-        owners[job.address.partition("/")[0].partition(".")[0]] = job.person_id
-        if job.purse is Purse.CAPTURED:
-            spent[job.person_id] += job.price
+        owners[job.address.partition("/")[0].partition(".")[0]] = job.account_id
+        if job.hold_state is HoldState.CAPTURED:
+            spent[job.account_id] += job.price
     found = []
     for person in people:
         number = owners.get(str(person.id))
@@ -156,17 +156,17 @@ def prompt_of(job: Job) -> str:
     return str(json.loads(job.input).get("prompt", ""))
 
 
-def story(order: Order, books: Books, jobs: Sequence[Job], lines: Sequence[dict[str, Any]]) -> list[str]:
+def story(order: Order, records: Records, jobs: Sequence[Job], lines: Sequence[dict[str, Any]]) -> list[str]:
     """What happened to one order, by the logs of all instances and by the chat."""
     job = next((job for job in jobs if prompt_of(job) == order.prompt), None)
     told = [f"“{order.prompt}” of {order.person.user.name}, job {job.id if job else 'none'}"]
     if job:
         told.append(
-            f"  row: {job.state}, {job.delivery}, notice {job.notice}, purse {job.purse}, attention {job.attention}"
+            f"  row: {job.state}, {job.delivery}, notice {job.notice}, hold_state {job.hold_state}, attention {job.attention_reason}"
         )
-        own = [line for line in lines if line.get("correlation") == job.correlation or line.get("job") == job.id]
+        own = [line for line in lines if line.get("correlation_id") == job.correlation_id or line.get("job") == job.id]
         told += [f"  {tell(line)}" for line in sorted(own, key=itemgetter("at"))]
-    told += [f"  Kie.ai: task {task.id} {task.state}" for task in books.tasks()[order.prompt]]
+    told += [f"  Kie.ai: task {task.id} {task.state}" for task in records.tasks()[order.prompt]]
     told += [
         f"  chat: message {message.id} {message.kind} {message.text!r}"
         for message in order.person.messages
@@ -176,7 +176,7 @@ def story(order: Order, books: Books, jobs: Sequence[Job], lines: Sequence[dict[
 
 
 def tell(line: Mapping[str, Any]) -> str:
-    hidden = {"event", "correlation", "at", "process", "instance"}
+    hidden = {"event", "correlation_id", "at", "process", "instance"}
     facts = " ".join(f"{key}={value}" for key, value in line.items() if key not in hidden and value is not None)
     clock = datetime.fromtimestamp(line["at"], UTC).strftime("%H:%M:%S.%f")[:-3]
     return f"{clock} {line['process']} [{line['event'] or '-'}] {facts}"

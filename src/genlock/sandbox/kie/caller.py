@@ -8,7 +8,7 @@ from typing import Any
 
 import aiohttp
 
-from genlock.providers.kie_signature import SIGNATURE, TIMESTAMP, sign
+from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
 from genlock.sandbox.kie.face import Call, Face
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.task import FAILURES, Task

@@ -59,7 +59,7 @@ def apply(kie: "KieSimulator", said: dict[str, Any]) -> None:
     faults.switch(*read_faults(said.get("on", ())))
     faults.switch(*read_faults(said.get("off", ())), on=False)
     for word, probability in said.get("chances", {}).items():
-        faults.chance(Fault(word), float(probability))
+        faults.rng(Fault(word), float(probability))
     if "order" in said:
         faults.order(*read_faults(said["order"]))
     for task_id, words in said.get("task", {}).items():

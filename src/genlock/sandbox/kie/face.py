@@ -8,9 +8,9 @@ from genlock.domain.catalog import Family
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.task import Task
 
-Said = dict[str, Any]
+OutgoingMessage = dict[str, Any]
 #: a share of the task's time, and what is called back then
-Call = tuple[float, Said]
+Call = tuple[float, OutgoingMessage]
 
 
 @dataclass(frozen=True)
@@ -23,24 +23,24 @@ class Face(ABC):
     query: str
     needs_callback: ClassVar[bool] = False
 
-    def order(self, body: Said) -> tuple[str | None, Said]:
+    def order(self, body: OutgoingMessage) -> tuple[str | None, OutgoingMessage]:
         """The model, if the order names one, and its input."""
         return None, {key: value for key, value in body.items() if key != "callBackUrl"}
 
-    def created(self, task: Task) -> Said:
+    def created(self, task: Task) -> OutgoingMessage:
         return {"taskId": task.id}
 
-    def missing(self) -> Said:
+    def missing(self) -> OutgoingMessage:
         return envelope(422, "The record does not exist", None)
 
     @abstractmethod
-    def record(self, task: Task) -> Said: ...
+    def record(self, task: Task) -> OutgoingMessage: ...
 
     @abstractmethod
     def calls(self, task: Task) -> list[Call]: ...
 
 
-def envelope(code: int, text: str, data: Any) -> Said:
+def envelope(code: int, text: str, data: Any) -> OutgoingMessage:
     return {"code": code, "msg": text, "data": data}
 
 
@@ -48,7 +48,7 @@ def shown(task: Task) -> list[str]:
     """The addresses a finished task tells."""
     if Fault.RESULT_EMPTY in task.faults:
         return []
-    if Fault.RESULT_FOREIGN in task.faults:
+    if Fault.RESULT_WRONG_TASK in task.faults:
         return ["ftp://files.invalid/a.png", "javascript:alert(1)", "data:image/png;base64,AAAA", "not an address"]
     return task.results
 
@@ -58,7 +58,7 @@ def first(task: Task) -> str:
     return urls[0] if urls else ""
 
 
-def song(task: Task, place: int, *, camel: bool = False) -> Said:
+def song(task: Task, place: int, *, camel: bool = False) -> OutgoingMessage:
     url = shown(task)[place]
     title = str(task.values.get("title") or "A song")
     snake = {"audio_url": url, "stream_audio_url": f"{url}?stream", "image_url": url.replace(".mp3", ".png")}

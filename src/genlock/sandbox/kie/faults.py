@@ -39,7 +39,7 @@ class Fault(StrEnum):
     TASK_MODERATED = "task_moderated"  #: fails for its content
     RESULT_EMPTY = "result_empty"  #: success, and nothing to show
     RESULT_BROKEN = "result_broken"  #: success, and a result that cannot be parsed
-    RESULT_FOREIGN = "result_foreign"  #: success, and addresses that are not on the web
+    RESULT_WRONG_TASK = "result_foreign"  #: success, and addresses that are not on the web
     FILE_HTML = "file_html"  #: the file is a web page
     FILE_GONE = "file_gone"  #: the file is not there
     # the callback
@@ -59,8 +59,8 @@ class Fault(StrEnum):
 class Faults:
     """Decides what goes wrong, from a seed."""
 
-    def __init__(self, chance: Random) -> None:
-        self._chance = chance
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
         self._on: set[Fault] = set()
         self._chances: dict[Fault, float] = {}
         self._coming: deque[frozenset[Fault]] = deque()
@@ -69,7 +69,7 @@ class Faults:
         """For everything from now on."""
         self._on = self._on | set(faults) if on else self._on - set(faults)
 
-    def chance(self, fault: Fault, probability: float) -> None:
+    def rng(self, fault: Fault, probability: float) -> None:
         self._chances[fault] = probability
 
     def order(self, *faults: Fault) -> None:
@@ -92,7 +92,7 @@ class Faults:
         return mine | self._common("status_")
 
     def _common(self, prefix: str) -> set[Fault]:
-        faults = self._on | {fault for fault, chance in self._chances.items() if self._chance.random() < chance}
+        faults = self._on | {fault for fault, rng in self._chances.items() if self._rng.random() < rng}
         return {fault for fault in faults if fault.startswith(prefix)}
 
     def told(self) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import json
 
 from genlock.domain.catalog import Output
-from genlock.sandbox.kie.face import Call, Face, Said, envelope, first, shown, song
+from genlock.sandbox.kie.face import Call, Face, OutgoingMessage, envelope, first, shown, song
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.task import Task
 
@@ -11,17 +11,17 @@ from genlock.sandbox.kie.task import Task
 class Market(Face):
     """createTask and recordInfo: the input in an object, the result as JSON in a string."""
 
-    def order(self, body: Said) -> tuple[str | None, Said]:
+    def order(self, body: OutgoingMessage) -> tuple[str | None, OutgoingMessage]:
         values = body.get("input")
         return body.get("model", ""), values if isinstance(values, dict) else {}
 
-    def created(self, task: Task) -> Said:
+    def created(self, task: Task) -> OutgoingMessage:
         return {"taskId": task.id, "recordId": task.id}
 
-    def missing(self) -> Said:
+    def missing(self) -> OutgoingMessage:
         return envelope(422, "recordInfo is null", None)
 
-    def record(self, task: Task) -> Said:
+    def record(self, task: Task) -> OutgoingMessage:
         code, text = task.failure if task.failed and task.failure else (None, None)
         return {
             "taskId": task.id,

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
-from genlock.sandbox.kie.face import Call, Face, Said, envelope, first, shown
+from genlock.sandbox.kie.face import Call, Face, OutgoingMessage, envelope, first, shown
 from genlock.sandbox.kie.task import Task
 
 
@@ -14,7 +14,7 @@ class Flagged(Face):
 
     good: ClassVar[str] = "success"
 
-    def record(self, task: Task) -> Said:
+    def record(self, task: Task) -> OutgoingMessage:
         code, text = task.failure if task.failed and task.failure else (None, None)
         return {
             "taskId": task.id,
@@ -28,7 +28,7 @@ class Flagged(Face):
         }
 
     @abstractmethod
-    def response(self, task: Task) -> Said: ...
+    def response(self, task: Task) -> OutgoingMessage: ...
 
     def calls(self, task: Task) -> list[Call]:
         if task.failed and task.failure:
@@ -36,73 +36,73 @@ class Flagged(Face):
         return [(1.0, self.finished(task))]
 
     @abstractmethod
-    def finished(self, task: Task) -> Said: ...
+    def finished(self, task: Task) -> OutgoingMessage: ...
 
     @abstractmethod
-    def failed(self, task: Task, code: int, text: str) -> Said: ...
+    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage: ...
 
 
 class Veo(Flagged):
-    def response(self, task: Task) -> Said:
+    def response(self, task: Task) -> OutgoingMessage:
         said = {"taskId": task.id, "resultUrls": shown(task), "originUrls": None, "resolution": "720p"}
         return said | {"fullResultUrls": None, "hasAudioList": [True], "seeds": [10000]}
 
-    def finished(self, task: Task) -> Said:
+    def finished(self, task: Task) -> OutgoingMessage:
         info = {"resultUrls": shown(task), "originUrls": [], "resolution": "720p"}
         prompt = json.dumps(task.values, ensure_ascii=False)
         data = {"taskId": task.id, "promptJson": prompt, "info": info, "fallbackFlag": False}
         return envelope(200, "Veo3.1 video generated successfully.", data)
 
-    def failed(self, task: Task, code: int, text: str) -> Said:
+    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage:
         return envelope(code, text, {"taskId": task.id, "promptJson": "{}", "fallbackFlag": False})
 
 
 class Aleph(Flagged):
     """Names its task at the root of a callback."""
 
-    def response(self, task: Task) -> Said:
+    def response(self, task: Task) -> OutgoingMessage:
         return {"taskId": task.id, "resultVideoUrl": first(task), "resultImageUrl": first(task).replace(".mp4", ".png")}
 
-    def finished(self, task: Task) -> Said:
+    def finished(self, task: Task) -> OutgoingMessage:
         data = {"result_video_url": first(task), "result_image_url": first(task).replace(".mp4", ".png")}
         return envelope(200, "success", data) | {"taskId": task.id}
 
-    def failed(self, task: Task, code: int, text: str) -> Said:
+    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage:
         return envelope(501, text, None) | {"taskId": task.id}
 
 
 class FourO(Flagged):
-    def record(self, task: Task) -> Said:
+    def record(self, task: Task) -> OutgoingMessage:
         word = "GENERATING" if task.ended is None else "GENERATE_FAILED" if task.failed else "SUCCESS"
         flag = {3: 2}.get(task.flag, task.flag)
         return super().record(task) | {"status": word, "successFlag": flag, "progress": f"{task.progress:.2f}"}
 
-    def response(self, task: Task) -> Said:
+    def response(self, task: Task) -> OutgoingMessage:
         return {"resultUrls": shown(task)}
 
-    def finished(self, task: Task) -> Said:
+    def finished(self, task: Task) -> OutgoingMessage:
         return envelope(200, "success", {"taskId": task.id, "info": {"result_urls": shown(task)}})
 
-    def failed(self, task: Task, code: int, text: str) -> Said:
+    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage:
         return envelope(code, text, {"taskId": task.id, "info": None})
 
 
 class Flux(Flagged):
-    def response(self, task: Task) -> Said:
+    def response(self, task: Task) -> OutgoingMessage:
         return {"originImageUrl": first(task) and first(task) + "?origin", "resultImageUrl": first(task)}
 
-    def finished(self, task: Task) -> Said:
+    def finished(self, task: Task) -> OutgoingMessage:
         data = {"taskId": task.id, "info": self.response(task)}
         return envelope(200, "BFL image generated successfully.", data)
 
-    def failed(self, task: Task, code: int, text: str) -> Said:
+    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage:
         return envelope(code, text, {"taskId": task.id, "info": {"originImageUrl": "", "resultImageUrl": ""}})
 
 
 class Runway(Face):
     words: ClassVar[Mapping[str, str]] = {"waiting": "wait", "queuing": "queueing"}
 
-    def record(self, task: Task) -> Said:
+    def record(self, task: Task) -> OutgoingMessage:
         code, text = task.failure if task.failed and task.failure else (0, "")
         video = {"videoId": task.id, "taskId": task.id, "videoUrl": first(task), "imageUrl": _still(task)}
         return {

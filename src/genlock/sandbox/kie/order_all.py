@@ -7,7 +7,7 @@ import aiohttp
 from genlock.catalog.check import Failure, check
 from genlock.domain.catalog import Catalog, Model
 from genlock.domain.errors import SubmitRefused
-from genlock.providers.kie_families import ROUTES
+from genlock.providers.kie.families import ROUTES
 from genlock.sandbox.kie.simulator import running_kie
 
 UNLIMITED = (1_000_000, 1.0)

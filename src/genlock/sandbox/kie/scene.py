@@ -20,14 +20,14 @@ STARS = 70
 
 def paint(size: tuple[int, int], seed: str, share: float = 0.0) -> Image.Image:
     """The landscape of a seed, when `share` of its film has passed."""
-    chance = Random(seed)
-    top, middle, low, far, near = chance.choice(PALETTES)
+    rng = Random(seed)
+    top, middle, low, far, near = rng.choice(PALETTES)
     picture = _sky(size, top, middle, low)
-    _stars(picture, chance, share)
-    picture = _sun(picture, chance, share)
+    _stars(picture, rng, share)
+    picture = _sun(picture, rng, share)
     pen = ImageDraw.Draw(picture)
     for layer in range(HILLS):
-        _hill(pen, size, chance, layer, _between(far, near, layer / (HILLS - 1)), share)
+        _hill(pen, size, rng, layer, _between(far, near, layer / (HILLS - 1)), share)
     return picture
 
 
@@ -36,21 +36,21 @@ def _sky(size: tuple[int, int], top: Colour, middle: Colour, low: Colour) -> Ima
     return ImageOps.colorize(slope, top, low, middle, midpoint=120)
 
 
-def _stars(picture: Image.Image, chance: Random, share: float) -> None:
+def _stars(picture: Image.Image, rng: Random, share: float) -> None:
     width, height = picture.size
     pen = ImageDraw.Draw(picture)
     for _ in range(STARS):
-        x, y, phase = chance.random() * width, chance.random() ** 1.6 * height * 0.55, chance.random()
+        x, y, phase = rng.random() * width, rng.random() ** 1.6 * height * 0.55, rng.random()
         light = 140 + int(100 * abs(math.sin(math.pi * (share + phase))))
         radius = 0.6 if phase < 0.8 else 1.2
         pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(light, light, min(255, light + 15)))
 
 
-def _sun(picture: Image.Image, chance: Random, share: float) -> Image.Image:
+def _sun(picture: Image.Image, rng: Random, share: float) -> Image.Image:
     width, height = picture.size
-    x = width * (0.25 + 0.5 * chance.random())
+    x = width * (0.25 + 0.5 * rng.random())
     y = height * (0.46 - 0.16 * share)
-    radius = min(width, height) * (0.07 + 0.05 * chance.random())
+    radius = min(width, height) * (0.07 + 0.05 * rng.random())
     glow = Image.new("RGB", picture.size)
     ImageDraw.Draw(glow).ellipse((x - radius * 2, y - radius * 2, x + radius * 2, y + radius * 2), fill=(110, 84, 50))
     picture = ImageChops.screen(picture, glow.filter(ImageFilter.BoxBlur(radius * 0.9)))
@@ -59,11 +59,11 @@ def _sun(picture: Image.Image, chance: Random, share: float) -> Image.Image:
 
 
 def _hill(
-    pen: ImageDraw.ImageDraw, size: tuple[int, int], chance: Random, layer: int, colour: Colour, share: float
+    pen: ImageDraw.ImageDraw, size: tuple[int, int], rng: Random, layer: int, colour: Colour, share: float
 ) -> None:
     """A ridge of three waves; near ones move faster."""
     width, height = size
-    waves = [(chance.uniform(0.6, 4.0), chance.random() * 7, chance.uniform(0.3, 1.0)) for _ in range(3)]
+    waves = [(rng.uniform(0.6, 4.0), rng.random() * 7, rng.uniform(0.3, 1.0)) for _ in range(3)]
     foot = height * (0.54 + 0.12 * layer)
     tall = height * (0.09 - 0.012 * layer)
     moved = share * 0.05 * (layer + 1)

@@ -9,7 +9,7 @@ from time import time
 from typing import Any
 
 from genlock.domain.catalog import Catalog, Model, Output, Status
-from genlock.domain.errors import InputRefused
+from genlock.domain.errors import InvalidInput
 from genlock.sandbox.kie.caller import Caller, in_order
 from genlock.sandbox.kie.face import Face
 from genlock.sandbox.kie.faults import Fault, Faults
@@ -58,7 +58,7 @@ class Shop:
     files: FileHost
     caller: Caller
     faults: Faults
-    chance: Random
+    rng: Random
     credits: int  #: thousandths
     speed: float
     creates: Window
@@ -106,16 +106,16 @@ class Shop:
         self, model: Model, values: dict[str, Any], callback_url: str | None, price: int, faults: set[Fault]
     ) -> Task:
         task = Task(
-            id=f"{self.chance.getrandbits(128):032x}",
+            id=f"{self.rng.getrandbits(128):032x}",
             model=model,
             values=values,
             callback_url=callback_url,
             faults=faults,
             price=price,
-            seconds=model.expected_seconds * self.chance.uniform(0.8, 1.2),
+            seconds=model.expected_seconds * self.rng.uniform(0.8, 1.2),
             real_seconds=0.0,
             created=time(),
-            states=self.chance.choice(STATES),
+            states=self.rng.choice(STATES),
         )
         task.real_seconds = task.seconds / self.speed
         kind = model.outputs[0]
@@ -189,7 +189,7 @@ def _validated(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
     known = {one.name for one in model.fields} | set(model.fixed)
     try:
         return model.validate({name: value for name, value in values.items() if name in known})
-    except InputRefused as refused:
+    except InvalidInput as refused:
         if refused.problem == "missing":
             raise Refused(500, f"{refused.field} is required") from None
         raise Refused(422, f"Invalid {refused.field} parameter: {refused.message}") from None
@@ -198,7 +198,7 @@ def _validated(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
 def _price(model: Model, values: Mapping[str, Any]) -> int:
     try:
         return model.credits(values)
-    except InputRefused:
+    except InvalidInput:
         return 1000
 
 

@@ -224,14 +224,14 @@ async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all wit
 
     Task ids come from the seed: whoever keeps them longer than this runs gives None, and none comes twice.
     """
-    chance = Random(seed)
+    rng = Random(seed)
     files = FileHost()
     shop = Shop(
         catalog=catalog or load(),
         files=files,
         caller=Caller(key=webhook_key, retry_seconds=retry_seconds, late_seconds=late_seconds),
-        faults=Faults(chance),
-        chance=chance,
+        faults=Faults(rng),
+        rng=rng,
         credits=round(credits_ * 1000),
         speed=speed,
         creates=Window(*create_limit),

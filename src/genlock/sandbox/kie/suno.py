@@ -3,7 +3,7 @@
 import json
 from typing import Any, ClassVar
 
-from genlock.sandbox.kie.face import Call, Face, Said, envelope, first, shown, song
+from genlock.sandbox.kie.face import Call, Face, OutgoingMessage, envelope, first, shown, song
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.task import Task
 
@@ -13,10 +13,10 @@ class Suno(Face):
 
     needs_callback = True
 
-    def missing(self) -> Said:
+    def missing(self) -> OutgoingMessage:
         return envelope(200, "success", None)
 
-    def record(self, task: Task) -> Said:
+    def record(self, task: Task) -> OutgoingMessage:
         code, text = task.failure if task.failed and task.failure else (None, None)
         tracks = [song(task, place, camel=True) for place in range(len(shown(task)))]
         return {
@@ -37,7 +37,7 @@ class Suno(Face):
             return "SUCCESS"
         return "FIRST_SUCCESS" if task.progress >= 0.65 else "TEXT_SUCCESS" if task.progress >= 0.3 else "PENDING"
 
-    def _made(self, task: Task, tracks: list[Said]) -> list[Said]:
+    def _made(self, task: Task, tracks: list[OutgoingMessage]) -> list[OutgoingMessage]:
         if task.ended is not None:
             return [] if task.failed else tracks
         return tracks[:1] if task.progress >= 0.65 else []
@@ -52,7 +52,7 @@ class Suno(Face):
 
     def _call(
         self, task: Task, stage: str, data: Any, code: int = 200, text: str = "All generated successfully."
-    ) -> Said:
+    ) -> OutgoingMessage:
         return envelope(code, text, {"callbackType": stage, "task_id": task.id, "data": data})
 
 
@@ -62,15 +62,15 @@ class SunoTool(Face):
     needs_callback = True
     worded: ClassVar[bool] = True
 
-    def record(self, task: Task) -> Said:
+    def record(self, task: Task) -> OutgoingMessage:
         bad = {"wav": "GENERATE_WAV_FAILED", "mp4": "GENERATE_MP4_FAILED"}.get(self.operation, "GENERATE_AUDIO_FAILED")
         word = "PENDING" if task.ended is None else bad if task.failed else "SUCCESS"
         code, text = task.failure if task.failed and task.failure else (None, None)
-        flag: Said = {"successFlag": word if self.worded else task.flag}
+        flag: OutgoingMessage = {"successFlag": word if self.worded else task.flag}
         said = {"taskId": task.id, "response": self.made(task) if task.succeeded else None}
         return said | flag | {"errorCode": code, "errorMessage": text}
 
-    def made(self, task: Task) -> Said:
+    def made(self, task: Task) -> OutgoingMessage:
         if self.operation == "wav":
             return {"audioWavUrl": first(task)}
         if self.operation == "mp4":
@@ -78,7 +78,7 @@ class SunoTool(Face):
         names = ("vocalUrl", "instrumentalUrl", "drumsUrl", "bassUrl")
         return {"originUrl": "https://songs.invalid/whole.mp3", **dict(zip(names, shown(task), strict=False))}
 
-    def told(self, task: Task) -> Said:
+    def told(self, task: Task) -> OutgoingMessage:
         if self.operation == "wav":
             return {"task_id": task.id, "audioWavUrl": first(task)}
         if self.operation == "mp4":
@@ -96,34 +96,34 @@ class SunoTool(Face):
 class Cover(SunoTool):
     worded = False
 
-    def made(self, task: Task) -> Said:
+    def made(self, task: Task) -> OutgoingMessage:
         return {"images": shown(task)}
 
-    def told(self, task: Task) -> Said:
+    def told(self, task: Task) -> OutgoingMessage:
         return {"taskId": task.id, "images": shown(task)}
 
 
 class Midi(SunoTool):
     worded = False
 
-    def made(self, task: Task) -> Said:
+    def made(self, task: Task) -> OutgoingMessage:
         notes = [{"pitch": 60, "start": "0.0", "end": "0.5", "velocity": 1}]
         return {
             "instruments": [] if Fault.RESULT_EMPTY in task.faults else [{"name": f"Piano {task.id}", "notes": notes}]
         }
 
-    def told(self, task: Task) -> Said:
+    def told(self, task: Task) -> OutgoingMessage:
         return {"taskId": task.id, "state": "success", **self.made(task)}
 
 
 class Lyrics(Face):
     needs_callback = True
 
-    def texts(self, task: Task) -> list[Said]:
+    def texts(self, task: Task) -> list[OutgoingMessage]:
         words = [] if Fault.RESULT_EMPTY in task.faults else task.results
         return [{"text": text, "title": f"No. {place}", "status": "complete"} for place, text in enumerate(words, 1)]
 
-    def record(self, task: Task) -> Said:
+    def record(self, task: Task) -> OutgoingMessage:
         word = "PENDING" if task.ended is None else "GENERATE_LYRICS_FAILED" if task.failed else "SUCCESS"
         code, text = task.failure if task.failed and task.failure else (None, None)
         if task.failed:

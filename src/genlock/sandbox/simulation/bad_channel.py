@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from genlock.domain.delivery import Level, Part
 from genlock.domain.errors import (
+    AddressChanged,
     ChannelBusy,
-    ChannelUnknown,
-    ChatClosed,
-    ChatMoved,
+    ChannelOutcomeUnknown,
+    InvalidResult,
     LevelRefused,
     PlaceholderGone,
-    ResultBroken,
+    RecipientUnreachable,
 )
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
@@ -31,15 +31,15 @@ class BadChannel(Channel):
     def __init__(self, world: World) -> None:
         self._world = world
         self._truth = world.truth
-        self._chance = world.stream("channel")
+        self._rng = world.stream("channel")
 
     # the Channel port
 
-    async def place(self, job: Job, index: int) -> str:
-        await self._arrive("place", job)
+    async def create_placeholder(self, job: Job, index: int) -> str:
+        await self._arrive("create_placeholder", job)
         message = self.post(job.address)
         self._world.note("channel", "PLACED", job=job.id, index=index, message=message)
-        await self._answer("place", job)
+        await self._answer("create_placeholder", job)
         return message
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:
@@ -66,7 +66,7 @@ class BadChannel(Channel):
         self._world.note("channel", "NOTICE", job=job.id, state=job.state)
         await self._answer("notify", job)
 
-    def moments(self, job: Job) -> Sequence[float]:
+    def progress_points(self, job: Job) -> Sequence[float]:
         return MOMENTS
 
     async def progress(self, job: Job, fraction: float, until: float) -> None:
@@ -79,7 +79,7 @@ class BadChannel(Channel):
         if overtaken:
             self._truth.tasks[job.task_id or ""].hurried.set()
         slow = overtaken or kind == "progress: slow"
-        seconds = self._chance.uniform(0.0, left + STRAY_SECONDS) if slow else 0.1 * left
+        seconds = self._rng.uniform(0.0, left + STRAY_SECONDS) if slow else 0.1 * left
         self._world.spawn(self._land(job, seconds))
         await asyncio.sleep(min(seconds, left))
         if kind == "progress: unforeseen error":
@@ -101,7 +101,7 @@ class BadChannel(Channel):
         return name
 
     def _show(self, job: Job, index: int, part: Part, message: Message) -> None:
-        message.shows = (job.id, words_of(job) if part.kind is PartKind.WORDS else part.value)
+        message.shows = (job.id, words_of(job) if part.kind is PartKind.MESSAGE else part.value)
         message.media = part.kind is PartKind.FILE and part.level is not Level.TEXT
         message.progress = False
         facts = {"index": index, "message": part.message, "level": part.level, "value": message.shows[1]}
@@ -109,7 +109,7 @@ class BadChannel(Channel):
 
     def _check_level(self, part: Part) -> None:
         if part.value in self._truth.pages:
-            raise ResultBroken("an HTML page")
+            raise InvalidResult("an HTML page")
         if _DEPTH[part.level] < self._truth.refusals.get(part.value, 0):
             raise LevelRefused
 
@@ -117,14 +117,14 @@ class BadChannel(Channel):
         await self._world.delay(job.id)
         kind = self._world.pick((f"{call}: busy", f"{call}: request lost"), job=job.id)
         if kind == f"{call}: busy":
-            raise ChannelBusy(self._chance.uniform(0.5, 6.0))
+            raise ChannelBusy(self._rng.uniform(0.5, 6.0))
         if kind:
             self._truth.hiccups[job.id] += 1
-            raise ChannelUnknown
+            raise ChannelOutcomeUnknown
         if job.address in self._truth.closed:
-            raise ChatClosed("blocked by the person")
+            raise RecipientUnreachable("blocked by the person")
         if call != "put" and job.address in self._truth.moved:
-            raise ChatMoved(self._truth.moved[job.address])
+            raise AddressChanged(self._truth.moved[job.address])
 
     async def _answer(self, call: str, job: Job) -> None:
         await self._world.delay(job.id)
@@ -132,7 +132,7 @@ class BadChannel(Channel):
         if kind:
             self._truth.hiccups[job.id] += 1
         if kind == f"{call}: answer lost":
-            raise ChannelUnknown
+            raise ChannelOutcomeUnknown
         if kind:
             raise RuntimeError("a bug in the channel")
 

@@ -12,7 +12,7 @@ from genlock.domain.result import Outcome, PartKind, Piece, Report, read_state
 from genlock.sandbox.simulation.world import Task, World
 
 #: takes a provider's name, a callback's token and body to some instance; None if it was not acknowledged
-Door = Callable[[str, str | None, bytes], Awaitable[Callback | None]]
+Endpoint = Callable[[str, str | None, bytes], Awaitable[Callback | None]]
 
 TRIES = 4
 
@@ -20,11 +20,11 @@ TRIES = 4
 class BadProvider:
     name = "kie"
 
-    def __init__(self, world: World, door: Door) -> None:
+    def __init__(self, world: World, endpoint: Endpoint) -> None:
         self._world = world
         self._truth = world.truth
-        self._door = door
-        self._chance = world.stream("provider")
+        self._door = endpoint
+        self._rng = world.stream("provider")
 
     # the Provider port
 
@@ -33,7 +33,7 @@ class BadProvider:
         await world.delay(job.id)
         kind = world.pick(("create: busy", "create: refused", "create: request lost"), job=job.id)
         if kind == "create: busy":
-            raise ProviderBusy(self._chance.uniform(0.5, 5.0))
+            raise ProviderBusy(self._rng.uniform(0.5, 5.0))
         if kind == "create: refused":
             self._truth.failures.add(job.id)
             raise SubmitRefused("bad_input", "the prompt is not allowed")
@@ -55,7 +55,7 @@ class BadProvider:
         kind = world.pick(trouble, job=job.id)
         task = self._truth.tasks[task_id]
         if kind == "status: busy":
-            raise ProviderBusy(self._chance.uniform(0.5, 5.0))
+            raise ProviderBusy(self._rng.uniform(0.5, 5.0))
         if kind == "status: error":
             raise ConnectionResetError
         if kind == "status: unknown word":
@@ -90,18 +90,18 @@ class BadProvider:
         return task
 
     def _fate(self, name: str) -> tuple[Outcome, tuple[Piece, ...]]:
-        roll = self._chance.random()
+        roll = self._rng.random()
         if roll < 0.14:
             return Outcome.FAILURE, ()
         if roll < 0.20:
-            return Outcome.SUCCESS, tuple(Piece(value=value) for value in ("", " ")[: self._chance.randint(0, 2)])
+            return Outcome.SUCCESS, tuple(Piece(value=value) for value in ("", " ")[: self._rng.randint(0, 2)])
         if roll < 0.30:
             return Outcome.SUCCESS, (Piece(kind=PartKind.TEXT, value=f"the words of {name}"),)
-        count = self._chance.choice((1, 1, 2, 3))
+        count = self._rng.choice((1, 1, 2, 3))
         pieces = tuple(Piece(value=f"https://files/{name}/{place}") for place in range(count))
         for piece in pieces:
             if self._world.happens("part: refused as it is", value=piece.value):
-                self._truth.refusals[piece.value] = self._chance.randint(1, 3)
+                self._truth.refusals[piece.value] = self._rng.randint(1, 3)
             elif self._world.happens("part: refused in every way", value=piece.value):
                 self._truth.refusals[piece.value] = 4
             elif self._world.happens("part: no result", value=piece.value):
@@ -112,7 +112,7 @@ class BadProvider:
         """The task's life: it works, ends, and tells whoever it happens to tell."""
         early = self._world.happens("callback: early", job=task.job_id)
         long = not early and self._world.happens("task: long", job=task.job_id)
-        seconds = 0.0 if early else self._chance.uniform(25.0, 50.0) if long else self._chance.uniform(0.5, 25.0)
+        seconds = 0.0 if early else self._rng.uniform(25.0, 50.0) if long else self._rng.uniform(0.5, 25.0)
         if token and self._world.happens("callback: progress", job=task.job_id):
             self._call(task, token, _body(task.id, "generating"), seconds / 2)
         if token and self._world.happens("callback: unknown word", job=task.job_id):
@@ -130,22 +130,22 @@ class BadProvider:
         body = _body(task.id, task.outcome, task.pieces)
         when = ("callback: never", "callback: late", "callback: after the deadline")
         kind = None if task.hurried.is_set() else self._world.pick(when, job=task.job_id)
-        delay = self._chance.uniform(0.0, 0.5 if task.hurried.is_set() else 1.0)
+        delay = self._rng.uniform(0.0, 0.5 if task.hurried.is_set() else 1.0)
         if kind == "callback: late":
-            delay += self._chance.uniform(5.0, 40.0)
+            delay += self._rng.uniform(5.0, 40.0)
         elif kind == "callback: after the deadline":
-            delay += until_deadline + self._chance.uniform(0.0, 15.0)
+            delay += until_deadline + self._rng.uniform(0.0, 15.0)
         if kind != "callback: never":
             self._call(task, token, body, delay)
         if self._world.happens("callback: twice", job=task.job_id):
-            self._call(task, token, body, self._chance.uniform(0.0, 5.0))
+            self._call(task, token, body, self._rng.uniform(0.0, 5.0))
         if self._world.happens("callback: contradicts", job=task.job_id):
-            self._call(task, token, self._opposite(task), self._chance.uniform(0.0, 5.0))
+            self._call(task, token, self._opposite(task), self._rng.uniform(0.0, 5.0))
         if self._world.happens("callback: unreadable", job=task.job_id):
-            self._call(task, token, b"<html>502</html>", self._chance.uniform(0.0, 5.0))
+            self._call(task, token, b"<html>502</html>", self._rng.uniform(0.0, 5.0))
         if self._world.happens("callback: names another task", job=task.job_id):
-            other = self._chance.choice([one for one in self._truth.tasks.values() if one.provider == task.provider])
-            self._call(task, token, _body(other.id, other.outcome, other.pieces), self._chance.uniform(0.0, 5.0))
+            other = self._rng.choice([one for one in self._truth.tasks.values() if one.provider == task.provider])
+            self._call(task, token, _body(other.id, other.outcome, other.pieces), self._rng.uniform(0.0, 5.0))
 
     def _opposite(self, task: Task) -> bytes:
         if task.outcome is Outcome.FAILURE:
@@ -158,10 +158,10 @@ class BadProvider:
         stolen = (Piece(value="https://evil/"),)
         if token and self._world.happens("callback: forged", job=task.job_id):
             wrong = token.partition(".")[0] + ".guessed"
-            self._call(task, wrong, _body(task.id, Outcome.SUCCESS, stolen), self._chance.uniform(0.0, 5.0))
+            self._call(task, wrong, _body(task.id, Outcome.SUCCESS, stolen), self._rng.uniform(0.0, 5.0))
         if self._world.happens("callback: of a stranger", job=task.job_id):
             stranger = f"stranger-of-{task.id}"
-            self._call(task, None, _body(stranger, Outcome.SUCCESS, stolen), self._chance.uniform(0.0, 5.0))
+            self._call(task, None, _body(stranger, Outcome.SUCCESS, stolen), self._rng.uniform(0.0, 5.0))
 
     # calling back
 
@@ -174,7 +174,7 @@ class BadProvider:
             if callback := await self._door(task.provider, token, body):
                 self._acknowledged(task, callback)
                 return
-            await asyncio.sleep(self._chance.uniform(0.5, 4.0))
+            await asyncio.sleep(self._rng.uniform(0.5, 4.0))
 
     def _acknowledged(self, task: Task, callback: Callback) -> None:
         try:

@@ -13,13 +13,13 @@ from typing import Any, TypeVar, cast
 
 from genlock.domain.errors import GenlockError, StoreUnavailable
 from genlock.domain.job import Job, State, Verdict
-from genlock.ports import Acceptance, Channel, Ended, Ending, Provider, Store
+from genlock.ports import Accepted, Channel, EndJob, JobEnd, Provider, Store
 from genlock.sandbox.simulation.world import World
 
 T = TypeVar("T")
 
 _STORE_TROUBLE = ("store: unavailable", "store: answer lost", "store: made twice", "store: slow", "store: answer slow")
-_FENCED = ("begin_submit", "submitted", "save_parts", "begin_notice", "renew")
+_FENCED = ("begin_submit", "mark_submitted", "save_parts", "begin_notice", "renew")
 
 
 def _calls(port: type, prefix: str) -> list[str]:
@@ -29,7 +29,12 @@ def _calls(port: type, prefix: str) -> list[str]:
 #: Every call that an instance can make.
 CALLS = [*_calls(Store, "store"), "store.reserve", *_calls(Provider, "provider"), *_calls(Channel, "channel")]
 CALLS.remove("store.close")
-for name in ("is_secret", "strangers", "job_ordered", "resend_paid"):  # of the doors and the chat, not of an engine
+for name in (
+    "is_secret",
+    "count_unauthenticated_callbacks",
+    "job_ordered",
+    "resend_paid",
+):  # of the doors and the chat, not of an engine
     CALLS.remove(f"store.{name}")
 #: Every place where an instance can die.
 POINTS = [f"{side} {call}" for call in CALLS for side in ("before", "after")]
@@ -140,7 +145,7 @@ class StoreProxy:
         self._life = life
         self._store = store
         self._witness = Witness(world, grace_seconds)
-        self.unsure = 0
+        self.uncertain_commits = 0
 
     def __getattr__(self, name: str) -> Any:
         return partial(self._call, name, getattr(self._store, name))
@@ -158,7 +163,7 @@ class StoreProxy:
         self._witness.look(name, args, answer, stale=stale)
         if kind == "store: made twice":
             # The connection broke before the answer, and the store made the statement again.
-            self.unsure += 1
+            self.uncertain_commits += 1
             stale = self._witness.stale(name, args)
             answer = await method(*args, **options)
             self._witness.look(name, args, answer, stale=stale)
@@ -166,7 +171,7 @@ class StoreProxy:
             await self._world.lag()
         await self._life.point(f"after store.{name}")
         if kind == "store: answer lost":
-            self.unsure += 1
+            self.uncertain_commits += 1
             raise StoreUnavailable
         return answer
 
@@ -204,10 +209,10 @@ class Witness:
             self._truth.retries[args[0]] += 1
         if name == "begin_submit" and answer:
             self._truth.submits[job_id] = self._world.loop.time()
-        if name == "end" and isinstance(answer, Ended) and answer.verdict is Verdict.WON and answer.job:
+        if name == "end" and isinstance(answer, JobEnd) and answer.verdict is Verdict.WON and answer.job:
             self._look_at_end(args[0], answer.job)
 
-    def _look_at_end(self, ending: Ending, job: Job) -> None:
+    def _look_at_end(self, ending: EndJob, job: Job) -> None:
         if ending.state is not State.EXPIRED:
             return
         if ending.error_code == "submit_unknown":
@@ -229,14 +234,14 @@ def _fence(name: str, args: tuple[Any, ...]) -> tuple[int, int | None]:
 
 
 def _effective(answer: Any) -> bool:
-    if isinstance(answer, Ended):
+    if isinstance(answer, JobEnd):
         return answer.verdict in (Verdict.WON, Verdict.LATE)
     return bool(answer)
 
 
 def _leased(answer: Any) -> list[Job]:
     """The jobs an answer hands to somebody."""
-    if isinstance(answer, Ended | Acceptance):
+    if isinstance(answer, JobEnd | Accepted):
         answer = answer.job
     if isinstance(answer, Job):
         return [answer]

@@ -18,7 +18,7 @@ from genlock.stores.sqlite import SqliteStore
 T = TypeVar("T")
 Call = tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]
 
-_TABLES = "people, jobs, ledger, inbox, instances, roles, limits"
+_TABLES = "accounts, jobs, ledger, inbox, instances, roles, limits"
 
 
 class Database(Protocol):
@@ -54,8 +54,8 @@ class Postgres:
     async def open(self, loop: VirtualLoop) -> Store:
         self._close_store()
         clock = VirtualClock(loop)
-        chance = random.Random(0)
-        work = PostgresStore.open(self._url, clock=clock, observer=Silent(), connections=1, chance=chance)
+        rng = random.Random(0)
+        work = PostgresStore.open(self._url, clock=clock, observer=Silent(), connections=1, rng=rng)
         self._store = self._do(work)
         self._do(self._empty())
         return cast("Store", Rounds(loop, self._store, self._do))

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from genlock.domain.errors import StoreError
 from genlock.domain.inbox import Callback
+from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.kit import Kit, Rules
-from genlock.engine.limits import Limits
+from genlock.engine.limits import RateLimiter
 from genlock.ports import Store
 from genlock.sandbox.simulation.bad_channel import BadChannel
 from genlock.sandbox.simulation.bad_provider import BadProvider
@@ -32,7 +32,7 @@ class Instance:
     @property
     def store(self) -> Store:
         """As this instance reaches it."""
-        return self.engine.kit.store
+        return self.engine.ctx.store
 
     @property
     def up(self) -> bool:
@@ -47,8 +47,8 @@ class Fleet:
         world: World,
         store: Store,
         *,
-        chance: Random,
-        rules: Rules,
+        rng: Random,
+        rules: EngineRules,
         fates: dict[str, Fate],
         providers: tuple[str, ...],
         public_url: str | None,
@@ -58,7 +58,7 @@ class Fleet:
         self._provider = BadProvider(world, self._door)
         self._world = world
         self._store = store
-        self._chance = chance
+        self._rng = rng
         self._rules = rules
         self._fates = fates
         self._providers = providers
@@ -72,21 +72,21 @@ class Fleet:
         store, provider, channel = proxies(
             world, life, self._store, self._provider, self.channel, grace_seconds=self._rules.grace_seconds
         )
-        chance = world.stream(name)
-        kit = Kit(
+        rng = world.stream(name)
+        ctx = EngineContext(
             store=store,
             providers=dict.fromkeys(self._providers if self.instances else ("kie",), provider),
             channels={"chat": channel},
             observer=Recorder(world, name),
             instance=name,
-            limits=Limits(store, self._rules.limits),
+            limits=RateLimiter(store, self._rules.limits),
             rules=self._rules,
-            chance=chance,
-            make_secret=lambda: f"{chance.getrandbits(64):x}",
+            rng=rng,
+            make_secret=lambda: f"{rng.getrandbits(64):x}",
             public_url=self._public_url,
             expected=lambda _: EXPECTED_SECONDS,
         )
-        instance = Instance(life, Engine(kit))
+        instance = Instance(life, Engine(ctx))
         self.instances.append(instance)
         world.note(name, "STARTED")
         try:
@@ -96,7 +96,7 @@ class Fleet:
 
     def someone(self) -> Instance | None:
         up = [instance for instance in self.instances if instance.up]
-        return self._chance.choice(up) if up else None
+        return self._rng.choice(up) if up else None
 
     async def ask(self, request: Callable[[Instance], Coroutine[Any, Any, T]]) -> T:
         """Have somebody do it. Raises CutOff if there is nobody, or nobody answers."""
@@ -115,7 +115,7 @@ class Fleet:
         """Kill, pause, stop, start and cut off instances, and keep at least one running."""
         kinds = [kind for kind in RATES if kind.startswith("instance: ")] + ["store: down"]
         while not self._world.calm:
-            await asyncio.sleep(self._chance.uniform(0.3, 3.0))
+            await asyncio.sleep(self._rng.uniform(0.3, 3.0))
             instance = self.someone()
             if instance is None:
                 await self.start()
@@ -134,14 +134,14 @@ class Fleet:
             for each in self.instances:
                 each.life.kill("power cut")
         elif kind == "instance: paused":
-            life.pause(self._chance.choice((1.0, 6.0, 30.0)) * self._chance.uniform(0.3, 1.5))
+            life.pause(self._rng.choice((1.0, 6.0, 30.0)) * self._rng.uniform(0.3, 1.5))
         elif kind == "instance: stopped":
             life.stopping = True
             self._stops.append(world.loop.create_task(self._stop(instance)))
         elif kind == "instance: cut off from the store":
-            life.cut_off_until = world.loop.time() + self._chance.uniform(1.0, 15.0)
+            life.cut_off_until = world.loop.time() + self._rng.uniform(1.0, 15.0)
         elif kind == "store: down":
-            world.store_down_until = world.loop.time() + self._chance.uniform(0.5, 8.0)
+            world.store_down_until = world.loop.time() + self._rng.uniform(0.5, 8.0)
 
     async def _stop(self, instance: Instance) -> None:
         """A clean stop, as long as patience lasts."""

@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import replace
 from random import Random
 
-from genlock.domain.errors import GenlockError, NotEnoughMoney, Refusal, StoreError
+from genlock.domain.errors import GenlockError, InsufficientBalance, Refusal, StoreError
 from genlock.domain.job import Job, NewJob
-from genlock.domain.money import Kind
+from genlock.domain.money import EntryKind
 from genlock.ports import Store
 from genlock.sandbox.simulation.crashes import CutOff
 from genlock.sandbox.simulation.fleet import Fleet
@@ -21,7 +21,7 @@ class People:
         world: World,
         fleet: Fleet,
         *,
-        chance: Random,
+        rng: Random,
         providers: tuple[str, ...],
         rush_seconds: float,
         patience: tuple[float, ...],
@@ -33,48 +33,48 @@ class People:
         self._world = world
         self._truth = world.truth
         self._fleet = fleet
-        self._chance = chance
+        self._rng = rng
         self._providers = providers
         self._rush_seconds = rush_seconds
         self._patience = patience
 
     async def arrive(self, store: Store) -> None:
         for number in range(4):
-            person = await store.person("chat", "bot", f"u{number}")
+            person = await store.ensure_account("chat", "bot", f"u{number}")
             self.numbers.append(person)
             if money := (0, 4000, 15000, 100000)[number]:
-                await store.transfer(person, Kind.GRANT, money, f"grant:{person}")
+                await store.transfer(person, EntryKind.GRANT, money, f"grant:{person}")
                 self._truth.granted[person] = money
 
     async def order_later(self, number: int) -> None:
-        await asyncio.sleep(self._chance.uniform(0.0, self._rush_seconds))
+        await asyncio.sleep(self._rng.uniform(0.0, self._rush_seconds))
         order = self._make_order(number)
-        copies = self._chance.choice((1, 1, 1, 2))
+        copies = self._rng.choice((1, 1, 1, 2))
         answers = await asyncio.gather(*(self._insist(order) for _ in range(copies)))
         jobs = {job.id for job in answers if job}
         if len(jobs) > 1:
             self._truth.breaks("One key is one job.", min(jobs), f"key {order.request_key} gave jobs {sorted(jobs)}")
         for job_id in sorted(jobs):
-            self._truth.orders[order.person_id, order.request_key] = job_id
+            self._truth.orders[order.account_id, order.request_key] = job_id
             self.jobs.append(job_id)
             self._world.spawn(self._wait(job_id, order))
 
     def _make_order(self, number: int) -> NewJob:
-        chance = self._chance
-        address = f"u{chance.choices(range(4), (1, 3, 4, 4))[0]}"
+        rng = self._rng
+        address = f"u{rng.choices(range(4), (1, 3, 4, 4))[0]}"
         return NewJob(
-            person_id=self.numbers[int(address[1])],
+            account_id=self.numbers[int(address[1])],
             request_key=f"k{number}",
-            provider=chance.choice(self._providers),
+            provider=rng.choice(self._providers),
             channel="chat",
             address=address,
             model="model",
             input="{}",
-            price=chance.choice((0, 1000, 3000)),
-            deadline_seconds=chance.choice(self._patience) * chance.uniform(0.5, 1.5),
-            placeholder=self._fleet.channel.post(address) if chance.random() < 0.6 else None,
-            notice=chance.random() < 0.8,
-            correlation=f"o{number}",
+            price=rng.choice((0, 1000, 3000)),
+            deadline_seconds=rng.choice(self._patience) * rng.uniform(0.5, 1.5),
+            placeholder=self._fleet.channel.post(address) if rng.random() < 0.6 else None,
+            notice=rng.random() < 0.8,
+            correlation_id=f"o{number}",
         )
 
     async def _insist(self, order: NewJob) -> Job | None:
@@ -82,20 +82,20 @@ class People:
         while True:
             try:
                 return await self._fleet.ask(lambda instance: instance.engine.order(order))
-            except NotEnoughMoney as refusal:
+            except InsufficientBalance as refusal:
                 self._check_refusal(refusal, order)
                 return None
             except (CutOff, StoreError, Refusal):
-                await asyncio.sleep(self._chance.uniform(0.2, 3.0))
+                await asyncio.sleep(self._rng.uniform(0.2, 3.0))
 
-    def _check_refusal(self, refusal: NotEnoughMoney, order: NewJob) -> None:
+    def _check_refusal(self, refusal: InsufficientBalance, order: NewJob) -> None:
         if refusal.available >= order.price:
             self._truth.breaks("Only the poor are refused.", 0, f"{order.request_key}: {refusal!r}")
 
     async def _wait(self, job_id: int, order: NewJob) -> None:
         """What a person does while waiting: lose patience, delete messages, block the bot, press twice."""
-        await asyncio.sleep(self._chance.uniform(0.0, 15.0))
-        roll = self._chance.random()
+        await asyncio.sleep(self._rng.uniform(0.0, 15.0))
+        roll = self._rng.random()
         if roll < 0.15:
             await self._cancel(job_id)
         elif roll < 0.25:

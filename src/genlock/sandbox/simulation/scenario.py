@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from genlock.domain.events import Event
-from genlock.engine.kit import Rules, UnknownSubmit
-from genlock.engine.limits import Limit
+from genlock.engine.context import EngineRules, UnknownSubmit
+from genlock.engine.limits import RateLimit
 from genlock.ports import Store, Violation
 from genlock.sandbox.simulation.crashes import CALLS, POINTS, Fate
 from genlock.sandbox.simulation.fleet import Fleet
@@ -29,7 +29,7 @@ SETTLE_SECONDS = 200.0
 #: points of each kind per seed
 FATES = 6
 #: what instances do all the time
-JANITORS = ("claim", "claim_suspects", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
+JANITORS = ("claim", "claim_poison_jobs", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
 FATEFUL = [
     *POINTS,
     *(f"{side}{call}" for turn in range(24) for call in CALLS for side in ("before ", "after ") if turn < _rare(call)),
@@ -58,24 +58,24 @@ class Scenario:
         self.world = world
         self.store = store
         self._truth = world.truth
-        self._chance = world.stream("people")
+        self._rng = world.stream("people")
         self._rules = self._make_rules()
         #: sometimes everybody orders at once
-        rush_seconds = self._chance.choice((0.1, 20.0, 20.0, 20.0))
+        rush_seconds = self._rng.choice((0.1, 20.0, 20.0, 20.0))
         #: in seconds, what people order with; sometimes nobody has any
-        patience = self._chance.choice(((6.0,), (6.0, 20.0, 60.0), (6.0, 20.0, 60.0)))
-        public_url = "https://sim" if self._chance.random() < 0.9 else None
+        patience = self._rng.choice(((6.0,), (6.0, 20.0, 60.0), (6.0, 20.0, 60.0)))
+        public_url = "https://sim" if self._rng.random() < 0.9 else None
         #: in a deploy, only the newer instances know a new provider
-        providers = ("kie", "new") if self._chance.random() < 0.2 else ("kie",)
+        providers = ("kie", "new") if self._rng.random() < 0.2 else ("kie",)
         fates = {**self._make_fates("slept", 11), **self._make_fates("killed", 0)}
-        if self._chance.random() < 0.8:
+        if self._rng.random() < 0.8:
             # What only somebody does who slept through the answer of the provider.
-            nap = Fate(kind="slept", passings=self._chance.randint(1, 4), seconds=self._chance.uniform(7.0, 20.0))
+            nap = Fate(kind="slept", passings=self._rng.randint(1, 4), seconds=self._rng.uniform(7.0, 20.0))
             fates.setdefault("after provider.create", nap)
         self._fleet = Fleet(
             world,
             store,
-            chance=self._chance,
+            rng=self._rng,
             rules=self._rules,
             fates=fates,
             providers=providers,
@@ -84,17 +84,17 @@ class Scenario:
         self._people = People(
             world,
             self._fleet,
-            chance=self._chance,
+            rng=self._rng,
             providers=providers,
             rush_seconds=rush_seconds,
             patience=patience,
         )
-        self._operator = Operator(world, self._fleet, self._people, chance=self._chance)
+        self._operator = Operator(world, self._fleet, self._people, rng=self._rng)
 
-    def _make_rules(self) -> Rules:
-        chance = self._chance
-        limited = chance.random() < 0.3
-        return Rules(
+    def _make_rules(self) -> EngineRules:
+        rng = self._rng
+        limited = rng.random() < 0.3
+        return EngineRules(
             lease_seconds=12.0,
             heartbeat_seconds=HEARTBEAT_SECONDS,
             silent_seconds=SILENT_SECONDS,
@@ -102,15 +102,17 @@ class Scenario:
             claim_seconds=0.5,
             sweep_seconds=2.0,
             orphan_expire_seconds=30.0,
-            grace_seconds=chance.choice((5.0, 20.0)),
-            last_answer_seconds=chance.choice((0.0, 20.0)),
-            unknown_submit=UnknownSubmit.PARK if chance.random() < 0.2 else UnknownSubmit.RELEASE,
-            delivery_attempts=chance.choice((3, 40)),
-            stage_attempts=chance.choice((2, 10)),
-            capacity=chance.choice((2, 1000, 1000)),
+            grace_seconds=rng.choice((5.0, 20.0)),
+            last_answer_seconds=rng.choice((0.0, 20.0)),
+            unknown_submit=UnknownSubmit.PARK if rng.random() < 0.2 else UnknownSubmit.RELEASE,
+            delivery_attempts=rng.choice((3, 40)),
+            stage_attempts=rng.choice((2, 10)),
+            capacity=rng.choice((2, 1000, 1000)),
             stop_seconds=5.0,
             limits_idle_seconds=20.0,
-            limits={"create:kie": Limit(interval=0.5, burst=2), "status:kie": Limit(interval=0.2)} if limited else {},
+            limits={"create:kie": RateLimit(interval=0.5, burst=2), "status:kie": RateLimit(interval=0.2)}
+            if limited
+            else {},
         )
 
     def _make_fates(self, kind: str, offset: int) -> dict[str, Fate]:
@@ -119,15 +121,15 @@ class Scenario:
         for place in range(FATES):
             point = FATEFUL[((self.world.seed + offset) * FATES + place) % len(FATEFUL)]
             often = point.rpartition(".")[2] in JANITORS
-            passings = self._chance.randint(1, 40) if often else self._chance.choice((1, 1, 1, 2))
-            fates[point] = Fate(kind=kind, passings=passings, seconds=self._chance.uniform(3.0, 15.0))
+            passings = self._rng.randint(1, 40) if often else self._rng.choice((1, 1, 1, 2))
+            fates[point] = Fate(kind=kind, passings=passings, seconds=self._rng.uniform(3.0, 15.0))
         return fates
 
     async def run(self) -> list[Violation]:
         await self._people.arrive(self.store)
-        for _ in range(self._chance.randint(2, 3)):
+        for _ in range(self._rng.randint(2, 3)):
             await self._fleet.start()
-        for number in range(self._chance.randint(6, 12)):
+        for number in range(self._rng.randint(6, 12)):
             self.world.spawn(self._people.order_later(number))
         self.world.spawn(self._fleet.trouble())
         for _ in range(2):
@@ -149,20 +151,20 @@ class Scenario:
 
     def _check_epochs(self) -> list[Violation]:
         """A role's epoch has one holder."""
-        holders = defaultdict(set)
+        account_summaries = defaultdict(set)
         for _, who, what, facts in self.world.history:
             if what == Event.LOCK_ACTIVE:
-                holders[facts["epoch"]].add(who)
+                account_summaries[facts["epoch"]].add(who)
         return [
             Violation(rule="An epoch has one holder.", subject="-", detail=f"epoch {epoch}: {sorted(names)}")
-            for epoch, names in holders.items()
+            for epoch, names in account_summaries.items()
             if len(names) > 1
         ]
 
     async def _calm_down(self) -> None:
         """No new trouble: some die once more, as in a deploy, and fresh ones start. Sleepers wake when they wake."""
         for instance in self._fleet.instances:
-            if self._chance.random() < 0.3:
+            if self._rng.random() < 0.3:
                 instance.life.kill("deploy")
         self.world.calm = True
         self.world.store_down_until = 0.0

@@ -5,10 +5,10 @@ from collections import Counter
 from genlock.domain.delivery import plan
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Job, State
-from genlock.domain.money import Purse
+from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
+from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.invariants import End, ends
-from genlock.engine.kit import Rules, UnknownSubmit
 from genlock.ports import Store, Violation
 from genlock.sandbox.simulation.bad_channel import words_of
 from genlock.sandbox.simulation.world import Task, Truth
@@ -17,7 +17,7 @@ from genlock.sandbox.simulation.world import Task, Truth
 Broken = list[tuple[str, str]]
 
 
-async def check(truth: Truth, store: Store, people: list[int], rules: Rules) -> list[Violation]:
+async def check(truth: Truth, store: Store, people: list[int], rules: EngineRules) -> list[Violation]:
     """Everything that is wrong when no work is left."""
     found = await store.violations(settled=True)
     jobs = await store.jobs(limit=1000)
@@ -54,7 +54,7 @@ def _tasks(job: Job, truth: Truth) -> list[Task]:
 
 def _check_end(job: Job, truth: Truth) -> Broken:
     reached = ends(job)
-    row = f"{job.state}, {job.delivery}, notice {job.notice}, purse {job.purse}, attention {job.attention}"
+    row = f"{job.state}, {job.delivery}, notice {job.notice}, hold_state {job.hold_state}, attention {job.attention_reason}"
     broken: Broken = []
     if len(reached) != 1:
         broken.append(("Every job comes to exactly one end.", f"reached {reached or 'none'}: {row}"))
@@ -78,12 +78,12 @@ def _spoilt(job: Job, truth: Truth) -> bool:
 
 def _free(job: Job) -> bool:
     """A result in time whose money went back."""
-    return job.state is State.SUCCEEDED and job.purse is Purse.RELEASED
+    return job.state is State.SUCCEEDED and job.hold_state is HoldState.RELEASED
 
 
-def _check_giving_up(job: Job, truth: Truth, rules: Rules) -> Broken:
+def _check_giving_up(job: Job, truth: Truth, rules: EngineRules) -> Broken:
     """A job is left to the operator only for a reason that the world knows."""
-    said, tries = job.attention or "", 2 * truth.hiccups[job.id]  # a lost answer may count one twice
+    said, tries = job.attention_reason or "", 2 * truth.hiccups[job.id]  # a lost answer may count one twice
     if said.startswith("stage error") and tries < rules.stage_attempts:
         return [("Nobody gives up without a reason.", f"{said}, after {tries} tries")]
     if job.delivery is Delivery.UNDELIVERABLE and said.startswith("gave up") and tries < rules.delivery_attempts:
@@ -94,11 +94,13 @@ def _check_giving_up(job: Job, truth: Truth, rules: Rules) -> Broken:
     broken = any(part.value in truth.pages for part in job.parts)
     lasting = job.address in truth.closed or refused or broken or said.startswith("gave up")
     if job.delivery is Delivery.UNDELIVERABLE and not lasting:
-        return [("Nobody gives up without a reason.", f"undeliverable: {job.attention}")]
+        return [("Nobody gives up without a reason.", f"undeliverable: {job.attention_reason}")]
     places = _places(job, truth)
     deleted = any(message.deleted for message in truth.messages.values() if message.address in places)
     if job.delivery is Delivery.UNKNOWN and not deleted:
-        return [("Nobody gives up without a reason.", f"unknown, though no message was deleted: {job.attention}")]
+        return [
+            ("Nobody gives up without a reason.", f"unknown, though no message was deleted: {job.attention_reason}")
+        ]
     return []
 
 
@@ -114,7 +116,7 @@ def _check_chat(job: Job, truth: Truth) -> Broken:
     broken: Broken = []
     for part in job.parts:
         message = truth.messages.get(part.message or "")
-        expected = words_of(job) if part.kind is PartKind.WORDS else part.value
+        expected = words_of(job) if part.kind is PartKind.MESSAGE else part.value
         if message is None or not (message.deleted or message.shows == (job.id, expected)):
             broken.append(("What is delivered is in the chat.", f"{part.message} should show {expected!r}: {message}"))
     values = [part.value for part in job.parts]
@@ -124,7 +126,7 @@ def _check_chat(job: Job, truth: Truth) -> Broken:
     return broken
 
 
-def _check_once(job: Job, truth: Truth, rules: Rules) -> Broken:
+def _check_once(job: Job, truth: Truth, rules: EngineRules) -> Broken:
     broken: Broken = []
     shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
     own = {words_of(job), *(piece.value for task in _tasks(job, truth) for piece in task.pieces)}
@@ -150,7 +152,7 @@ def _check_once(job: Job, truth: Truth, rules: Rules) -> Broken:
 
 
 def _check_orders(jobs: list[Job], truth: Truth) -> list[Violation]:
-    known = {(job.person_id, job.request_key): job.id for job in jobs}
+    known = {(job.account_id, job.request_key): job.id for job in jobs}
     return [
         Violation(rule="What was accepted stays.", subject=str(job_id), detail=f"{order} is {known.get(order)}")
         for order, job_id in truth.orders.items()
@@ -161,13 +163,13 @@ def _check_orders(jobs: list[Job], truth: Truth) -> list[Violation]:
 async def _check_wallets(store: Store, jobs: list[Job], people: list[int], truth: Truth) -> list[Violation]:
     found = []
     for person in people:
-        spent = Counter[Purse]()
+        spent = Counter[HoldState]()
         for job in jobs:
-            if job.person_id == person:
-                spent[job.purse] += job.price
+            if job.account_id == person:
+                spent[job.hold_state] += job.price
         wallet = await store.wallet(person)
-        expected = truth.granted[person] - spent[Purse.CAPTURED] - spent[Purse.HELD]
-        if (wallet.available, wallet.held) != (expected, spent[Purse.HELD]):
+        expected = truth.granted[person] - spent[HoldState.CAPTURED] - spent[HoldState.HELD]
+        if (wallet.available, wallet.held) != (expected, spent[HoldState.HELD]):
             detail = f"person {person} has {wallet.available} and {wallet.held} held, not {expected} and {spent}"
             found.append(Violation(rule="Only what arrived is paid for.", subject="-", detail=detail))
     return found

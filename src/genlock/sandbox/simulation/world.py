@@ -181,7 +181,7 @@ class World:
         self.store_down_until = 0.0
         #: what a dead instance waits for
         self.nothing: asyncio.Future[None] = self.loop.create_future()
-        self._chance = self.stream("faults")
+        self._rng = self.stream("faults")
         levels = self.stream("levels")
         self.rates = {kind: min(RATE_MAX, rate * levels.choice(LEVELS)) for kind, rate in RATES.items()}
         if seed // len(THEMES) % PURE_EVERY == 0:
@@ -200,7 +200,7 @@ class World:
         """At most one of these kinds of trouble, if its time has come."""
         if self.calm:
             return None
-        roll = self._chance.random()
+        roll = self._rng.random()
         for kind in kinds:
             roll -= self.rates[kind]
             if roll < 0:
@@ -213,18 +213,18 @@ class World:
         return self.pick((kind,), who, **facts) is not None
 
     def flip(self) -> bool:
-        return self._chance.random() < 0.5
+        return self._rng.random() < 0.5
 
     async def delay(self, job_id: int) -> None:
         """A way over the network: short, sometimes long."""
-        seconds = self._chance.random() * 0.4
+        seconds = self._rng.random() * 0.4
         if self.happens("call: slow", job=job_id):
-            seconds += self._chance.uniform(2.0, 30.0)
+            seconds += self._rng.uniform(2.0, 30.0)
         await asyncio.sleep(seconds)
 
     async def lag(self) -> None:
         """A database that takes its time, sometimes longer than a heartbeat."""
-        await asyncio.sleep(self._chance.choice((0.05, 0.5, 3.0, 8.0)) * self._chance.random())
+        await asyncio.sleep(self._rng.choice((0.05, 0.5, 3.0, 8.0)) * self._rng.random())
 
     # the world's own doings
 
@@ -255,9 +255,9 @@ class Recorder:
         self._world = world
         self._who = who
 
-    def event(self, event: Event, correlation: str = "", /, **facts: Any) -> None:
-        if correlation:
-            facts["order"] = correlation
+    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
+        if correlation_id:
+            facts["order"] = correlation_id
         self._world.note(self._who, event.value, **facts)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:

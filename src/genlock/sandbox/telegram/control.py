@@ -59,7 +59,7 @@ CALLS_TOLD = 500
 
 def add_control(app: web.Application, telegram: "TelegramSimulator") -> None:
     control = Control(telegram)
-    app.middlewares.append(control.guard)
+    app.middlewares.append(control.quotas)
     for path, handler in control.gets.items():
         app.router.add_get(path, handler)
     for path, handler in control.posts.items():
@@ -98,7 +98,7 @@ class Control:
         }
 
     @web.middleware
-    async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def quotas(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if why := self._foreign(request):
             return web.json_response({"error": why}, status=403)
         if not request.path.startswith("/sim/"):

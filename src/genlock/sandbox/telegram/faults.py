@@ -60,8 +60,8 @@ class Switch:
 class Faults:
     """Decides what goes wrong, from a seed."""
 
-    def __init__(self, chance: Random) -> None:
-        self._chance = chance
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
         self._ids = count(1)
         self.switches: list[Switch] = []
 
@@ -106,7 +106,7 @@ class Faults:
                 switch.fault not in kinds
                 or switch.fault in drawn
                 or not switch.fits(method, chat)
-                or self._chance.random() >= switch.probability
+                or self._rng.random() >= switch.probability
             ):
                 continue
             drawn[switch.fault] = switch

@@ -79,7 +79,7 @@ async def send_album(world: World, given: Given) -> Any:
             raise bad_request(f'failed to send message #{number} with the error message "{reason}"') from None
     world.writable(chat)
     quiet = given.flag("disable_notification")
-    album = str(world.chance.randrange(10**16, 10**17)) if len(contents) > 1 else None
+    album = str(world.rng.randrange(10**16, 10**17)) if len(contents) > 1 else None
     posted = [
         world.post(chat, world.bot_id, content, silent=quiet or place > 0, album=album, **answered)
         for place, content in enumerate(contents)

@@ -75,7 +75,7 @@ async def pay(world: World, user: User, what: Message | str) -> Payment:
 
 
 async def _ask(world: World, user: User, invoice: Invoice) -> tuple[bool, str]:
-    number = str(world.chance.randrange(10**17, 10**18))
+    number = str(world.rng.randrange(10**17, 10**18))
     question: asyncio.Future[tuple[bool, str]] = asyncio.get_running_loop().create_future()
     world.till.asked[number] = question
     query = {"id": number, "from": user.told(), "currency": STARS, "total_amount": invoice.amount}

@@ -129,7 +129,7 @@ class Person:
     ) -> list[Message]:
         """Files by kind, content and name; several are an album, whose messages come together or not at all."""
         stored = [await self._stored(*file) for file in files]
-        album = str(self._world.chance.randrange(10**16, 10**17)) if len(files) > 1 else None
+        album = str(self._world.rng.randrange(10**16, 10**17)) if len(files) > 1 else None
         captions = [caption, *[""] * len(files)]
         return [
             self._write(content_of(one) | ({"caption": words} if words else {}), chat, reply_to=reply_to, album=album)
@@ -156,7 +156,7 @@ class Person:
 
     def _press(self, message: Message, data: str) -> Press:
         world = self._world
-        press = Press(id=str(world.chance.randrange(10**17, 10**18)), person=self.id, at=world.clock())
+        press = Press(id=str(world.rng.randrange(10**17, 10**18)), person=self.id, at=world.clock())
         world.presses[press.id] = press
         query = {
             "id": press.id,

@@ -291,12 +291,12 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
     With `state`, a folder, people, chats and files are there again the next time; ids that come from the seed too,
     unless it is None.
     """
-    chance = Random(seed)
+    rng = Random(seed)
     with _folder(state) as folder:
         media = Media(files=Files(folder=folder / "files"))
-        world = World(token=token, media=media, chance=chance, speed=speed, clock=clock)
+        world = World(token=token, media=media, rng=rng, speed=speed, clock=clock)
         telegram = TelegramSimulator(
-            world, faults=Faults(chance), limiter=Limiter(limits=limits or Limits(), clock=clock, on=limiter)
+            world, faults=Faults(rng), limiter=Limiter(limits=limits or Limits(), clock=clock, on=limiter)
         )
         runner = web.AppRunner(telegram.app, access_log=None, shutdown_timeout=0.1)
         try:

@@ -40,11 +40,11 @@ class Update:
 
 
 class Updates:
-    def __init__(self, events: Events, chance: Random, speed: float, clock: Callable[[], float]) -> None:
+    def __init__(self, events: Events, rng: Random, speed: float, clock: Callable[[], float]) -> None:
         self._events = events
         self._speed = speed
         self._clock = clock
-        self.last_id = chance.randrange(100_000_000, 900_000_000)
+        self.last_id = rng.randrange(100_000_000, 900_000_000)
         self.pending: dict[int, Update] = {}
         self.allowed: list[str] = []
         self.webhook: Webhook | None = None

@@ -42,7 +42,7 @@ class Webhook:
     posted: list[Posted] = field(default_factory=list)
     _queues: "dict[str, deque[Update]]" = field(default_factory=dict)
     _workers: set[asyncio.Task[None]] = field(default_factory=set)
-    _chance: Random = field(default_factory=lambda: Random(1))
+    _rng: Random = field(default_factory=lambda: Random(1))
     _session: aiohttp.ClientSession | None = None
     _slots: asyncio.Semaphore | None = None
 
@@ -106,7 +106,7 @@ class Webhook:
 
     def pause(self, attempt: int) -> float:
         """Again at once, then later and later, at last every minute or two."""
-        return 0.0 if attempt == 1 else min(2.0 ** (attempt - 1), self._chance.uniform(60, 120))
+        return 0.0 if attempt == 1 else min(2.0 ** (attempt - 1), self._rng.uniform(60, 120))
 
     async def _run(self, said: bytes) -> None:
         """A call given as the answer is made; its result nobody knows."""

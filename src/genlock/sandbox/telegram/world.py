@@ -133,15 +133,15 @@ class Press:
 
 
 class World:
-    def __init__(self, *, token: str, media: Media, chance: Random, speed: float, clock: Callable[[], float]) -> None:
+    def __init__(self, *, token: str, media: Media, rng: Random, speed: float, clock: Callable[[], float]) -> None:
         self.token = token
         self.media = media
         self.files = media.files
-        self.chance = chance
+        self.rng = rng
         self.speed = speed
         self.clock = clock
         self.events = Events()
-        self.updates = Updates(self.events, chance, speed, clock)
+        self.updates = Updates(self.events, rng, speed, clock)
         self.bot: dict[str, Any] = {
             "id": int(token.partition(":")[0]),
             "is_bot": True,

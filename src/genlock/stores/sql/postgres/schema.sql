@@ -1,24 +1,24 @@
 -- People, jobs, money, callbacks, updates, instances: everything the engine stands on.
 
-CREATE TABLE people (
+CREATE TABLE accounts (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     channel     text NOT NULL,
     bot         text NOT NULL,
-    outside_id  text NOT NULL,
+    external_id  text NOT NULL,
     available   bigint NOT NULL DEFAULT 0,
     held        bigint NOT NULL DEFAULT 0,
     created_at  timestamptz NOT NULL,
-    CONSTRAINT people_outside_once UNIQUE (channel, bot, outside_id),
-    CONSTRAINT people_available_not_negative CHECK (available >= 0),
-    CONSTRAINT people_held_not_negative CHECK (held >= 0)
+    CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
+    CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
+    CONSTRAINT accounts_held_not_negative CHECK (held >= 0)
 );
 
 CREATE TABLE jobs (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    person_id     bigint NOT NULL,
+    account_id     bigint NOT NULL,
     request_key   text NOT NULL,
     request_hash  text NOT NULL,
-    correlation   text NOT NULL,
+    correlation_id   text NOT NULL,
     provider      text NOT NULL,
     channel       text NOT NULL,
     address       text NOT NULL,
@@ -26,7 +26,7 @@ CREATE TABLE jobs (
     model         text NOT NULL,
     input         text NOT NULL,
     price         bigint NOT NULL,
-    purse         text NOT NULL,
+    hold_state         text NOT NULL,
     state         text NOT NULL,
     secret_hash   text,
     task_id       text,
@@ -37,7 +37,7 @@ CREATE TABLE jobs (
     parts         text NOT NULL DEFAULT '[]',
     delivery      text NOT NULL DEFAULT 'none',
     notice        text NOT NULL,
-    attention     text,
+    attention_reason     text,
     attempts      integer NOT NULL DEFAULT 0,
     due_at        timestamptz,
     deadline_at   timestamptz NOT NULL,
@@ -49,10 +49,10 @@ CREATE TABLE jobs (
     ended_at      timestamptz,
     delivered_at  timestamptz,
     -- so many instances died with it in hand, one after the other
-    deaths        integer NOT NULL DEFAULT 0,
-    CONSTRAINT jobs_request_once UNIQUE (person_id, request_key),
+    crash_count        integer NOT NULL DEFAULT 0,
+    CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
-    CONSTRAINT jobs_purse_known CHECK (purse IN ('free', 'held', 'captured', 'released')),
+    CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
     CONSTRAINT jobs_state_known CHECK (
         state IN ('queued', 'submitting', 'running', 'succeeded', 'failed', 'cancelled', 'expired')),
     CONSTRAINT jobs_delivery_known CHECK (
@@ -61,7 +61,7 @@ CREATE TABLE jobs (
     CONSTRAINT jobs_delivery_starts_with_the_end CHECK (
         (delivery = 'none') = (state IN ('queued', 'submitting', 'running'))),
     CONSTRAINT jobs_delivered_at_means_delivered CHECK ((delivered_at IS NULL) = (delivery <> 'delivered')),
-    CONSTRAINT jobs_capture_only_for_a_result CHECK (purse <> 'captured' OR state = 'succeeded'),
+    CONSTRAINT jobs_capture_only_for_a_result CHECK (hold_state <> 'captured' OR state = 'succeeded'),
     CONSTRAINT jobs_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
     CONSTRAINT jobs_running_has_a_task CHECK (state <> 'running' OR task_id IS NOT NULL)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
@@ -69,12 +69,12 @@ CREATE TABLE jobs (
 -- The only work index: what needs somebody, and when. History is not in it.
 CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
-CREATE INDEX jobs_suspects ON jobs (deaths) WHERE deaths > 0;
-CREATE INDEX jobs_attention ON jobs (id) WHERE attention IS NOT NULL;
+CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
+CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
 
 CREATE TABLE ledger (
     key        text PRIMARY KEY,
-    person_id  bigint NOT NULL,
+    account_id  bigint NOT NULL,
     job_id     bigint,
     kind       text NOT NULL,
     debit      text NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE ledger (
         debit IN ('available', 'held', 'house') AND credit IN ('available', 'held', 'house'))
 );
 
-CREATE INDEX ledger_person ON ledger (person_id, at);
+CREATE INDEX ledger_account ON ledger (account_id, at);
 
 CREATE TABLE inbox (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -106,7 +106,7 @@ CREATE TABLE inbox (
 
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
-CREATE INDEX inbox_strangers ON inbox (received_at) WHERE job_id IS NULL;
+CREATE INDEX inbox_unauthenticated ON inbox (received_at) WHERE job_id IS NULL;
 
 CREATE TABLE instances (
     id          text PRIMARY KEY,
@@ -130,24 +130,24 @@ CREATE TABLE updates (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     bot          text NOT NULL,
     update_id    bigint NOT NULL,
-    lane         text NOT NULL,
+    ordering_key         text NOT NULL,
     kind         text NOT NULL,
     urgent       boolean NOT NULL,
-    press        text,
+    dedup_key        text,
     body         text NOT NULL,
     state        text NOT NULL,
     note         text NOT NULL DEFAULT '',
     received_at  timestamptz NOT NULL,
     CONSTRAINT updates_once UNIQUE (bot, update_id),
-    CONSTRAINT updates_state_known CHECK (state IN ('new', 'done', 'repeated', 'aside'))
+    CONSTRAINT updates_state_known CHECK (state IN ('new', 'done', 'repeated', 'dead'))
 );
 
-CREATE INDEX updates_waiting ON updates (bot, lane, id) WHERE state = 'new';
-CREATE INDEX updates_aside ON updates (id) WHERE state = 'aside';
-CREATE INDEX updates_presses ON updates (bot, lane, press) WHERE press IS NOT NULL;
+CREATE INDEX updates_waiting ON updates (bot, ordering_key, id) WHERE state = 'new';
+CREATE INDEX updates_dead ON updates (id) WHERE state = 'dead';
+CREATE INDEX updates_dedup ON updates (bot, ordering_key, dedup_key) WHERE dedup_key IS NOT NULL;
 
 -- One row per person: whoever holds its lease works off that person's updates. `waiting` counts the new ones.
-CREATE TABLE lanes (
+CREATE TABLE update_queues (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     bot          text NOT NULL,
     name         text NOT NULL,
@@ -157,22 +157,22 @@ CREATE TABLE lanes (
     due_at       timestamptz,
     lease_owner  text,
     lease_token  bigint NOT NULL DEFAULT 0,
-    deaths       integer NOT NULL DEFAULT 0,
-    CONSTRAINT lanes_once UNIQUE (bot, name),
-    CONSTRAINT lanes_due_while_waiting CHECK ((due_at IS NOT NULL) = (waiting > 0)),
-    CONSTRAINT lanes_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL)
+    crash_count       integer NOT NULL DEFAULT 0,
+    CONSTRAINT update_queues_once UNIQUE (bot, name),
+    CONSTRAINT update_queues_due_while_waiting CHECK ((due_at IS NOT NULL) = (waiting > 0)),
+    CONSTRAINT update_queues_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL)
 ) WITH (fillfactor = 80);
 
-CREATE INDEX lanes_due ON lanes (urgent, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX update_queues_due ON update_queues (urgent, due_at) WHERE due_at IS NOT NULL;
 
-CREATE TABLE facts (
+CREATE TABLE kv (
     key    text PRIMARY KEY,
     value  text NOT NULL,
     at     timestamptz NOT NULL
 );
 
 CREATE TABLE profiles (
-    person_id    bigint PRIMARY KEY,
+    account_id    bigint PRIMARY KEY,
     language     text NOT NULL,
     name         text NOT NULL,
     username     text NOT NULL,
@@ -180,34 +180,34 @@ CREATE TABLE profiles (
     rewarded_at  timestamptz,
     last_model   text NOT NULL DEFAULT '',
     -- grows with every free run, so that two at once are told apart
-    free_turns   bigint NOT NULL DEFAULT 0,
+    free_run_count   bigint NOT NULL DEFAULT 0,
     banned_at    timestamptz,
     ban_reason   text NOT NULL DEFAULT '',
     blocked_at   timestamptz,
     created_at   timestamptz NOT NULL,
     seen_at      timestamptz NOT NULL,
     -- Whoever invites was here before: nobody invites themselves, and no circle can close.
-    CONSTRAINT profiles_invited_by_an_older_one CHECK (referred_by < person_id)
+    CONSTRAINT profiles_invited_by_an_older_one CHECK (referred_by < account_id)
 );
 
 CREATE INDEX profiles_username ON profiles (username);
-CREATE INDEX profiles_unrewarded ON profiles (person_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
+CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
 
 CREATE TABLE drafts (
-    person_id   bigint NOT NULL,
+    account_id   bigint NOT NULL,
     chat        bigint NOT NULL,
     version     bigint NOT NULL,
     message     bigint,
     body        text NOT NULL,
     updated_at  timestamptz NOT NULL,
-    PRIMARY KEY (person_id, chat)
+    PRIMARY KEY (account_id, chat)
 );
 
 CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
 
 CREATE TABLE uploads (
     address    text PRIMARY KEY,
-    person_id  bigint NOT NULL,
+    account_id  bigint NOT NULL,
     file       text NOT NULL,
     kind       text NOT NULL,
     seconds    double precision,
@@ -216,12 +216,12 @@ CREATE TABLE uploads (
     ordered    boolean NOT NULL DEFAULT true
 );
 
-CREATE INDEX uploads_person ON uploads (person_id, at);
+CREATE INDEX uploads_account ON uploads (account_id, at);
 CREATE INDEX uploads_unordered ON uploads (at) WHERE NOT ordered;
 
 CREATE TABLE payments (
     charge     text PRIMARY KEY,
-    person_id  bigint NOT NULL,
+    account_id  bigint NOT NULL,
     stars      bigint NOT NULL,
     amount     bigint NOT NULL,
     state      text NOT NULL,
@@ -231,15 +231,15 @@ CREATE TABLE payments (
     CONSTRAINT payments_of_something CHECK (stars > 0 AND amount > 0)
 );
 
-CREATE INDEX payments_person ON payments (person_id, at);
+CREATE INDEX payments_account ON payments (account_id, at);
 CREATE INDEX payments_at ON payments (at);
 
 CREATE TABLE free_runs (
-    person_id    bigint NOT NULL,
+    account_id    bigint NOT NULL,
     request_key  text NOT NULL,
     source       text NOT NULL,
     at           timestamptz NOT NULL,
-    PRIMARY KEY (person_id, request_key),
+    PRIMARY KEY (account_id, request_key),
     CONSTRAINT free_runs_source_known CHECK (source IN ('day', 'gift'))
 );
 
@@ -249,7 +249,7 @@ CREATE TABLE promos (
     runs        integer NOT NULL,
     used        integer NOT NULL DEFAULT 0,
     uses_max    integer,
-    per_person  integer NOT NULL,
+    per_account  integer NOT NULL,
     until_at    timestamptz,
     closed_at   timestamptz,
     author      text NOT NULL,
@@ -260,12 +260,12 @@ CREATE TABLE promos (
 
 CREATE TABLE promo_uses (
     code         text NOT NULL,
-    person_id    bigint NOT NULL,
+    account_id    bigint NOT NULL,
     number       integer NOT NULL,
     request_key  text NOT NULL,
     at           timestamptz NOT NULL,
-    PRIMARY KEY (code, person_id, number),
-    CONSTRAINT promo_uses_request_once UNIQUE (person_id, request_key)
+    PRIMARY KEY (code, account_id, number),
+    CONSTRAINT promo_uses_request_once UNIQUE (account_id, request_key)
 );
 
 CREATE TABLE broadcasts (

@@ -1,10 +1,10 @@
 -- name: see_profile
 -- A person wrote: make their profile on first sight, else bring it up to date where that is worth a write.
 WITH added AS (
-    INSERT INTO profiles AS p (person_id, language, name, username, referred_by, created_at, seen_at)
-    SELECT :person_id::bigint, :language::text, :name::text, :username::text,
-        (SELECT id FROM people WHERE id = :referred_by::bigint AND id < :person_id), :now, :now
-    ON CONFLICT (person_id) DO UPDATE
+    INSERT INTO profiles AS p (account_id, language, name, username, referred_by, created_at, seen_at)
+    SELECT :account_id::bigint, :language::text, :name::text, :username::text,
+        (SELECT id FROM accounts WHERE id = :referred_by::bigint AND id < :account_id), :now, :now
+    ON CONFLICT (account_id) DO UPDATE
     SET name = excluded.name, username = excluded.username, seen_at = excluded.seen_at, blocked_at = NULL
     WHERE p.name <> excluded.name OR p.username <> excluded.username OR p.blocked_at IS NOT NULL
         OR p.seen_at < :now - interval '10 minutes'
@@ -12,85 +12,85 @@ WITH added AS (
 ), found AS (
     SELECT * FROM added
     UNION ALL
-    SELECT * FROM profiles WHERE person_id = :person_id
+    SELECT * FROM profiles WHERE account_id = :account_id
     LIMIT 1
 )
-SELECT f.*, f.created_at = :now AS fresh, (SELECT outside_id FROM people o WHERE o.id = f.person_id) AS outside_id
+SELECT f.*, f.created_at = :now AS fresh, (SELECT external_id FROM accounts o WHERE o.id = f.account_id) AS external_id
 FROM found f;
 
 -- name: profile
 -- One profile.
-SELECT p.*, (SELECT outside_id FROM people o WHERE o.id = p.person_id) AS outside_id
-FROM profiles p WHERE p.person_id = :person_id;
+SELECT p.*, (SELECT external_id FROM accounts o WHERE o.id = p.account_id) AS external_id
+FROM profiles p WHERE p.account_id = :account_id;
 
 -- name: find_profiles
 -- Profiles by our number, the channel's, a username or a part of the name, however it is capitalised.
-SELECT p.*, o.outside_id FROM profiles p JOIN people o ON o.id = p.person_id
-WHERE o.id::text = :text OR o.outside_id = :text OR p.username = lower(:text)
+SELECT p.*, o.external_id FROM profiles p JOIN accounts o ON o.id = p.account_id
+WHERE o.id::text = :text OR o.external_id = :text OR p.username = lower(:text)
     OR p.name ILIKE '%' || :text || '%' OR p.name LIKE '%' || :titled || '%' OR p.name LIKE '%' || :lowered || '%'
-ORDER BY (o.id::text = :text OR o.outside_id = :text OR p.username = lower(:text)) DESC, p.person_id DESC
+ORDER BY (o.id::text = :text OR o.external_id = :text OR p.username = lower(:text)) DESC, p.account_id DESC
 LIMIT :limit;
 
--- name: holders
+-- name: account_summaries
 -- People with what they have, the newest first; all, or by our number, the channel's, a username or a part of the name.
-SELECT o.id, o.channel, o.outside_id, o.available, o.held, o.created_at,
+SELECT o.id, o.channel, o.external_id, o.available, o.held, o.created_at,
     coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
-FROM people o LEFT JOIN profiles p ON p.person_id = o.id
-WHERE :text::text IS NULL OR o.id::text = :text::text OR o.outside_id = :text::text OR p.username = lower(:text::text)
+FROM accounts o LEFT JOIN profiles p ON p.account_id = o.id
+WHERE :text::text IS NULL OR o.id::text = :text::text OR o.external_id = :text::text OR p.username = lower(:text::text)
     OR p.name ILIKE '%' || :text::text || '%' OR p.name LIKE '%' || :titled::text || '%'
     OR p.name LIKE '%' || :lowered::text || '%'
 ORDER BY o.id DESC LIMIT :limit;
 
 -- name: newest_profiles
 -- Who came last.
-SELECT p.*, o.outside_id FROM profiles p JOIN people o ON o.id = p.person_id ORDER BY p.person_id DESC LIMIT :limit;
+SELECT p.*, o.external_id FROM profiles p JOIN accounts o ON o.id = p.account_id ORDER BY p.account_id DESC LIMIT :limit;
 
 -- name: set_language
 -- The language a person has chosen.
-UPDATE profiles SET language = :language WHERE person_id = :person_id;
+UPDATE profiles SET language = :language WHERE account_id = :account_id;
 
 -- name: set_last_model
 -- The model a person has ordered last.
-UPDATE profiles SET last_model = :model WHERE person_id = :person_id;
+UPDATE profiles SET last_model = :model WHERE account_id = :account_id;
 
 -- name: set_ban
 -- Shut a person out, or let them in again.
 UPDATE profiles SET banned_at = CASE WHEN :banned::boolean THEN :now END, ban_reason = :reason
-WHERE person_id = :person_id RETURNING person_id;
+WHERE account_id = :account_id RETURNING account_id;
 
 -- name: set_blocked
 -- A person has blocked the bot, or has come back.
-UPDATE profiles SET blocked_at = CASE WHEN :blocked::boolean THEN :now END WHERE person_id = :person_id;
+UPDATE profiles SET blocked_at = CASE WHEN :blocked::boolean THEN :now END WHERE account_id = :account_id;
 
 -- name: draft
 -- What a person has begun in a chat.
-SELECT version, message, body FROM drafts WHERE person_id = :person_id AND chat = :chat;
+SELECT version, message, body FROM drafts WHERE account_id = :account_id AND chat = :chat;
 
 -- name: save_draft
 -- Write a draft, if nobody else has changed it meanwhile; gives the new version.
-INSERT INTO drafts AS d (person_id, chat, version, message, body, updated_at)
-VALUES (:person_id, :chat, :version::bigint + 1, :message, :body, :now)
-ON CONFLICT (person_id, chat) DO UPDATE
+INSERT INTO drafts AS d (account_id, chat, version, message, body, updated_at)
+VALUES (:account_id, :chat, :version::bigint + 1, :message, :body, :now)
+ON CONFLICT (account_id, chat) DO UPDATE
 SET version = d.version + 1, message = excluded.message, body = excluded.body, updated_at = excluded.updated_at
 WHERE d.version = :version
 RETURNING d.version;
 
 -- name: show_draft
 -- Which message shows the draft; its version stays.
-UPDATE drafts SET message = :message WHERE person_id = :person_id AND chat = :chat;
+UPDATE drafts SET message = :message WHERE account_id = :account_id AND chat = :chat;
 
 -- name: is_of_order
 -- Whether a message shows an order of a person: its placeholder, or one of its parts.
-SELECT id FROM jobs WHERE person_id = :person_id AND (placeholder = :message OR parts LIKE :part) LIMIT 1;
+SELECT id FROM jobs WHERE account_id = :account_id AND (placeholder = :message OR parts LIKE :part) LIMIT 1;
 
 -- name: draft_owner
 -- Whose draft a message shows.
-SELECT person_id FROM drafts WHERE chat = :chat AND message = :message LIMIT 1;
+SELECT account_id FROM drafts WHERE chat = :chat AND message = :message LIMIT 1;
 
 -- name: keep_upload
 -- A file was handed to the provider.
-INSERT INTO uploads (address, person_id, file, kind, seconds, at, ordered)
-VALUES (:address, :person_id, :file, :kind, :seconds, :now, false)
+INSERT INTO uploads (address, account_id, file, kind, seconds, at, ordered)
+VALUES (:address, :account_id, :file, :kind, :seconds, :now, false)
 ON CONFLICT (address) DO UPDATE SET at = excluded.at;
 
 -- name: use_upload
@@ -104,7 +104,7 @@ SELECT *, extract(epoch FROM :now - at)::float8 AS age_seconds FROM uploads WHER
 -- name: uploads_wait
 -- How many files a person has sent in an hour, and when the oldest of them falls out of it.
 SELECT count(*) AS hour, coalesce(extract(epoch FROM min(at) + interval '1 hour' - :now), 0)::float8 AS hour_wait
-FROM uploads WHERE person_id = :person_id AND at > :now - interval '1 hour';
+FROM uploads WHERE account_id = :account_id AND at > :now - interval '1 hour';
 
 -- name: activity
 -- What a person has in the works and has ordered of late.
@@ -115,18 +115,18 @@ SELECT count(*) FILTER (WHERE state IN ('queued', 'submitting', 'running')) AS r
     count(*) FILTER (WHERE created_at > :now - interval '1 hour') AS hour,
     coalesce(extract(epoch FROM min(created_at) FILTER (WHERE created_at > :now - interval '1 hour')
         + interval '1 hour' - :now), 0)::float8 AS hour_wait
-FROM jobs WHERE person_id = :person_id
+FROM jobs WHERE account_id = :account_id
     AND (created_at > :now - interval '1 hour' OR state IN ('queued', 'submitting', 'running'));
 
 -- name: late_cancels
 -- How many orders of a person were cancelled within a day after the provider was asked for them.
 SELECT count(*) AS cancels FROM jobs
-WHERE person_id = :person_id AND state = 'cancelled' AND submitted_at IS NOT NULL AND ended_at > :now - interval '1 day';
+WHERE account_id = :account_id AND state = 'cancelled' AND submitted_at IS NOT NULL AND ended_at > :now - interval '1 day';
 
 -- name: keep_payment
 -- A payment has arrived.
-INSERT INTO payments (charge, person_id, stars, amount, state, at)
-VALUES (:charge, :person_id, :stars, :amount, 'paid', :now)
+INSERT INTO payments (charge, account_id, stars, amount, state, at)
+VALUES (:charge, :account_id, :stars, :amount, 'paid', :now)
 ON CONFLICT (charge) DO NOTHING RETURNING charge;
 
 -- name: payment
@@ -135,7 +135,7 @@ SELECT * FROM payments WHERE charge = :charge;
 
 -- name: payments
 -- A person's payments, newest first.
-SELECT * FROM payments WHERE person_id = :person_id ORDER BY at DESC LIMIT :limit;
+SELECT * FROM payments WHERE account_id = :account_id ORDER BY at DESC LIMIT :limit;
 
 -- name: move_payment
 -- The next step of a refund, from a state that must still hold. A try that took nothing does not count.
@@ -148,29 +148,29 @@ WHERE charge = :charge AND state = :before AND refunds = coalesce(:refunds::int,
 -- A run that brought nothing does not count, unless it was cancelled when the provider had it already.
 -- `free_turns` is compared again when the row is locked: whoever counted before somebody else's turn is told to retry.
 WITH me AS MATERIALIZED (
-    SELECT person_id, free_turns FROM profiles WHERE person_id = :person_id
+    SELECT account_id, free_run_count FROM profiles WHERE account_id = :account_id
 ), used AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')) AS today,
         count(*) FILTER (WHERE f.source = 'gift') AS gifts
-    FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-    WHERE f.person_id = :person_id AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+    FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+    WHERE f.account_id = :account_id AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
         OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)
 ), given AS MATERIALIZED (
     SELECT coalesce(sum(p.runs), 0) AS runs FROM promo_uses u JOIN promos p ON p.code = u.code
-    WHERE u.person_id = :person_id
+    WHERE u.account_id = :account_id
 ), same AS MATERIALIZED (
-    SELECT request_key FROM free_runs WHERE person_id = :person_id AND request_key = :request_key
+    SELECT request_key FROM free_runs WHERE account_id = :account_id AND request_key = :request_key
 ), due AS MATERIALIZED (
-    SELECT me.person_id, me.free_turns, CASE WHEN used.today < :per_day::int THEN 'day' ELSE 'gift' END AS source
+    SELECT me.account_id, me.free_run_count, CASE WHEN used.today < :per_day::int THEN 'day' ELSE 'gift' END AS source
     FROM me, used, given
     WHERE NOT EXISTS (SELECT FROM same) AND (used.today < :per_day OR used.gifts < given.runs)
 ), turn AS (
-    UPDATE profiles p SET free_turns = p.free_turns + 1
-    FROM due WHERE p.person_id = due.person_id AND p.free_turns = due.free_turns
-    RETURNING p.person_id, due.source
+    UPDATE profiles p SET free_run_count = p.free_run_count + 1
+    FROM due WHERE p.account_id = due.account_id AND p.free_run_count = due.free_run_count
+    RETURNING p.account_id, due.source
 ), taken AS (
-    INSERT INTO free_runs (person_id, request_key, source, at)
-    SELECT person_id, :request_key::text, source, :now FROM turn
+    INSERT INTO free_runs (account_id, request_key, source, at)
+    SELECT account_id, :request_key::text, source, :now FROM turn
     RETURNING request_key
 )
 SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM same) AS taken,
@@ -179,22 +179,22 @@ SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM same) AS taken,
 -- name: free_runs
 -- How many free runs a person has used today, and how many of those given are left; one order's own is not counted.
 SELECT
-    (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-     WHERE f.person_id = :person_id AND f.request_key <> :but
+    (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+     WHERE f.account_id = :account_id AND f.request_key <> :but
         AND f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')
         AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
             OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS used,
     (SELECT coalesce(sum(p.runs), 0)::bigint FROM promo_uses u JOIN promos p ON p.code = u.code
-     WHERE u.person_id = :person_id)
-    - (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.person_id = f.person_id AND j.request_key = f.request_key
-       WHERE f.person_id = :person_id AND f.request_key <> :but AND f.source = 'gift'
+     WHERE u.account_id = :account_id)
+    - (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+       WHERE f.account_id = :account_id AND f.request_key <> :but AND f.source = 'gift'
           AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
               OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
 
 -- name: make_promo
 -- A new promo code.
-INSERT INTO promos (code, amount, runs, uses_max, per_person, until_at, author, created_at)
-VALUES (:code, :amount, :runs, :uses_max, :per_person, :now + make_interval(secs => :lasting::float8), :author, :now)
+INSERT INTO promos (code, amount, runs, uses_max, per_account, until_at, author, created_at)
+VALUES (:code, :amount, :runs, :uses_max, :per_account, :now + make_interval(secs => :lasting::float8), :author, :now)
 ON CONFLICT (code) DO NOTHING RETURNING code;
 
 -- name: close_promo
@@ -212,39 +212,39 @@ WITH promo AS MATERIALIZED (
     SELECT * FROM promos WHERE code = :code
 ), own AS MATERIALIZED (
     SELECT count(*) AS uses, max(number) FILTER (WHERE request_key = :request_key) AS same
-    FROM promo_uses WHERE code = :code AND person_id = :person_id
+    FROM promo_uses WHERE code = :code AND account_id = :account_id
 ), due AS MATERIALIZED (
     SELECT p.code, p.used, own.uses FROM promo p, own
     WHERE own.same IS NULL AND p.closed_at IS NULL AND (p.until_at IS NULL OR p.until_at > :now)
-        AND (p.uses_max IS NULL OR p.used < p.uses_max) AND own.uses < p.per_person
+        AND (p.uses_max IS NULL OR p.used < p.uses_max) AND own.uses < p.per_account
 ), turn AS (
     UPDATE promos p SET used = p.used + 1 FROM due WHERE p.code = due.code AND p.used = due.used
     RETURNING p.code, due.uses
 ), added AS (
-    INSERT INTO promo_uses (code, person_id, number, request_key, at)
-    SELECT code, :person_id::bigint, uses + 1, :request_key::text, :now FROM turn
+    INSERT INTO promo_uses (code, account_id, number, request_key, at)
+    SELECT code, :account_id::bigint, uses + 1, :request_key::text, :now FROM turn
     RETURNING number
 )
-SELECT p.amount, p.runs, coalesce((SELECT number FROM added), own.same) AS number, own.uses >= p.per_person AS spent,
+SELECT p.amount, p.runs, coalesce((SELECT number FROM added), own.same) AS number, own.uses >= p.per_account AS spent,
     EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM added) AS retry
 FROM promo p, own;
 
 -- name: promo_used
 -- The code that was used under a key.
-SELECT code FROM promo_uses WHERE person_id = :person_id AND request_key = :request_key;
+SELECT code FROM promo_uses WHERE account_id = :account_id AND request_key = :request_key;
 
 -- name: rewards_due
 -- People who came by invitation, have paid with money of their own and have bought a first result, for which nobody
 -- was rewarded yet. What gifts have paid for does not count: gifts would bring gifts.
-SELECT p.person_id, p.referred_by FROM profiles p
+SELECT p.account_id, p.referred_by FROM profiles p
 WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
-    AND EXISTS (SELECT FROM jobs j WHERE j.person_id = p.person_id AND j.purse = 'captured')
-    AND EXISTS (SELECT FROM payments y WHERE y.person_id = p.person_id AND y.state = 'paid')
-ORDER BY p.person_id LIMIT :limit;
+    AND EXISTS (SELECT FROM jobs j WHERE j.account_id = p.account_id AND j.hold_state = 'captured')
+    AND EXISTS (SELECT FROM payments y WHERE y.account_id = p.account_id AND y.state = 'paid')
+ORDER BY p.account_id LIMIT :limit;
 
 -- name: set_rewarded
 -- Both have their reward.
-UPDATE profiles SET rewarded_at = :now WHERE person_id = :person_id AND rewarded_at IS NULL RETURNING person_id;
+UPDATE profiles SET rewarded_at = :now WHERE account_id = :account_id AND rewarded_at IS NULL RETURNING account_id;
 
 -- name: reachable
 -- How many people a broadcast would go to.
@@ -275,13 +275,13 @@ SELECT * FROM broadcasts WHERE state = 'running' ORDER BY id LIMIT 1;
 -- name: reach_next
 -- Move a broadcast on to the next person, before anything is sent: whoever moved it there, and nobody else, sends.
 WITH next AS (
-    SELECT p.person_id, p.language, o.outside_id
-    FROM broadcasts b JOIN profiles p ON p.person_id > b.reached JOIN people o ON o.id = p.person_id
+    SELECT p.account_id, p.language, o.external_id
+    FROM broadcasts b JOIN profiles p ON p.account_id > b.reached JOIN accounts o ON o.id = p.account_id
     WHERE b.id = :broadcast_id AND p.blocked_at IS NULL AND p.banned_at IS NULL
-    ORDER BY p.person_id LIMIT 1
+    ORDER BY p.account_id LIMIT 1
 ), moved AS (
-    UPDATE broadcasts b SET reached = next.person_id
-    FROM next WHERE b.id = :broadcast_id AND b.state = 'running' AND b.reached < next.person_id
+    UPDATE broadcasts b SET reached = next.account_id
+    FROM next WHERE b.id = :broadcast_id AND b.state = 'running' AND b.reached < next.account_id
     RETURNING b.id
 )
 SELECT next.*, EXISTS (SELECT FROM moved) AS moved FROM next;
@@ -313,9 +313,9 @@ WITH start AS MATERIALIZED (
 )
 SELECT j.*, p.*, m.* FROM (
     SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,
-        count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT person_id) AS people,
-        coalesce(sum(price) FILTER (WHERE purse = 'captured'), 0)::bigint AS revenue,
-        coalesce(sum(cost) FILTER (WHERE purse <> 'captured'), 0)::bigint AS loss
+        count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT account_id) AS users,
+        coalesce(sum(price) FILTER (WHERE hold_state = 'captured'), 0)::bigint AS revenue,
+        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured'), 0)::bigint AS loss
     FROM start JOIN jobs ON jobs.id > start.id) j, (
     SELECT count(*) AS newcomers FROM profiles
     WHERE created_at >= :now - make_interval(secs => :seconds::float8)) p, (

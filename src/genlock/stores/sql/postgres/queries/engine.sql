@@ -3,87 +3,87 @@
 -- their keys: a join of two CTEs is quadratic under the plans we ask for. `count(*) FROM locked` makes one part wait
 -- for the locks of another, which are taken in the order of ids so that two batches cannot deadlock.
 
--- name: person
+-- name: ensure_account
 -- Find or make the person a bot knows by an outside id.
 WITH added AS (
-    INSERT INTO people (channel, bot, outside_id, created_at)
-    VALUES (:channel, :bot, :outside_id, :now)
-    ON CONFLICT (channel, bot, outside_id) DO NOTHING
+    INSERT INTO accounts (channel, bot, external_id, created_at)
+    VALUES (:channel, :bot, :external_id, :now)
+    ON CONFLICT (channel, bot, external_id) DO NOTHING
     RETURNING id
 )
 SELECT id FROM added
 UNION ALL
-SELECT id FROM people WHERE channel = :channel AND bot = :bot AND outside_id = :outside_id
+SELECT id FROM accounts WHERE channel = :channel AND bot = :bot AND external_id = :external_id
 LIMIT 1;
 
 -- name: wallet
 -- What a person has.
-SELECT id AS person_id, available, held FROM people WHERE id = :person_id;
+SELECT id AS account_id, available, held FROM accounts WHERE id = :account_id;
 
 -- name: transfer
 -- Move money between a person and the house, once per key. No row: the key was used, or the money is not there.
 WITH locked AS MATERIALIZED (
-    SELECT id, available FROM people WHERE id = :person_id FOR NO KEY UPDATE
+    SELECT id, available FROM accounts WHERE id = :account_id FOR NO KEY UPDATE
 ), line AS (
-    INSERT INTO ledger (key, person_id, kind, debit, credit, amount, reason, at)
+    INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
     SELECT :key, id, :kind, :debit, :credit, :amount::bigint, :reason, :now FROM locked
     WHERE :debit <> 'available' OR available >= :amount
     ON CONFLICT (key) DO NOTHING
-    RETURNING person_id, credit, amount
+    RETURNING account_id, credit, amount
 )
-UPDATE people p
+UPDATE accounts p
 SET available = p.available + CASE WHEN line.credit = 'available' THEN line.amount ELSE -line.amount END
-FROM line WHERE p.id = line.person_id
+FROM line WHERE p.id = line.account_id
 RETURNING p.id;
 
--- name: movement
+-- name: ledger_entry
 -- The movement a key stands for.
 SELECT * FROM ledger WHERE key = :key;
 
--- name: movements
+-- name: ledger_entries
 -- A person's last movements, newest first.
 SELECT * FROM ledger
-WHERE person_id = :person_id ORDER BY at DESC, key DESC LIMIT :limit;
+WHERE account_id = :account_id ORDER BY at DESC, key DESC LIMIT :limit;
 
 -- name: accept
 -- Write jobs with their holds. The batch holds each person once; wallets are locked in the order of their ids.
 WITH item AS (
     SELECT * FROM unnest(
-        :person_id::bigint[], :request_key::text[], :request_hash::text[], :correlation::text[], :provider::text[],
+        :account_id::bigint[], :request_key::text[], :request_hash::text[], :correlation_id::text[], :provider::text[],
         :channel::text[], :address::text[], :placeholder::text[], :model::text[], :input::text[], :price::bigint[],
         :deadline_seconds::float8[], :notice::text[]
-    ) AS t (person_id, request_key, request_hash, correlation, provider, channel, address, placeholder,
+    ) AS t (account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder,
             model, input, price, deadline_seconds, notice)
 ), affordable AS MATERIALIZED (
-    SELECT i.*, p.available FROM item i JOIN people p ON p.id = i.person_id
+    SELECT i.*, p.available FROM item i JOIN accounts p ON p.id = i.account_id
     ORDER BY p.id FOR NO KEY UPDATE OF p
 ), added AS (
     INSERT INTO jobs (
-        person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input,
-        price, purse, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
+        account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder, model, input,
+        price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
     SELECT
-        i.person_id, i.request_key, i.request_hash, i.correlation, i.provider, i.channel, i.address, i.placeholder,
+        i.account_id, i.request_key, i.request_hash, i.correlation_id, i.provider, i.channel, i.address, i.placeholder,
         i.model, i.input, i.price, CASE WHEN i.price > 0 THEN 'held' ELSE 'free' END, 'queued', i.notice,
         :now + make_interval(secs => :seconds::float8),
         :now + make_interval(secs => i.deadline_seconds),
         :owner::text, 1, :now
     FROM affordable i WHERE i.price <= i.available
-    ON CONFLICT (person_id, request_key) DO NOTHING
-    RETURNING id, person_id, price, due_at, deadline_at, created_at
+    ON CONFLICT (account_id, request_key) DO NOTHING
+    RETURNING id, account_id, price, due_at, deadline_at, created_at
 ), held AS (
-    UPDATE people p SET available = p.available - a.price, held = p.held + a.price
-    FROM added a WHERE p.id = a.person_id AND a.price > 0
+    UPDATE accounts p SET available = p.available - a.price, held = p.held + a.price
+    FROM added a WHERE p.id = a.account_id AND a.price > 0
 ), line AS (
-    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-    SELECT 'hold:' || id, person_id, id, 'hold', 'available', 'held', price, created_at FROM added WHERE price > 0
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'hold:' || id, account_id, id, 'hold', 'available', 'held', price, created_at FROM added WHERE price > 0
 )
-SELECT id, person_id, due_at, deadline_at, created_at FROM added;
+SELECT id, account_id, due_at, deadline_at, created_at FROM added;
 
 -- name: accept_lookup
 -- Why an order was not written: the job its key stands for, or what its person has.
 SELECT p.available, j.*, :now AS read_at
-FROM people p LEFT JOIN jobs j ON j.person_id = p.id AND j.request_key = :request_key
-WHERE p.id = :person_id;
+FROM accounts p LEFT JOIN jobs j ON j.account_id = p.id AND j.request_key = :request_key
+WHERE p.id = :account_id;
 
 -- name: begin_submit
 -- Commit the intent to call the provider, under a lease that nobody has begun to take over. A repeat under the same
@@ -96,11 +96,11 @@ FROM unnest(:job_id::bigint[], :token::bigint[], :secret_hash::text[], :placehol
 WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner IS NOT NULL AND j.state IN ('queued', 'submitting')
 RETURNING j.id;
 
--- name: submitted
+-- name: mark_submitted
 -- The task is known: give the job back until its first poll, or at once if an orphan was waiting for it.
 WITH moved AS (
     UPDATE jobs j
-    SET state = 'running', task_id = i.task_id, lease_owner = NULL, attempts = 0, deaths = 0,
+    SET state = 'running', task_id = i.task_id, lease_owner = NULL, attempts = 0, crash_count = 0,
         due_at = CASE
             WHEN EXISTS (SELECT FROM inbox b
                          WHERE b.state = 'orphan' AND b.provider = j.provider AND b.task_id = i.task_id)
@@ -133,7 +133,7 @@ WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = coalesce(:secret_
     AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id)
 RETURNING j.id;
 
--- name: end
+-- name: end_job
 -- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are kept or settled in it.
 -- What is said of a task that is not the job's own, or that is another job's, ends nothing.
 WITH item AS (
@@ -169,26 +169,26 @@ WITH item AS (
         placeholder = CASE WHEN f.verdict = 'late' THEN NULL ELSE j.placeholder END,
         task_id = coalesce(j.task_id, f.task_id), parts = f.parts, error_code = f.error_code,
         error_text = f.error_text, cost = coalesce(f.cost, j.cost),
-        purse = CASE WHEN j.purse = 'held' AND f.state <> 'succeeded' THEN 'released' ELSE j.purse END,
+        hold_state = CASE WHEN j.hold_state = 'held' AND f.state <> 'succeeded' THEN 'released' ELSE j.hold_state END,
         delivery = CASE WHEN :owner::text IS NULL THEN 'pending' ELSE 'sending' END,
         delivered_at = NULL, notice = CASE WHEN j.notice = 'none' THEN 'none' ELSE 'wanted' END,
-        attention = NULL, attempts = 0, deaths = 0, grace_until = NULL,
+        attention_reason = NULL, attempts = 0, crash_count = 0, grace_until = NULL,
         ended_at = :now,
         due_at = :now + make_interval(secs => :seconds::float8),
         lease_owner = :owner::text, lease_token = j.lease_token + 1
     FROM found f WHERE j.id = f.job_id AND f.verdict IN ('won', 'late')
     RETURNING f.verdict, f.interrupted, f.kept_id AS callback_id, j.*
 ), freed AS (
-    SELECT id, person_id, price FROM ended WHERE purse = 'released' AND NOT late
+    SELECT id, account_id, price FROM ended WHERE hold_state = 'released' AND NOT late
 ), locked AS MATERIALIZED (
-    SELECT id FROM people WHERE id IN (SELECT person_id FROM freed) ORDER BY id FOR NO KEY UPDATE
+    SELECT id FROM accounts WHERE id IN (SELECT account_id FROM freed) ORDER BY id FOR NO KEY UPDATE
 ), refunded AS (
-    UPDATE people p SET available = p.available + s.amount, held = p.held - s.amount
-    FROM (SELECT person_id, sum(price)::bigint AS amount FROM freed GROUP BY person_id) s
-    WHERE p.id = s.person_id AND (SELECT count(*) FROM locked) > 0
+    UPDATE accounts p SET available = p.available + s.amount, held = p.held - s.amount
+    FROM (SELECT account_id, sum(price)::bigint AS amount FROM freed GROUP BY account_id) s
+    WHERE p.id = s.account_id AND (SELECT count(*) FROM locked) > 0
 ), line AS (
-    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-    SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now
     FROM freed
 ), loss AS (
     UPDATE jobs j
@@ -212,27 +212,27 @@ UNION ALL
 SELECT f.verdict, f.interrupted, f.kept_id, j.*, :now
 FROM found f JOIN jobs j ON j.id = f.job_id WHERE verdict NOT IN ('won', 'late');
 
--- name: spoil
+-- name: mark_result_invalid
 -- A result that nobody has paid for turns out to be none: the job has failed, its money goes back in the same commit.
 WITH found AS MATERIALIZED (
-    SELECT id, person_id, price, state = 'succeeded' AND purse = 'held' AS held FROM jobs
+    SELECT id, account_id, price, state = 'succeeded' AND hold_state = 'held' AS held FROM jobs
     WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
-        AND (state = 'succeeded' AND purse IN ('held', 'free') OR state = 'failed')
+        AND (state = 'succeeded' AND hold_state IN ('held', 'free') OR state = 'failed')
     FOR NO KEY UPDATE
 ), refunded AS (
-    UPDATE people p SET available = p.available + f.price, held = p.held - f.price
-    FROM found f WHERE p.id = f.person_id AND f.held
+    UPDATE accounts p SET available = p.available + f.price, held = p.held - f.price
+    FROM found f WHERE p.id = f.account_id AND f.held
 ), line AS (
-    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-    SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now FROM found WHERE held
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now FROM found WHERE held
 )
 UPDATE jobs j
 SET state = 'failed', error_code = :error_code, error_text = :error_text, parts = :parts,
-    purse = CASE WHEN f.held THEN 'released' ELSE j.purse END
+    hold_state = CASE WHEN f.held THEN 'released' ELSE j.hold_state END
 FROM found f WHERE j.id = f.id
 RETURNING j.*, :now AS read_at;
 
--- name: move
+-- name: change_address
 -- The chat has another address now; the placeholder stayed behind.
 UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL
 WHERE id = :job_id AND lease_token = :token
@@ -246,20 +246,20 @@ FROM unnest(:job_id::bigint[], :token::bigint[], :parts::text[]) AS i (id, token
 WHERE j.id = i.id AND j.lease_token = i.token AND j.delivery = 'sending'
 RETURNING j.id;
 
--- name: finish
+-- name: finish_delivery
 -- End deliveries: delivered results are captured, everything else still held goes back, in the same commit.
 -- A cancelled job's task is asked after until we know what it cost.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :delivery::text[], :parts::text[], :placeholder::text[],
-        :attention::text[]
-    ) AS t (job_id, token, delivery, parts, placeholder, attention)
+        :attention_reason::text[]
+    ) AS t (job_id, token, delivery, parts, placeholder, attention_reason)
 ), found AS MATERIALIZED (
-    SELECT i.*, j.person_id, j.price, j.purse = 'held' AS held,
+    SELECT i.*, j.account_id, j.price, j.hold_state = 'held' AS held,
         CASE
-            WHEN j.purse <> 'held' THEN j.purse
+            WHEN j.hold_state <> 'held' THEN j.hold_state
             WHEN i.delivery = 'delivered' AND j.state = 'succeeded' THEN 'captured'
-            ELSE 'released' END AS purse,
+            ELSE 'released' END AS hold_state,
         CASE WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due' ELSE j.notice END AS notice
     FROM item i JOIN jobs j ON j.id = i.job_id
     WHERE j.lease_token = i.token AND j.delivery = 'sending'
@@ -267,7 +267,7 @@ WITH item AS (
 ), done AS (
     UPDATE jobs j
     SET delivery = f.delivery, parts = f.parts, placeholder = coalesce(f.placeholder, j.placeholder),
-        attention = f.attention, purse = f.purse, notice = f.notice, attempts = 0, deaths = 0,
+        attention_reason = f.attention_reason, hold_state = f.hold_state, notice = f.notice, attempts = 0, crash_count = 0,
         delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
         lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
         due_at = CASE
@@ -275,30 +275,30 @@ WITH item AS (
             WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
             THEN :now END
     FROM found f WHERE j.id = f.job_id
-    RETURNING j.id, j.purse, j.notice
+    RETURNING j.id, j.hold_state, j.notice
 ), moved AS (
-    SELECT job_id, person_id, price, purse FROM found WHERE held
+    SELECT job_id, account_id, price, hold_state FROM found WHERE held
 ), locked AS MATERIALIZED (
-    SELECT id FROM people WHERE id IN (SELECT person_id FROM moved) ORDER BY id FOR NO KEY UPDATE
+    SELECT id FROM accounts WHERE id IN (SELECT account_id FROM moved) ORDER BY id FOR NO KEY UPDATE
 ), settled AS (
-    UPDATE people p SET held = p.held - s.amount, available = p.available + s.back
-    FROM (SELECT person_id, sum(price)::bigint AS amount,
-                 sum(CASE WHEN purse = 'released' THEN price ELSE 0 END)::bigint AS back
-          FROM moved GROUP BY person_id) s
-    WHERE p.id = s.person_id AND (SELECT count(*) FROM locked) > 0
+    UPDATE accounts p SET held = p.held - s.amount, available = p.available + s.back
+    FROM (SELECT account_id, sum(price)::bigint AS amount,
+                 sum(CASE WHEN hold_state = 'released' THEN price ELSE 0 END)::bigint AS back
+          FROM moved GROUP BY account_id) s
+    WHERE p.id = s.account_id AND (SELECT count(*) FROM locked) > 0
 ), line AS (
-    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-    SELECT 'settle:' || job_id, person_id, job_id,
-        CASE WHEN purse = 'captured' THEN 'capture' ELSE 'release' END, 'held',
-        CASE WHEN purse = 'captured' THEN 'house' ELSE 'available' END, price, :now
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'settle:' || job_id, account_id, job_id,
+        CASE WHEN hold_state = 'captured' THEN 'capture' ELSE 'release' END, 'held',
+        CASE WHEN hold_state = 'captured' THEN 'house' ELSE 'available' END, price, :now
     FROM moved
 )
-SELECT id, purse, notice FROM done;
+SELECT id, hold_state, notice FROM done;
 
 -- name: begin_notice
 -- Journal the notice before it is sent; the job is done with this, but for a cancelled one's bill.
 UPDATE jobs j
-SET notice = 'sent', lease_owner = NULL, deaths = 0,
+SET notice = 'sent', lease_owner = NULL, crash_count = 0,
     due_at = CASE
         WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
         THEN :now END
@@ -306,15 +306,15 @@ FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
 WHERE j.id = i.id AND j.lease_token = i.token AND j.notice = 'due'
 RETURNING j.id;
 
--- name: wait
+-- name: reschedule
 -- Give jobs back until later (or, without a time, until an operator acts), setting what changed meanwhile.
 UPDATE jobs j
 SET lease_owner = NULL,
     state = coalesce(i.state, j.state), delivery = coalesce(i.delivery, j.delivery),
     notice = coalesce(i.notice, j.notice), parts = coalesce(i.parts, j.parts),
     attempts = CASE i.failed WHEN true THEN j.attempts + 1 WHEN false THEN 0 ELSE j.attempts END,
-    deaths = CASE WHEN i.failed IS NULL THEN j.deaths ELSE 0 END,
-    attention = coalesce(i.attention, j.attention),
+    crash_count = CASE WHEN i.failed IS NULL THEN j.crash_count ELSE 0 END,
+    attention_reason = coalesce(i.attention_reason, j.attention_reason),
     grace_until = CASE WHEN i.grace
         THEN :now + make_interval(secs => i.after) ELSE j.grace_until END,
     due_at = CASE
@@ -324,8 +324,8 @@ SET lease_owner = NULL,
         ELSE least(j.deadline_at, :now + make_interval(secs => i.after)) END
 FROM unnest(
     :job_id::bigint[], :token::bigint[], :after::float8[], :state::text[], :delivery::text[], :notice::text[],
-    :parts::text[], :grace::boolean[], :failed::boolean[], :attention::text[]
-) AS i (id, token, after, state, delivery, notice, parts, grace, failed, attention)
+    :parts::text[], :grace::boolean[], :failed::boolean[], :attention_reason::text[]
+) AS i (id, token, after, state, delivery, notice, parts, grace, failed, attention_reason)
 WHERE j.id = i.id AND j.lease_token = i.token
 RETURNING j.id;
 
@@ -339,34 +339,34 @@ RETURNING j.id;
 -- name: claim
 -- Take due jobs, the longest overdue first. An expired lease is simply due again; its holder may have died.
 WITH due AS MATERIALIZED (
-    SELECT id FROM jobs WHERE due_at <= :now AND deaths = 0
+    SELECT id FROM jobs WHERE due_at <= :now AND crash_count = 0
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE jobs j
 SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
     due_at = :now + make_interval(secs => :seconds::float8),
-    deaths = j.deaths + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
+    crash_count = j.crash_count + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
     delivery = CASE WHEN j.delivery = 'pending' THEN 'sending' ELSE j.delivery END
 FROM due WHERE j.id = due.id
 RETURNING j.*, :now AS read_at;
 
--- name: claim_suspects
+-- name: claim_poison_jobs
 -- Take due jobs that were in hand when their instance died: of each number of deaths as many as there is room for, the
 -- last room being for that number and more. `NOT (due_at > …)`: the index of all that is due is not to be tried.
 WITH suspect AS MATERIALIZED (
-    SELECT id, due_at, least(deaths, cardinality(:rooms::int[])) AS level
-    FROM jobs WHERE deaths > 0 AND NOT (due_at > :now)
+    SELECT id, due_at, least(crash_count, cardinality(:slots::int[])) AS level
+    FROM jobs WHERE crash_count > 0 AND NOT (due_at > :now)
 ), ranked AS MATERIALIZED (
     SELECT id, level, row_number() OVER (PARTITION BY level ORDER BY due_at, id) AS place FROM suspect
 ), due AS MATERIALIZED (
     SELECT j.id FROM ranked r JOIN jobs j ON j.id = r.id
-    WHERE r.place <= (:rooms::int[])[r.level] AND NOT (j.due_at > :now)
+    WHERE r.place <= (:slots::int[])[r.level] AND NOT (j.due_at > :now)
     FOR NO KEY UPDATE OF j SKIP LOCKED
 )
 UPDATE jobs j
 SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
     due_at = :now + make_interval(secs => :seconds::float8),
-    deaths = j.deaths + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
+    crash_count = j.crash_count + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
     delivery = CASE WHEN j.delivery = 'pending' THEN 'sending' ELSE j.delivery END
 FROM due WHERE j.id = due.id
 RETURNING j.*, :now AS read_at;
@@ -374,7 +374,7 @@ RETURNING j.*, :now AS read_at;
 -- name: store_callback
 -- Keep callbacks raw, each with the job whose secret it knew.
 WITH item AS MATERIALIZED (
-    SELECT nextval('inbox_id_seq') AS id, t.*, j.id AS job_id, j.correlation
+    SELECT nextval('inbox_id_seq') AS id, t.*, j.id AS job_id, j.correlation_id
     FROM unnest(:ord::bigint[], :provider::text[], :job_id::bigint[], :secret_hash::text[], :body::bytea[])
         AS t (ord, provider, claimed_job, secret_hash, body)
     LEFT JOIN jobs j ON j.id = t.claimed_job AND j.secret_hash = t.secret_hash AND j.provider = t.provider
@@ -385,9 +385,9 @@ WITH item AS MATERIALIZED (
         :now
     FROM item
 )
-SELECT ord, id, job_id, correlation, :now AS received_at FROM item;
+SELECT ord, id, job_id, correlation_id, :now AS received_at FROM item;
 
--- name: strangers
+-- name: count_unauthenticated_callbacks
 -- How many callbacks of the last while no job vouches for; counted up to a limit.
 SELECT count(*) AS number FROM (
     SELECT 1 AS one FROM inbox WHERE job_id IS NULL AND received_at > :now - make_interval(secs => :older_than::float8) LIMIT :limit::bigint
@@ -405,7 +405,7 @@ WITH due AS MATERIALIZED (
 )
 UPDATE inbox b SET due_at = :now + make_interval(secs => :hold_seconds::float8)
 FROM due WHERE b.id = due.id
-RETURNING b.*, (SELECT correlation FROM jobs j WHERE j.id = b.job_id) AS correlation;
+RETURNING b.*, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id;
 
 -- name: settle_callback
 -- A callback is dealt with without an effect on a job. Of a stranger's the beginning is kept.
@@ -421,7 +421,7 @@ UPDATE inbox SET state = 'expired', due_at = NULL, note = :note
 WHERE id = :callback_id AND state = 'new' AND received_at < :now - make_interval(secs => :older_than::float8)
 RETURNING id;
 
--- name: hint
+-- name: note_untrusted_callback
 -- A callback we may not believe: ask the provider about its job soon, or keep its beginning as an orphan.
 WITH job AS MATERIALIZED (
     SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id FOR NO KEY UPDATE
@@ -457,7 +457,7 @@ RETURNING id;
 
 -- name: callbacks
 -- The newest callbacks in a state.
-SELECT *, (SELECT correlation FROM jobs j WHERE j.id = b.job_id) AS correlation
+SELECT *, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
 FROM inbox b WHERE state = :state ORDER BY id DESC LIMIT :limit;
 
 -- name: heartbeat
@@ -470,7 +470,7 @@ WITH me AS (
 SELECT id FROM instances
 WHERE id <> :instance AND seen_at < :now - make_interval(secs => :silent_seconds::float8);
 
--- name: rescue
+-- name: release_leases
 -- Make due what an instance holds, and forget the instance unless part of its work goes on. If it died, that is
 -- counted, and whatever has been in hand often is left for a while, so that others are served in between.
 WITH gone AS (
@@ -481,10 +481,10 @@ WITH gone AS (
     ORDER BY id FOR NO KEY UPDATE
 )
 UPDATE jobs j
-SET lease_owner = NULL, deaths = j.deaths + CASE WHEN :died::boolean THEN 1 ELSE 0 END,
+SET lease_owner = NULL, crash_count = j.crash_count + CASE WHEN :died::boolean THEN 1 ELSE 0 END,
     due_at = :now + CASE
-        WHEN :died::boolean AND j.deaths + 1 >= :often::int
-        THEN make_interval(secs => 1 << least(j.deaths + 1 - :often::int, 6))
+        WHEN :died::boolean AND j.crash_count + 1 >= :isolated_from::int
+        THEN make_interval(secs => 1 << least(j.crash_count + 1 - :isolated_from::int, 6))
         ELSE interval '0' END
 FROM held WHERE j.id = held.id
 RETURNING j.id;
@@ -543,18 +543,18 @@ SELECT *, :now AS read_at FROM jobs WHERE id = :job_id;
 -- name: jobs
 -- Jobs, newest first, by state and person where given, below an id where given.
 SELECT *, :now AS read_at FROM jobs
-WHERE (:state::text IS NULL OR state = :state) AND (:person_id::bigint IS NULL OR person_id = :person_id)
+WHERE (:state::text IS NULL OR state = :state) AND (:account_id::bigint IS NULL OR account_id = :account_id)
     AND (:before::bigint IS NULL OR id < :before)
 ORDER BY id DESC LIMIT :limit;
 
--- name: attention
+-- name: jobs_needing_attention
 -- What an operator should look at, oldest first.
-SELECT *, :now AS read_at FROM jobs WHERE attention IS NOT NULL ORDER BY id LIMIT :limit;
+SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY id LIMIT :limit;
 
 -- name: retry
 -- Make a waiting or parked job due now; a parked submit is queued again.
 UPDATE jobs
-SET due_at = :now, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL,
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL,
     state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
 WHERE id = :job_id AND lease_owner IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
@@ -564,7 +564,7 @@ RETURNING id;
 -- Deliver an ended job's parts anew, on messages of their own.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND lease_token = coalesce(:token::bigint, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
@@ -574,26 +574,26 @@ RETURNING id;
 -- As resend, for a result that could not be delivered and whose money went back: it is held again in the same commit.
 -- The lines of the hold before get the token of its end into their keys, so that the new ones settle as any others.
 WITH job AS MATERIALIZED (
-    SELECT id, person_id, price FROM jobs
+    SELECT id, account_id, price FROM jobs
     WHERE id = :job_id AND lease_token = :token AND state = 'succeeded' AND delivery = 'undeliverable'
-        AND purse = 'released'
+        AND hold_state = 'released'
     FOR NO KEY UPDATE
 ), paid AS (
-    UPDATE people p SET available = p.available - job.price, held = p.held + job.price
-    FROM job WHERE p.id = job.person_id AND p.available >= job.price
+    UPDATE accounts p SET available = p.available - job.price, held = p.held + job.price
+    FROM job WHERE p.id = job.account_id AND p.available >= job.price
     RETURNING p.id
 ), before AS (
     UPDATE ledger SET key = key || ':' || :token::bigint
     FROM job, paid WHERE key IN ('hold:' || job.id, 'settle:' || job.id)
     RETURNING kind
 ), line AS (
-    INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-    SELECT 'hold:' || job.id, job.person_id, job.id, 'hold', 'available', 'held', job.price, :now
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'hold:' || job.id, job.account_id, job.id, 'hold', 'available', 'held', job.price, :now
     FROM job, paid WHERE EXISTS (SELECT FROM before WHERE kind = 'hold')
 )
 UPDATE jobs j
-SET purse = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, deaths = 0, attention = NULL
+SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
+    lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL
 FROM job, paid WHERE j.id = job.id
 RETURNING j.id;
 
@@ -603,35 +603,35 @@ SELECT state AS name, count(*) FROM jobs WHERE due_at IS NOT NULL GROUP BY state
 UNION ALL SELECT 'due', count(*) FROM jobs WHERE due_at <= :now
 UNION ALL SELECT 'callbacks', count(*) FROM inbox WHERE due_at IS NOT NULL
 UNION ALL SELECT 'orphans', count(*) FROM inbox WHERE state = 'orphan'
-UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention IS NOT NULL;
+UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention_reason IS NOT NULL;
 
 -- name: check_wallets
 -- Every balance is the sum of its movements.
 SELECT p.id::text AS subject,
     format('available %s, ledger %s; held %s, ledger %s', p.available, l.available, p.held, l.held) AS detail
-FROM people p
+FROM accounts p
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(CASE 'available' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS available,
            coalesce(sum(CASE 'held' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS held
-    FROM ledger WHERE person_id = p.id
+    FROM ledger WHERE account_id = p.id
 ) l
 WHERE (p.available <> l.available OR p.held <> l.held);
 
 -- name: check_zero_sum
 -- What people have is what the house owes.
-SELECT 'all' AS subject, format('people %s, house %s', people, house) AS detail
-FROM (SELECT coalesce(sum(available + held), 0) AS people FROM people) p,
+SELECT 'all' AS subject, format('accounts %s, house %s', accounts, house) AS detail
+FROM (SELECT coalesce(sum(available + held), 0) AS accounts FROM accounts) p,
      (SELECT coalesce(sum(CASE 'house' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS house FROM ledger) h
-WHERE people + house <> 0;
+WHERE accounts + house <> 0;
 
--- name: check_purses
+-- name: check_hold_states
 -- A job's purse says what the ledger says: held once, settled at most once, for its price.
 SELECT j.id::text AS subject,
-    format('purse %s, price %s, hold %s, %s %s', j.purse, j.price, h.amount, s.kind, s.amount) AS detail
+    format('hold_state %s, price %s, hold %s, %s %s', j.hold_state, j.price, h.amount, s.kind, s.amount) AS detail
 FROM jobs j
 LEFT JOIN ledger h ON h.key = 'hold:' || j.id
 LEFT JOIN ledger s ON s.key = 'settle:' || j.id
-WHERE NOT CASE j.purse
+WHERE NOT CASE j.hold_state
     WHEN 'free' THEN j.price = 0 AND h.key IS NULL AND s.key IS NULL
     WHEN 'held' THEN h.amount = j.price AND s.key IS NULL
     WHEN 'captured' THEN h.amount = j.price AND s.amount = j.price AND s.kind = 'capture'
@@ -639,19 +639,19 @@ WHERE NOT CASE j.purse
 
 -- name: check_ends
 -- Money is held only while a job is open or its result is on the way; only a delivered result is paid for.
-SELECT id::text AS subject, format('state %s, delivery %s, purse %s', state, delivery, purse) AS detail
+SELECT id::text AS subject, format('state %s, delivery %s, hold_state %s', state, delivery, hold_state) AS detail
 FROM jobs
 WHERE (
-    purse = 'held' AND (state IN ('failed', 'cancelled', 'expired')
+    hold_state = 'held' AND (state IN ('failed', 'cancelled', 'expired')
                         OR delivery IN ('delivered', 'undeliverable', 'unknown'))
-    OR purse = 'captured' AND state <> 'succeeded'
-    OR purse = 'released' AND state IN ('queued', 'submitting', 'running'));
+    OR hold_state = 'captured' AND state <> 'succeeded'
+    OR hold_state = 'released' AND state IN ('queued', 'submitting', 'running'));
 
 -- name: check_due
 -- Whatever is not finished is due some time, or on the operator's list.
 SELECT id::text AS subject, format('state %s, delivery %s, notice %s', state, delivery, notice) AS detail
 FROM jobs
-WHERE due_at IS NULL AND attention IS NULL
+WHERE due_at IS NULL AND attention_reason IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending') OR notice = 'due');
 
 -- name: settled_jobs

@@ -1,4 +1,4 @@
--- name: take_turns
+-- name: take_permits
 -- A turn of each of these limits, if it has been free for `spare` seconds: the keys taken, with 0, and those denied,
 -- with the seconds until they are free. No row: somebody else took it in this moment.
 WITH taken AS (
@@ -21,7 +21,7 @@ WHERE key = ANY (:keys::text[]) AND next_at > :now - make_interval(secs => :spar
 INSERT INTO limits AS l (key, next_at) VALUES (:key, :now + make_interval(secs => :seconds::float8))
 ON CONFLICT (key) DO UPDATE SET next_at = greatest(l.next_at, excluded.next_at);
 
--- name: forget_limits
+-- name: prune_limits
 -- Limits that nobody has used for long; only the holder of the active role, in its own epoch, may say so.
 DELETE FROM limits
 WHERE next_at < :now - make_interval(secs => :idle_seconds::float8)

@@ -1,42 +1,42 @@
 -- Facts that all instances share, what the alarms look at, and what is forgotten in the end.
 
--- name: fact
+-- name: kv_get
 -- What is known under a key.
-SELECT value, at, :now AS read_at FROM facts WHERE key = :key;
+SELECT value, at, :now AS read_at FROM kv WHERE key = :key;
 
--- name: keep_fact
+-- name: kv_put_if_absent
 -- Know something from now on, unless something is known already; says what is.
 WITH added AS (
-    INSERT INTO facts (key, value, at) VALUES (:key, :value, :now) ON CONFLICT (key) DO NOTHING RETURNING value
+    INSERT INTO kv (key, value, at) VALUES (:key, :value, :now) ON CONFLICT (key) DO NOTHING RETURNING value
 )
 SELECT value FROM added
 UNION ALL
-SELECT value FROM facts WHERE key = :key
+SELECT value FROM kv WHERE key = :key
 LIMIT 1;
 
--- name: set_fact
+-- name: kv_put
 -- Know something else from now on.
-INSERT INTO facts (key, value, at) VALUES (:key, :value, :now)
+INSERT INTO kv (key, value, at) VALUES (:key, :value, :now)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, at = excluded.at;
 
--- name: drop_fact
+-- name: kv_delete
 -- Know it no more.
-DELETE FROM facts WHERE key = :key;
+DELETE FROM kv WHERE key = :key;
 
--- name: facts
+-- name: kv_list
 -- All that is known under keys with a beginning.
-SELECT key, value, at, :now AS read_at FROM facts WHERE starts_with(key, :beginning) ORDER BY key;
+SELECT key, value, at, :now AS read_at FROM kv WHERE starts_with(key, :beginning) ORDER BY key;
 
 -- name: clock
 -- The database's time.
 SELECT :now AS now;
 
--- name: living
+-- name: live_instances
 -- The instances that were heard of lately.
 SELECT id, started_at FROM instances
 WHERE seen_at >= :now - make_interval(secs => :silent_seconds::float8) ORDER BY started_at;
 
--- name: pulse
+-- name: stats
 -- How things go, in numbers: what is open, how old the oldest is, and how the newest jobs ended.
 SELECT state AS name, count(*)::float8 AS value FROM jobs WHERE due_at IS NOT NULL GROUP BY state
 UNION ALL
@@ -57,19 +57,19 @@ SELECT unnest(ARRAY['orphans', 'orphans_fresh']),
     unnest(ARRAY[count(*), count(*) FILTER (WHERE received_at > :now - make_interval(secs => :window::float8))])::float8
 FROM inbox WHERE state = 'orphan'
 UNION ALL
-SELECT 'attention', count(*)::float8 FROM jobs WHERE attention IS NOT NULL
+SELECT 'attention', count(*)::float8 FROM jobs WHERE attention_reason IS NOT NULL
 UNION ALL
 SELECT unnest(ARRAY['updates', 'update_age']),
     unnest(ARRAY[sum(waiting), extract(epoch FROM :now - min(due_at))])::float8
-FROM lanes WHERE due_at IS NOT NULL
+FROM update_queues WHERE due_at IS NOT NULL
 UNION ALL
-SELECT 'ledger_violations', value::float8 FROM facts WHERE key = 'ledger_violations'
+SELECT 'ledger_violations', value::float8 FROM kv WHERE key = 'ledger_violations'
 UNION ALL
 SELECT unnest(ARRAY['refunds_open', 'refund_age']),
     unnest(ARRAY[count(*), extract(epoch FROM :now - min(at))])::float8
-FROM facts WHERE starts_with(key, 'chat:refund:')
+FROM kv WHERE starts_with(key, 'chat:refund:')
 UNION ALL
-SELECT 'updates_aside', count(*)::float8 FROM updates WHERE state = 'aside'
+SELECT 'updates_dead', count(*)::float8 FROM updates WHERE state = 'dead'
 UNION ALL
 SELECT 'instances', count(*)::float8 FROM instances WHERE seen_at >= :now - interval '10 seconds'
 UNION ALL
@@ -80,7 +80,7 @@ SELECT unnest(ARRAY['lately_ended', 'lately_failed']),
 FROM (SELECT state, error_code, ended_at FROM jobs ORDER BY id DESC LIMIT 300) newest
 WHERE ended_at > :now - make_interval(secs => :window::float8) AND state <> 'cancelled';
 
--- name: forget_updates
+-- name: prune_updates
 -- Updates whose time is over, a few at a time; only the holder of the active role, in its own epoch, may do it.
 DELETE FROM updates
 WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
@@ -88,7 +88,7 @@ WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: forget_callbacks
+-- name: prune_callbacks
 -- Callbacks whose time is over, a few at a time; as for updates.
 DELETE FROM inbox
 WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
@@ -96,7 +96,7 @@ WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: forget_strangers
+-- name: prune_unauthenticated_callbacks
 -- Callbacks that no job ever vouched for, a few at a time; as for updates.
 DELETE FROM inbox
 WHERE id IN (
@@ -106,13 +106,13 @@ WHERE id IN (
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: forget_uploads
+-- name: prune_uploads
 -- Files that were sent and never ordered with, a few at a time; not those that somebody still has before them.
 DELETE FROM uploads
 WHERE address IN (
         SELECT u.address FROM uploads u
         WHERE NOT u.ordered AND u.at < :now - make_interval(secs => :older_than::float8) AND NOT EXISTS (
-            SELECT FROM drafts d WHERE d.person_id = u.person_id AND strpos(d.body, u.address) > 0)
+            SELECT FROM drafts d WHERE d.account_id = u.account_id AND strpos(d.body, u.address) > 0)
         ORDER BY u.at LIMIT :limit)
     AND NOT ordered
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)

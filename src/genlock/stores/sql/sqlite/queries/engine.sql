@@ -6,79 +6,79 @@
 -- name: temporary
 -- The tables that batches are laid out in; they belong to the connection.
 CREATE TEMP TABLE accept_item (
-    person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input, price,
+    account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder, model, input, price,
     deadline_seconds, notice, fresh);
 CREATE TEMP TABLE end_item (
     job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, provider, body, kept_id,
-    person_id, price, held, verdict, interrupted);
+    account_id, price, held, verdict, interrupted);
 CREATE TEMP TABLE finish_item (
-    job_id, token, delivery, parts, placeholder, attention, person_id, price, held, purse, notice);
-CREATE TEMP TABLE update_item (bot, update_id, lane, kind, urgent, press, body, state);
-CREATE TEMP TABLE lane_item (lane_id);
-CREATE TEMP TABLE settle_item (lane_id, token, id, state, note);
+    job_id, token, delivery, parts, placeholder, attention_reason, account_id, price, held, hold_state, notice);
+CREATE TEMP TABLE update_item (bot, update_id, ordering_key, kind, urgent, dedup_key, body, state);
+CREATE TEMP TABLE lane_item (queue_id);
+CREATE TEMP TABLE settle_item (queue_id, token, id, state, note);
 
--- name: person
+-- name: ensure_account
 -- Find or make the person a bot knows by an outside id.
-INSERT INTO people (channel, bot, outside_id, created_at) VALUES (:channel, :bot, :outside_id, :now)
-ON CONFLICT (channel, bot, outside_id) DO NOTHING;
-SELECT id FROM people WHERE channel = :channel AND bot = :bot AND outside_id = :outside_id;
+INSERT INTO accounts (channel, bot, external_id, created_at) VALUES (:channel, :bot, :external_id, :now)
+ON CONFLICT (channel, bot, external_id) DO NOTHING;
+SELECT id FROM accounts WHERE channel = :channel AND bot = :bot AND external_id = :external_id;
 
 -- name: wallet
 -- What a person has.
-SELECT id AS person_id, available, held FROM people WHERE id = :person_id;
+SELECT id AS account_id, available, held FROM accounts WHERE id = :account_id;
 
 -- name: transfer
 -- Move money between a person and the house, once per key. No row: the key was used, or the money is not there.
-INSERT INTO ledger (key, person_id, kind, debit, credit, amount, reason, at)
-SELECT :key, id, :kind, :debit, :credit, :amount, :reason, :now FROM people
-WHERE id = :person_id AND (:debit <> 'available' OR available >= :amount)
+INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+SELECT :key, id, :kind, :debit, :credit, :amount, :reason, :now FROM accounts
+WHERE id = :account_id AND (:debit <> 'available' OR available >= :amount)
 ON CONFLICT (key) DO NOTHING;
-UPDATE people SET available = available + CASE WHEN :credit = 'available' THEN :amount ELSE -:amount END
-WHERE id = :person_id AND changes() = 1  -- only if the line above was new
+UPDATE accounts SET available = available + CASE WHEN :credit = 'available' THEN :amount ELSE -:amount END
+WHERE id = :account_id AND changes() = 1  -- only if the line above was new
 RETURNING id;
 
--- name: movement
+-- name: ledger_entry
 -- The movement a key stands for.
 SELECT * FROM ledger WHERE key = :key;
 
--- name: movements
+-- name: ledger_entries
 -- A person's last movements, newest first.
-SELECT * FROM ledger WHERE person_id = :person_id ORDER BY at DESC, key DESC LIMIT :limit;
+SELECT * FROM ledger WHERE account_id = :account_id ORDER BY at DESC, key DESC LIMIT :limit;
 
 -- name: accept
 -- Write jobs with their holds. The batch holds each person once.
 INSERT INTO accept_item
 SELECT
-    i.person_id, i.request_key, value ->> 'request_hash', value ->> 'correlation', value ->> 'provider',
+    i.account_id, i.request_key, value ->> 'request_hash', value ->> 'correlation_id', value ->> 'provider',
     value ->> 'channel', value ->> 'address', value ->> 'placeholder', value ->> 'model', value ->> 'input', i.price,
     value ->> 'deadline_seconds', value ->> 'notice',
     i.price <= p.available AND NOT EXISTS (
-        SELECT 1 FROM jobs j WHERE j.person_id = i.person_id AND j.request_key = i.request_key)
-FROM (SELECT value, value ->> 'person_id' AS person_id, value ->> 'request_key' AS request_key,
+        SELECT 1 FROM jobs j WHERE j.account_id = i.account_id AND j.request_key = i.request_key)
+FROM (SELECT value, value ->> 'account_id' AS account_id, value ->> 'request_key' AS request_key,
           value ->> 'price' AS price FROM json_each(:items)) i
-JOIN people p ON p.id = i.person_id;
+JOIN accounts p ON p.id = i.account_id;
 INSERT INTO jobs (
-    person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input,
-    price, purse, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
+    account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder, model, input,
+    price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
 SELECT
-    person_id, request_key, request_hash, correlation, provider, channel, address, placeholder, model, input,
+    account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder, model, input,
     price, CASE WHEN price > 0 THEN 'held' ELSE 'free' END, 'queued', notice,
     :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now
 FROM accept_item WHERE fresh
-RETURNING id, person_id, due_at, deadline_at, created_at;
-INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-SELECT 'hold:' || j.id, j.person_id, j.id, 'hold', 'available', 'held', j.price, :now
-FROM accept_item i JOIN jobs j ON j.person_id = i.person_id AND j.request_key = i.request_key
+RETURNING id, account_id, due_at, deadline_at, created_at;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'hold:' || j.id, j.account_id, j.id, 'hold', 'available', 'held', j.price, :now
+FROM accept_item i JOIN jobs j ON j.account_id = i.account_id AND j.request_key = i.request_key
 WHERE i.fresh AND i.price > 0;
-UPDATE people SET available = available - i.price, held = held + i.price
-FROM accept_item i WHERE i.fresh AND people.id = i.person_id;
+UPDATE accounts SET available = available - i.price, held = held + i.price
+FROM accept_item i WHERE i.fresh AND accounts.id = i.account_id;
 DELETE FROM accept_item;
 
 -- name: accept_lookup
 -- Why an order was not written: the job its key stands for, or what its person has.
 SELECT p.available, j.*, :now AS read_at
-FROM people p LEFT JOIN jobs j ON j.person_id = p.id AND j.request_key = :request_key
-WHERE p.id = :person_id;
+FROM accounts p LEFT JOIN jobs j ON j.account_id = p.id AND j.request_key = :request_key
+WHERE p.id = :account_id;
 
 -- name: begin_submit
 -- Commit the intent to call the provider, under a lease that nobody has begun to take over. A repeat under the same
@@ -91,10 +91,10 @@ WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND l
     AND state IN ('queued', 'submitting')
 RETURNING id;
 
--- name: submitted
+-- name: mark_submitted
 -- The task is known: give the job back until its first poll, or at once if an orphan was waiting for it.
 UPDATE jobs
-SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, attempts = 0, deaths = 0,
+SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, attempts = 0, crash_count = 0,
     due_at = CASE
         WHEN EXISTS (SELECT 1 FROM inbox b
                      WHERE b.state = 'orphan' AND b.provider = jobs.provider AND b.task_id = i.value ->> 'task_id')
@@ -124,7 +124,7 @@ WHERE id = :job_id AND task_id IS NULL AND secret_hash = coalesce(:secret_hash, 
     AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = :task_id)
 RETURNING id;
 
--- name: end
+-- name: end_job
 -- End jobs: the first end wins. Failures give the money back in the same commit; callbacks are kept or settled in it.
 -- What is said of a task that is not the job's own, or that is another job's, ends nothing.
 INSERT INTO end_item
@@ -132,7 +132,7 @@ SELECT
     i.job_id, i.token, i.state, value ->> 'parts', i.task_id, value ->> 'error_code',
     value ->> 'error_text', value ->> 'cost', value ->> 'callback_id', j.provider, i.body,
     CASE WHEN i.body IS NOT NULL THEN (SELECT coalesce(max(id), 0) FROM inbox) + row_number() OVER () END,
-    j.person_id, j.price, j.purse = 'held',
+    j.account_id, j.price, j.hold_state = 'held',
     CASE
         WHEN i.token <> j.lease_token THEN 'stale'
         WHEN i.task_id <> j.task_id OR j.task_id IS NULL AND EXISTS (
@@ -158,19 +158,19 @@ SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,
     task_id = coalesce(jobs.task_id, i.task_id), parts = i.parts, error_code = i.error_code,
     error_text = i.error_text, cost = coalesce(i.cost, jobs.cost),
-    purse = CASE WHEN i.held AND i.state <> 'succeeded' THEN 'released' ELSE purse END,
+    hold_state = CASE WHEN i.held AND i.state <> 'succeeded' THEN 'released' ELSE hold_state END,
     delivery = CASE WHEN :owner IS NULL THEN 'pending' ELSE 'sending' END,
     delivered_at = NULL, notice = CASE WHEN notice = 'none' THEN 'none' ELSE 'wanted' END,
-    attention = NULL, attempts = 0, deaths = 0, grace_until = NULL, ended_at = :now,
+    attention_reason = NULL, attempts = 0, crash_count = 0, grace_until = NULL, ended_at = :now,
     due_at = :now + CAST(:seconds * 1000000 AS INTEGER), lease_owner = :owner, lease_token = lease_token + 1
 FROM end_item i WHERE jobs.id = i.job_id AND i.verdict IN ('won', 'late');
-INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-SELECT 'settle:' || job_id, person_id, job_id, 'release', 'held', 'available', price, :now
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'settle:' || job_id, account_id, job_id, 'release', 'held', 'available', price, :now
 FROM end_item WHERE verdict = 'won' AND held AND state <> 'succeeded';
-UPDATE people SET available = available + s.amount, held = held - s.amount
-FROM (SELECT person_id, sum(price) AS amount FROM end_item
-      WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY person_id) s
-WHERE people.id = s.person_id;
+UPDATE accounts SET available = available + s.amount, held = held - s.amount
+FROM (SELECT account_id, sum(price) AS amount FROM end_item
+      WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY account_id) s
+WHERE accounts.id = s.account_id;
 UPDATE jobs
 SET cost = i.cost,  -- with that, nobody needs to ask for it any more
     due_at = CASE WHEN delivery = 'delivered' AND notice <> 'due' AND lease_owner IS NULL THEN NULL ELSE due_at END
@@ -185,22 +185,22 @@ SELECT i.verdict, i.interrupted, i.kept_id AS callback_id, j.*, :now AS read_at
 FROM end_item i JOIN jobs j ON j.id = i.job_id;
 DELETE FROM end_item;
 
--- name: spoil
+-- name: mark_result_invalid
 -- A result that nobody has paid for turns out to be none: the job has failed, its money goes back in the same commit.
-INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-SELECT 'settle:' || id, person_id, id, 'release', 'held', 'available', price, :now
-FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending' AND state = 'succeeded' AND purse = 'held';
-UPDATE people SET available = available + j.price, held = held - j.price
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now
+FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending' AND state = 'succeeded' AND hold_state = 'held';
+UPDATE accounts SET available = available + j.price, held = held - j.price
 FROM jobs j WHERE j.id = :job_id AND j.lease_token = :token AND j.delivery = 'sending' AND j.state = 'succeeded'
-    AND j.purse = 'held' AND people.id = j.person_id;
+    AND j.hold_state = 'held' AND accounts.id = j.account_id;
 UPDATE jobs
 SET state = 'failed', error_code = :error_code, error_text = :error_text, parts = :parts,
-    purse = CASE WHEN purse = 'held' THEN 'released' ELSE purse END
+    hold_state = CASE WHEN hold_state = 'held' THEN 'released' ELSE hold_state END
 WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
-    AND (state = 'succeeded' AND purse IN ('held', 'free') OR state = 'failed')
+    AND (state = 'succeeded' AND hold_state IN ('held', 'free') OR state = 'failed')
 RETURNING *, :now AS read_at;
 
--- name: move
+-- name: change_address
 -- The chat has another address now; the placeholder stayed behind.
 UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL
 WHERE id = :job_id AND lease_token = :token
@@ -213,15 +213,15 @@ FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND delivery = 'sending'
 RETURNING id;
 
--- name: finish
+-- name: finish_delivery
 -- End deliveries: delivered results are captured, everything else still held goes back, in the same commit.
 -- A cancelled job's task is asked after until we know what it cost.
 INSERT INTO finish_item
 SELECT
-    i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder', value ->> 'attention',
-    j.person_id, j.price, j.purse = 'held',
+    i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder', value ->> 'attention_reason',
+    j.account_id, j.price, j.hold_state = 'held',
     CASE
-        WHEN j.purse <> 'held' THEN j.purse
+        WHEN j.hold_state <> 'held' THEN j.hold_state
         WHEN i.delivery = 'delivered' AND j.state = 'succeeded' THEN 'captured'
         ELSE 'released' END,
     CASE WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due' ELSE j.notice END
@@ -231,43 +231,43 @@ JOIN jobs j ON j.id = i.job_id
 WHERE j.lease_token = i.token AND j.delivery = 'sending';
 UPDATE jobs
 SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder, jobs.placeholder),
-    attention = i.attention, purse = i.purse, notice = i.notice, attempts = 0, deaths = 0,
+    attention_reason = i.attention_reason, hold_state = i.hold_state, notice = i.notice, attempts = 0, crash_count = 0,
     delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
     lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
     due_at = CASE
         WHEN i.notice = 'due' THEN :now + CAST(:seconds * 1000000 AS INTEGER)
         WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
 FROM finish_item i WHERE jobs.id = i.job_id
-RETURNING id, purse, notice;
-INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-SELECT 'settle:' || job_id, person_id, job_id, CASE WHEN purse = 'captured' THEN 'capture' ELSE 'release' END, 'held',
-    CASE WHEN purse = 'captured' THEN 'house' ELSE 'available' END, price, :now
+RETURNING id, hold_state, notice;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'settle:' || job_id, account_id, job_id, CASE WHEN hold_state = 'captured' THEN 'capture' ELSE 'release' END, 'held',
+    CASE WHEN hold_state = 'captured' THEN 'house' ELSE 'available' END, price, :now
 FROM finish_item WHERE held;
-UPDATE people SET held = held - s.amount, available = available + s.back
-FROM (SELECT person_id, sum(price) AS amount, sum(CASE WHEN purse = 'released' THEN price ELSE 0 END) AS back
-      FROM finish_item WHERE held GROUP BY person_id) s
-WHERE people.id = s.person_id;
+UPDATE accounts SET held = held - s.amount, available = available + s.back
+FROM (SELECT account_id, sum(price) AS amount, sum(CASE WHEN hold_state = 'released' THEN price ELSE 0 END) AS back
+      FROM finish_item WHERE held GROUP BY account_id) s
+WHERE accounts.id = s.account_id;
 DELETE FROM finish_item;
 
 -- name: begin_notice
 -- Journal the notice before it is sent; the job is done with this, but for a cancelled one's bill.
 UPDATE jobs
-SET notice = 'sent', lease_owner = NULL, deaths = 0,
+SET notice = 'sent', lease_owner = NULL, crash_count = 0,
     due_at = CASE
         WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND notice = 'due'
 RETURNING id;
 
--- name: wait
+-- name: reschedule
 -- Give jobs back until later (or, without a time, until an operator acts), setting what changed meanwhile.
 UPDATE jobs
 SET lease_owner = NULL,
     state = coalesce(i.state, jobs.state), delivery = coalesce(i.delivery, jobs.delivery),
     notice = coalesce(i.notice, jobs.notice), parts = coalesce(i.parts, jobs.parts),
     attempts = CASE i.failed WHEN 1 THEN attempts + 1 WHEN 0 THEN 0 ELSE attempts END,
-    deaths = CASE WHEN i.failed IS NULL THEN deaths ELSE 0 END,
-    attention = coalesce(i.attention, jobs.attention),
+    crash_count = CASE WHEN i.failed IS NULL THEN crash_count ELSE 0 END,
+    attention_reason = coalesce(i.attention_reason, jobs.attention_reason),
     grace_until = CASE WHEN i.grace THEN :now + CAST(i.after * 1000000 AS INTEGER) ELSE grace_until END,
     due_at = CASE
         WHEN i.after IS NULL THEN NULL
@@ -277,7 +277,7 @@ SET lease_owner = NULL,
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'after' AS after,
           value ->> 'state' AS state, value ->> 'delivery' AS delivery, value ->> 'notice' AS notice,
           value ->> 'parts' AS parts, value ->> 'grace' AS grace, value ->> 'failed' AS failed,
-          value ->> 'attention' AS attention
+          value ->> 'attention_reason' AS attention_reason
       FROM json_each(:items)) i
 WHERE jobs.id = i.job_id AND lease_token = i.token
 RETURNING id;
@@ -293,24 +293,24 @@ RETURNING id;
 -- Take due jobs, the longest overdue first. An expired lease is simply due again; its holder may have died.
 UPDATE jobs
 SET lease_owner = :owner, lease_token = lease_token + 1, due_at = :now + CAST(:seconds * 1000000 AS INTEGER),
-    deaths = deaths + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
+    crash_count = crash_count + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
     delivery = CASE WHEN delivery = 'pending' THEN 'sending' ELSE delivery END
-WHERE id IN (SELECT id FROM jobs WHERE due_at <= :now AND deaths = 0 ORDER BY due_at LIMIT :limit)
+WHERE id IN (SELECT id FROM jobs WHERE due_at <= :now AND crash_count = 0 ORDER BY due_at LIMIT :limit)
 RETURNING *, :now AS read_at;
 
--- name: claim_suspects
+-- name: claim_poison_jobs
 -- Take due jobs that were in hand when their instance died: of each number of deaths as many as there is room for, the
 -- last room being for that number and more. `NOT (due_at > …)`: the index of all that is due is not to be tried.
 UPDATE jobs
 SET lease_owner = :owner, lease_token = lease_token + 1, due_at = :now + CAST(:seconds * 1000000 AS INTEGER),
-    deaths = deaths + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
+    crash_count = crash_count + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
     delivery = CASE WHEN delivery = 'pending' THEN 'sending' ELSE delivery END
 WHERE id IN (
     SELECT id FROM (
         SELECT id, level, row_number() OVER (PARTITION BY level ORDER BY due_at, id) AS place
-        FROM (SELECT id, due_at, min(deaths, json_array_length(:rooms)) AS level
-              FROM jobs WHERE deaths > 0 AND NOT (due_at > :now)))
-    WHERE place <= json_extract(:rooms, '$[' || (level - 1) || ']'))
+        FROM (SELECT id, due_at, min(crash_count, json_array_length(:slots)) AS level
+              FROM jobs WHERE crash_count > 0 AND NOT (due_at > :now)))
+    WHERE place <= json_extract(:slots, '$[' || (level - 1) || ']'))
 RETURNING *, :now AS read_at;
 
 -- name: store_callback
@@ -320,9 +320,9 @@ VALUES (
     :provider,
     (SELECT id FROM jobs WHERE id = :job_id AND secret_hash = :secret_hash AND provider = :provider),
     :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now)
-RETURNING id, job_id, received_at, (SELECT correlation FROM jobs WHERE jobs.id = inbox.job_id) AS correlation;
+RETURNING id, job_id, received_at, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
 
--- name: strangers
+-- name: count_unauthenticated_callbacks
 -- How many callbacks of the last while no job vouches for; counted up to a limit.
 SELECT count(*) AS number FROM (
     SELECT 1 AS one FROM inbox WHERE job_id IS NULL AND received_at > :now - CAST(:older_than * 1000000 AS INTEGER) LIMIT :limit
@@ -336,7 +336,7 @@ SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash 
 -- Stored callbacks that nobody has dealt with in time.
 UPDATE inbox SET due_at = :now + CAST(:hold_seconds * 1000000 AS INTEGER)
 WHERE id IN (SELECT id FROM inbox WHERE due_at <= :now ORDER BY due_at LIMIT :limit)
-RETURNING *, (SELECT correlation FROM jobs WHERE jobs.id = inbox.job_id) AS correlation;
+RETURNING *, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
 
 -- name: settle_callback
 -- Callbacks are dealt with without an effect on a job. Of a stranger's the beginning is kept.
@@ -353,7 +353,7 @@ UPDATE inbox SET state = 'expired', due_at = NULL, note = :note
 WHERE id = :callback_id AND state = 'new' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
 RETURNING id;
 
--- name: hint
+-- name: note_untrusted_callback
 -- A callback we may not believe: ask the provider about its job soon, or keep its beginning as an orphan.
 UPDATE jobs SET due_at = :now
 WHERE provider = :provider AND task_id = :task_id AND state = 'running' AND lease_owner IS NULL;
@@ -388,7 +388,7 @@ RETURNING id;
 
 -- name: callbacks
 -- The newest callbacks in a state.
-SELECT *, (SELECT correlation FROM jobs WHERE jobs.id = inbox.job_id) AS correlation
+SELECT *, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id
 FROM inbox WHERE state = :state ORDER BY id DESC LIMIT :limit;
 
 -- name: heartbeat
@@ -397,13 +397,13 @@ INSERT INTO instances (id, started_at, seen_at) VALUES (:instance, :now, :now)
 ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at;
 SELECT id FROM instances WHERE id <> :instance AND seen_at < :now - CAST(:silent_seconds * 1000000 AS INTEGER);
 
--- name: rescue
+-- name: release_leases
 -- Make due what an instance holds, and forget the instance unless part of its work goes on. If it died, that is
 -- counted, and whatever has been in hand often is left for a while, so that others are served in between.
 DELETE FROM instances WHERE id = :instance AND json_array_length(:but) = 0;
 UPDATE jobs
-SET lease_owner = NULL, deaths = deaths + :died,
-    due_at = :now + CASE WHEN :died AND deaths + 1 >= :often THEN 1000000 << min(deaths + 1 - :often, 6) ELSE 0 END
+SET lease_owner = NULL, crash_count = crash_count + :died,
+    due_at = :now + CASE WHEN :died AND crash_count + 1 >= :isolated_from THEN 1000000 << min(crash_count + 1 - :isolated_from, 6) ELSE 0 END
 WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:but))
 RETURNING id;
 
@@ -445,18 +445,18 @@ SELECT *, :now AS read_at FROM jobs WHERE id = :job_id;
 -- name: jobs
 -- Jobs, newest first, by state and person where given, below an id where given.
 SELECT *, :now AS read_at FROM jobs
-WHERE (:state IS NULL OR state = :state) AND (:person_id IS NULL OR person_id = :person_id)
+WHERE (:state IS NULL OR state = :state) AND (:account_id IS NULL OR account_id = :account_id)
     AND (:before IS NULL OR id < :before)
 ORDER BY id DESC LIMIT :limit;
 
--- name: attention
+-- name: jobs_needing_attention
 -- What an operator should look at, oldest first.
-SELECT *, :now AS read_at FROM jobs WHERE attention IS NOT NULL ORDER BY id LIMIT :limit;
+SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY id LIMIT :limit;
 
 -- name: retry
 -- Make a waiting or parked job due now; a parked submit is queued again.
 UPDATE jobs
-SET due_at = :now, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL,
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL,
     state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
 WHERE id = :job_id AND lease_owner IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
@@ -466,7 +466,7 @@ RETURNING id;
 -- Deliver an ended job's parts anew, on messages of their own.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND lease_token = coalesce(:token, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
@@ -475,18 +475,18 @@ RETURNING id;
 -- name: resend_paid
 -- As resend, for a result that could not be delivered and whose money went back: it is held again in the same commit.
 -- The lines of the hold before get the token of its end into their keys, so that the new ones settle as any others.
-UPDATE people SET available = available - j.price, held = held + j.price
+UPDATE accounts SET available = available - j.price, held = held + j.price
 FROM jobs j
 WHERE j.id = :job_id AND j.lease_token = :token AND j.state = 'succeeded' AND j.delivery = 'undeliverable'
-    AND j.purse = 'released' AND people.id = j.person_id AND people.available >= j.price;
+    AND j.hold_state = 'released' AND accounts.id = j.account_id AND accounts.available >= j.price;
 UPDATE ledger SET key = key || ':' || :token
 WHERE changes() = 1 AND key IN ('hold:' || :job_id, 'settle:' || :job_id);
-INSERT INTO ledger (key, person_id, job_id, kind, debit, credit, amount, at)
-SELECT 'hold:' || id, person_id, id, 'hold', 'available', 'held', price, :now
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'hold:' || id, account_id, id, 'hold', 'available', 'held', price, :now
 FROM jobs WHERE id = :job_id AND changes() = 2;
 UPDATE jobs
-SET purse = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, deaths = 0, attention = NULL
+SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL
 WHERE id = :job_id AND changes() = 1
 RETURNING id;
 
@@ -496,34 +496,34 @@ SELECT state AS name, count(*) AS count FROM jobs WHERE due_at IS NOT NULL GROUP
 UNION ALL SELECT 'due', count(*) FROM jobs WHERE due_at <= :now
 UNION ALL SELECT 'callbacks', count(*) FROM inbox WHERE due_at IS NOT NULL
 UNION ALL SELECT 'orphans', count(*) FROM inbox WHERE state = 'orphan'
-UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention IS NOT NULL;
+UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention_reason IS NOT NULL;
 
 -- name: check_wallets
 -- Every balance is the sum of its movements.
 SELECT CAST(p.id AS TEXT) AS subject,
     printf('available %d, ledger %d; held %d, ledger %d', p.available, l.available, p.held, l.held) AS detail
-FROM people p
+FROM accounts p
 JOIN (SELECT q.id,
           coalesce(sum(CASE 'available' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS available,
           coalesce(sum(CASE 'held' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS held
-      FROM people q LEFT JOIN ledger ON person_id = q.id GROUP BY q.id) l ON l.id = p.id
+      FROM accounts q LEFT JOIN ledger ON account_id = q.id GROUP BY q.id) l ON l.id = p.id
 WHERE p.available <> l.available OR p.held <> l.held;
 
 -- name: check_zero_sum
 -- What people have is what the house owes.
-SELECT 'all' AS subject, printf('people %d, house %d', people, house) AS detail
-FROM (SELECT coalesce(sum(available + held), 0) AS people FROM people) p,
+SELECT 'all' AS subject, printf('accounts %d, house %d', accounts, house) AS detail
+FROM (SELECT coalesce(sum(available + held), 0) AS accounts FROM accounts) p,
      (SELECT coalesce(sum(CASE 'house' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS house FROM ledger) h
-WHERE people + house <> 0;
+WHERE accounts + house <> 0;
 
--- name: check_purses
+-- name: check_hold_states
 -- A job's purse says what the ledger says: held once, settled at most once, for its price.
 SELECT CAST(j.id AS TEXT) AS subject,
-    printf('purse %s, price %d, hold %s, %s %s', j.purse, j.price, h.amount, s.kind, s.amount) AS detail
+    printf('hold_state %s, price %d, hold %s, %s %s', j.hold_state, j.price, h.amount, s.kind, s.amount) AS detail
 FROM jobs j
 LEFT JOIN ledger h ON h.key = 'hold:' || j.id
 LEFT JOIN ledger s ON s.key = 'settle:' || j.id
-WHERE NOT CASE j.purse
+WHERE NOT CASE j.hold_state
     WHEN 'free' THEN j.price = 0 AND h.key IS NULL AND s.key IS NULL
     WHEN 'held' THEN h.amount = j.price AND s.key IS NULL
     WHEN 'captured' THEN h.amount = j.price AND s.amount = j.price AND s.kind = 'capture'
@@ -531,18 +531,18 @@ WHERE NOT CASE j.purse
 
 -- name: check_ends
 -- Money is held only while a job is open or its result is on the way; only a delivered result is paid for.
-SELECT CAST(id AS TEXT) AS subject, printf('state %s, delivery %s, purse %s', state, delivery, purse) AS detail
+SELECT CAST(id AS TEXT) AS subject, printf('state %s, delivery %s, hold_state %s', state, delivery, hold_state) AS detail
 FROM jobs
-WHERE purse = 'held' AND (state IN ('failed', 'cancelled', 'expired')
+WHERE hold_state = 'held' AND (state IN ('failed', 'cancelled', 'expired')
                           OR delivery IN ('delivered', 'undeliverable', 'unknown'))
-    OR purse = 'captured' AND state <> 'succeeded'
-    OR purse = 'released' AND state IN ('queued', 'submitting', 'running');
+    OR hold_state = 'captured' AND state <> 'succeeded'
+    OR hold_state = 'released' AND state IN ('queued', 'submitting', 'running');
 
 -- name: check_due
 -- Whatever is not finished is due some time, or on the operator's list.
 SELECT CAST(id AS TEXT) AS subject, printf('state %s, delivery %s, notice %s', state, delivery, notice) AS detail
 FROM jobs
-WHERE due_at IS NULL AND attention IS NULL
+WHERE due_at IS NULL AND attention_reason IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending') OR notice = 'due');
 
 -- name: settled_jobs

@@ -1,4 +1,4 @@
--- name: take_turns
+-- name: take_permits
 -- A turn of each of these limits, if it has been free for `spare` seconds: first those denied, with the seconds until
 -- they are free, then the keys taken, with 0.
 SELECT key, (next_at - :now) / 1000000.0 + :spare AS wait FROM limits
@@ -16,7 +16,7 @@ RETURNING key, 0.0 AS wait;
 INSERT INTO limits (key, next_at) VALUES (:key, :now + CAST(:seconds * 1000000 AS INTEGER))
 ON CONFLICT (key) DO UPDATE SET next_at = max(next_at, excluded.next_at);
 
--- name: forget_limits
+-- name: prune_limits
 -- Limits that nobody has used for long; only the holder of the active role, in its own epoch, may say so.
 DELETE FROM limits
 WHERE next_at < :now - CAST(:idle_seconds * 1000000 AS INTEGER)

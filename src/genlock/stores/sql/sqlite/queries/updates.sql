@@ -3,102 +3,102 @@
 -- name: store_updates
 -- Keep updates, each id once, and open their lanes. A press that was made a moment ago is kept and not worked off.
 INSERT INTO update_item
-SELECT bot, update_id, lane, kind, urgent, press, body,
-    CASE WHEN press IS NOT NULL AND (nth > 1 OR EXISTS (
+SELECT bot, update_id, ordering_key, kind, urgent, dedup_key, body,
+    CASE WHEN dedup_key IS NOT NULL AND (nth > 1 OR EXISTS (
         SELECT 1 FROM updates u
-        WHERE u.bot = i.bot AND u.lane = i.lane AND u.press = i.press AND u.update_id <> i.update_id
+        WHERE u.bot = i.bot AND u.ordering_key = i.ordering_key AND u.dedup_key = i.dedup_key AND u.update_id <> i.update_id
             AND (u.state = 'new' OR u.state <> 'repeated'
-                 AND u.received_at > :now - CAST(:press_seconds * 1000000 AS INTEGER))))
+                 AND u.received_at > :now - CAST(:repeat_seconds * 1000000 AS INTEGER))))
     THEN 'repeated' ELSE 'new' END
 FROM (
-    SELECT value ->> 'bot' AS bot, value ->> 'update_id' AS update_id, value ->> 'lane' AS lane,
-        value ->> 'kind' AS kind, value ->> 'urgent' AS urgent, value ->> 'press' AS press, value ->> 'body' AS body,
+    SELECT value ->> 'bot' AS bot, value ->> 'update_id' AS update_id, value ->> 'ordering_key' AS ordering_key,
+        value ->> 'kind' AS kind, value ->> 'urgent' AS urgent, value ->> 'dedup_key' AS dedup_key, value ->> 'body' AS body,
         row_number() OVER (
-            PARTITION BY value ->> 'bot', value ->> 'lane', value ->> 'press' ORDER BY value ->> 'update_id') AS nth
+            PARTITION BY value ->> 'bot', value ->> 'ordering_key', value ->> 'dedup_key' ORDER BY value ->> 'update_id') AS nth
     FROM json_each(:items)
 ) i
 WHERE NOT EXISTS (SELECT 1 FROM updates u WHERE u.bot = i.bot AND u.update_id = i.update_id);
-INSERT INTO updates (bot, update_id, lane, kind, urgent, press, body, state, received_at)
-SELECT bot, update_id, lane, kind, urgent, press, body, state, :now FROM update_item ORDER BY bot, update_id;
-INSERT INTO lanes (bot, name, urgent, waiting, due_at)
-SELECT bot, lane, max(urgent), count(*), :now FROM update_item WHERE state = 'new' GROUP BY bot, lane
+INSERT INTO updates (bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, received_at)
+SELECT bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, :now FROM update_item ORDER BY bot, update_id;
+INSERT INTO update_queues (bot, name, urgent, waiting, due_at)
+SELECT bot, ordering_key, max(urgent), count(*), :now FROM update_item WHERE state = 'new' GROUP BY bot, ordering_key
 ON CONFLICT (bot, name) DO UPDATE
-SET waiting = lanes.waiting + excluded.waiting, due_at = coalesce(lanes.due_at, excluded.due_at);
+SET waiting = update_queues.waiting + excluded.waiting, due_at = coalesce(update_queues.due_at, excluded.due_at);
 SELECT bot, update_id, state FROM update_item;
 DELETE FROM update_item;
 
--- name: claim_lanes
+-- name: claim_update_queues
 -- Take due lanes, the longest overdue first, each with its first update. An expired lease is simply due again; its
 -- holder may have died. Those that were often in hand at a death are for whoever asks for them.
 INSERT INTO lane_item
-SELECT id FROM lanes WHERE urgent = :urgent AND due_at <= :now AND (deaths >= :often) = :suspects
+SELECT id FROM update_queues WHERE urgent = :urgent AND due_at <= :now AND (crash_count >= :isolated_from) = :poison
 ORDER BY due_at LIMIT :limit;
-UPDATE lanes
+UPDATE update_queues
 SET lease_owner = :owner, lease_token = lease_token + 1, attempts = attempts + 1,
-    deaths = deaths + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
+    crash_count = crash_count + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
     due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
-WHERE id IN (SELECT lane_id FROM lane_item);
-SELECT l.id AS lane_id, l.lease_token, l.attempts, l.deaths, u.*
-FROM lane_item i JOIN lanes l ON l.id = i.lane_id
+WHERE id IN (SELECT queue_id FROM lane_item);
+SELECT l.id AS queue_id, l.lease_token, l.attempts, l.crash_count, u.*
+FROM lane_item i JOIN update_queues l ON l.id = i.queue_id
 LEFT JOIN updates u ON u.id = (
-    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
+    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.ordering_key = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
 DELETE FROM lane_item;
 
 -- name: next_update
 -- The first update of a lane that we hold.
-SELECT l.id AS lane_id, l.lease_token, l.attempts, l.deaths, u.*
-FROM lanes l JOIN updates u ON u.id = (
-    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1)
-WHERE l.id = :lane_id AND l.lease_token = :token;
+SELECT l.id AS queue_id, l.lease_token, l.attempts, l.crash_count, u.*
+FROM update_queues l JOIN updates u ON u.id = (
+    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.ordering_key = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1)
+WHERE l.id = :queue_id AND l.lease_token = :token;
 
 -- name: update_behind
 -- The update that waits right behind another one of its lane.
 SELECT n.*, 0 AS attempts
-FROM updates u JOIN updates n ON n.bot = u.bot AND n.lane = u.lane AND n.state = 'new' AND n.id > u.id
+FROM updates u JOIN updates n ON n.bot = u.bot AND n.ordering_key = u.ordering_key AND n.state = 'new' AND n.id > u.id
 WHERE u.id = :id
 ORDER BY n.id LIMIT 1;
 
 -- name: settle_updates
 -- Updates are dealt with. Whoever held the lane keeps it as long as more is waiting there, and is told what.
 INSERT INTO settle_item
-SELECT value ->> 'lane_id', value ->> 'token', value ->> 'id', value ->> 'state', value ->> 'note'
+SELECT value ->> 'queue_id', value ->> 'token', value ->> 'id', value ->> 'state', value ->> 'note'
 FROM json_each(:items) i
-JOIN lanes l ON l.id = value ->> 'lane_id' AND l.lease_token = value ->> 'token' AND l.lease_owner IS NOT NULL
+JOIN update_queues l ON l.id = value ->> 'queue_id' AND l.lease_token = value ->> 'token' AND l.lease_owner IS NOT NULL
 JOIN updates u ON u.id = value ->> 'id' AND u.state = 'new';
 UPDATE updates SET state = i.state, note = i.note FROM settle_item i WHERE updates.id = i.id;
-UPDATE lanes
-SET waiting = waiting - 1, attempts = CASE WHEN waiting > 1 THEN 1 ELSE 0 END, deaths = 0,
+UPDATE update_queues
+SET waiting = waiting - 1, attempts = CASE WHEN waiting > 1 THEN 1 ELSE 0 END, crash_count = 0,
     lease_owner = CASE WHEN waiting > 1 THEN lease_owner END,
     due_at = CASE WHEN waiting > 1 THEN :now + CAST(:seconds * 1000000 AS INTEGER) END
-FROM settle_item i WHERE lanes.id = i.lane_id;
-SELECT l.id AS lane_id, l.lease_token, l.attempts, l.deaths, l.waiting, u.*
-FROM settle_item i JOIN lanes l ON l.id = i.lane_id
+FROM settle_item i WHERE update_queues.id = i.queue_id;
+SELECT l.id AS queue_id, l.lease_token, l.attempts, l.crash_count, l.waiting, u.*
+FROM settle_item i JOIN update_queues l ON l.id = i.queue_id
 LEFT JOIN updates u ON u.id = (
-    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.lane = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
+    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.ordering_key = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
 DELETE FROM settle_item;
 
 -- name: postpone_update
 -- A try failed: the lane is free again, and due later.
 UPDATE updates SET note = :note
 WHERE id = :id AND EXISTS (
-    SELECT 1 FROM lanes WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL);
-UPDATE lanes
-SET lease_owner = NULL, deaths = 0, due_at = :now + CAST(:after * 1000000 AS INTEGER)
-WHERE id = :lane_id AND lease_token = :token AND lease_owner IS NOT NULL
+    SELECT 1 FROM update_queues WHERE id = :queue_id AND lease_token = :token AND lease_owner IS NOT NULL);
+UPDATE update_queues
+SET lease_owner = NULL, crash_count = 0, due_at = :now + CAST(:after * 1000000 AS INTEGER)
+WHERE id = :queue_id AND lease_token = :token AND lease_owner IS NOT NULL
 RETURNING id;
 
--- name: renew_lanes
+-- name: renew_update_queues
 -- Keep the lanes of work that takes long.
-UPDATE lanes SET due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
+UPDATE update_queues SET due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
 FROM json_each(:items) i
-WHERE lanes.id = i.value ->> 'lane_id' AND lease_token = i.value ->> 'token' AND lease_owner IS NOT NULL
-RETURNING lanes.id;
+WHERE update_queues.id = i.value ->> 'queue_id' AND lease_token = i.value ->> 'token' AND lease_owner IS NOT NULL
+RETURNING update_queues.id;
 
--- name: rescue_lanes
+-- name: release_update_queues
 -- Make due the lanes that an instance holds, except those it is known to work on. If it died, as for jobs.
-UPDATE lanes
-SET lease_owner = NULL, deaths = deaths + :died,
-    due_at = :now + CASE WHEN :died AND deaths + 1 >= :often THEN 1000000 << min(deaths + 1 - :often, 6) ELSE 0 END
+UPDATE update_queues
+SET lease_owner = NULL, crash_count = crash_count + :died,
+    due_at = :now + CASE WHEN :died AND crash_count + 1 >= :isolated_from THEN 1000000 << min(crash_count + 1 - :isolated_from, 6) ELSE 0 END
 WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:but))
 RETURNING id;
 
@@ -108,23 +108,23 @@ SELECT *, 0 AS attempts FROM updates WHERE state = :state ORDER BY id DESC LIMIT
 
 -- name: retry_update
 -- Work off an update that was set aside.
-UPDATE updates SET state = 'new' WHERE id = :id AND state = 'aside';
-INSERT INTO lanes (bot, name, urgent, waiting, due_at)
-SELECT bot, lane, urgent, 1, :now FROM updates WHERE id = :id AND changes() = 1  -- only if it was aside
+UPDATE updates SET state = 'new' WHERE id = :id AND state = 'dead';
+INSERT INTO update_queues (bot, name, urgent, waiting, due_at)
+SELECT bot, ordering_key, urgent, 1, :now FROM updates WHERE id = :id AND changes() = 1  -- only if it was aside
 ON CONFLICT (bot, name) DO UPDATE
-SET waiting = lanes.waiting + 1, due_at = coalesce(lanes.due_at, excluded.due_at)
+SET waiting = update_queues.waiting + 1, due_at = coalesce(update_queues.due_at, excluded.due_at)
 RETURNING id;
 
--- name: check_lanes
+-- name: check_update_queues
 -- Every lane counts the updates that wait in it.
 SELECT CAST(l.id AS TEXT) AS subject, format('waiting %s, new updates %s', l.waiting, n.count) AS detail
-FROM lanes l JOIN (
+FROM update_queues l JOIN (
     SELECT l.id, count(u.id) AS count
-    FROM lanes l LEFT JOIN updates u ON u.bot = l.bot AND u.lane = l.name AND u.state = 'new' GROUP BY l.id
+    FROM update_queues l LEFT JOIN updates u ON u.bot = l.bot AND u.ordering_key = l.name AND u.state = 'new' GROUP BY l.id
 ) n ON n.id = l.id
 WHERE l.waiting <> n.count;
 
--- name: settled_lanes
+-- name: settled_update_queues
 -- When no work is left, no update waits.
 SELECT CAST(id AS TEXT) AS subject, format('waiting %s, lease %s', waiting, lease_owner) AS detail
-FROM lanes WHERE due_at IS NOT NULL;
+FROM update_queues WHERE due_at IS NOT NULL;

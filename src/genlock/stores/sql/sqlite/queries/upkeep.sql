@@ -1,38 +1,38 @@
 -- Facts, what the alarms look at, and what is forgotten in the end.
 
--- name: fact
+-- name: kv_get
 -- What is known under a key.
-SELECT value, at, :now AS read_at FROM facts WHERE key = :key;
+SELECT value, at, :now AS read_at FROM kv WHERE key = :key;
 
--- name: keep_fact
+-- name: kv_put_if_absent
 -- Know something from now on, unless something is known already; says what is.
-INSERT INTO facts (key, value, at) VALUES (:key, :value, :now) ON CONFLICT (key) DO NOTHING;
-SELECT value FROM facts WHERE key = :key;
+INSERT INTO kv (key, value, at) VALUES (:key, :value, :now) ON CONFLICT (key) DO NOTHING;
+SELECT value FROM kv WHERE key = :key;
 
--- name: set_fact
+-- name: kv_put
 -- Know something else from now on.
-INSERT INTO facts (key, value, at) VALUES (:key, :value, :now)
+INSERT INTO kv (key, value, at) VALUES (:key, :value, :now)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, at = excluded.at;
 
--- name: drop_fact
+-- name: kv_delete
 -- Know it no more.
-DELETE FROM facts WHERE key = :key;
+DELETE FROM kv WHERE key = :key;
 
--- name: facts
+-- name: kv_list
 -- All that is known under keys with a beginning.
-SELECT key, value, at, :now AS read_at FROM facts
+SELECT key, value, at, :now AS read_at FROM kv
 WHERE substr(key, 1, length(:beginning)) = :beginning ORDER BY key;
 
 -- name: clock
 -- The process's time: SQLite has none of its own.
 SELECT :now AS now;
 
--- name: living
+-- name: live_instances
 -- The instances that were heard of lately.
 SELECT id, started_at FROM instances
 WHERE seen_at >= :now - CAST(:silent_seconds * 1000000 AS INTEGER) ORDER BY started_at;
 
--- name: pulse
+-- name: stats
 -- How things go, in numbers: what is open, how old the oldest is, and how the newest jobs ended.
 SELECT state AS name, count(*) AS value FROM jobs WHERE due_at IS NOT NULL GROUP BY state
 UNION ALL
@@ -56,19 +56,19 @@ UNION ALL
 SELECT 'orphans_fresh', count(*) FROM inbox
 WHERE state = 'orphan' AND received_at > :now - CAST(:window * 1000000 AS INTEGER)
 UNION ALL
-SELECT 'attention', count(*) FROM jobs WHERE attention IS NOT NULL
+SELECT 'attention', count(*) FROM jobs WHERE attention_reason IS NOT NULL
 UNION ALL
-SELECT 'updates', coalesce(sum(waiting), 0) FROM lanes WHERE due_at IS NOT NULL
+SELECT 'updates', coalesce(sum(waiting), 0) FROM update_queues WHERE due_at IS NOT NULL
 UNION ALL
-SELECT 'update_age', (:now - min(due_at)) / 1e6 FROM lanes WHERE due_at IS NOT NULL
+SELECT 'update_age', (:now - min(due_at)) / 1e6 FROM update_queues WHERE due_at IS NOT NULL
 UNION ALL
-SELECT 'ledger_violations', CAST(value AS REAL) FROM facts WHERE key = 'ledger_violations'
+SELECT 'ledger_violations', CAST(value AS REAL) FROM kv WHERE key = 'ledger_violations'
 UNION ALL
-SELECT 'refunds_open', count(*) FROM facts WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
+SELECT 'refunds_open', count(*) FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
 UNION ALL
-SELECT 'refund_age', (:now - min(at)) / 1e6 FROM facts WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
+SELECT 'refund_age', (:now - min(at)) / 1e6 FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
 UNION ALL
-SELECT 'updates_aside', count(*) FROM updates WHERE state = 'aside'
+SELECT 'updates_dead', count(*) FROM updates WHERE state = 'dead'
 UNION ALL
 SELECT 'instances', count(*) FROM instances WHERE seen_at >= :now - 10000000
 UNION ALL
@@ -81,7 +81,7 @@ FROM (SELECT state, error_code, ended_at FROM jobs ORDER BY id DESC LIMIT 300)
 WHERE ended_at > :now - CAST(:window * 1000000 AS INTEGER) AND state IN ('failed', 'expired')
     AND error_code NOT IN (SELECT value FROM json_each(:blameless));
 
--- name: forget_updates
+-- name: prune_updates
 -- Updates whose time is over, a few at a time; only the holder of the active role, in its own epoch, may do it.
 DELETE FROM updates
 WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
@@ -89,7 +89,7 @@ WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: forget_callbacks
+-- name: prune_callbacks
 -- Callbacks whose time is over, a few at a time; as for updates.
 DELETE FROM inbox
 WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
@@ -97,7 +97,7 @@ WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: forget_strangers
+-- name: prune_unauthenticated_callbacks
 -- Callbacks that no job ever vouched for, a few at a time; as for updates.
 DELETE FROM inbox
 WHERE id IN (
@@ -107,13 +107,13 @@ WHERE id IN (
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: forget_uploads
+-- name: prune_uploads
 -- Files that were sent and never ordered with, a few at a time; not those that somebody still has before them.
 DELETE FROM uploads
 WHERE address IN (
         SELECT u.address FROM uploads u
         WHERE u.ordered = 0 AND u.at < :now - CAST(:older_than * 1000000 AS INTEGER) AND NOT EXISTS (
-            SELECT 1 FROM drafts d WHERE d.person_id = u.person_id AND instr(d.body, u.address) > 0)
+            SELECT 1 FROM drafts d WHERE d.account_id = u.account_id AND instr(d.body, u.address) > 0)
         ORDER BY u.at LIMIT :limit)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING address;

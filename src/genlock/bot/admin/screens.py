@@ -1,0 +1,305 @@
+"""What operators see of figures, people, orders and money. Every screen leads back to the overview."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from genlock.bot.buttons import Row, button
+from genlock.bot.screen_context import code, shorten
+from genlock.channels.telegram.messages import Button, OutgoingMessage
+from genlock.domain.chat import AuditLine, Broadcast, Figures, Payment, PaymentState, Profile
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import HoldState, Wallet
+from genlock.i18n.translator import Html, Translator
+
+OPEN = ("queued", "submitting", "running")
+#: a phone cuts a button's words at about forty
+NAME_IN_ROW = 26
+ERROR_SHOWN = 300
+DETAIL_SHOWN = 80
+#: of a receipt, which is too long for a button
+_DIGITS = 12
+
+
+def key(t: Translator, name: str, *args: object, **values: object) -> Button:
+    """A button of the operators'."""
+    return button(t.plain(f"admin.button_{name}", **values), "adm", *args)
+
+
+def home(t: Translator) -> Row:
+    return (key(t, "home", "today"),)
+
+
+def noted(note: Html | None, said: OutgoingMessage) -> OutgoingMessage:
+    """What has just been done, above where one is now."""
+    return OutgoingMessage(text=f"{note}\n\n{said.text}", buttons=said.buttons) if note else said
+
+
+def word(t: Translator, text: Html, *rows: Row) -> OutgoingMessage:
+    """A few words, and the way back."""
+    return OutgoingMessage(text=text, buttons=(*rows, home(t)))
+
+
+# figures
+
+
+def figures(
+    t: Translator,
+    period: str,
+    numbers: Figures,
+    counts: Mapping[str, int],
+    *,
+    refunds: int,
+    maintenance: bool,
+    broadcast: Broadcast | None,
+) -> OutgoingMessage:
+    lines = [
+        t.html("admin.title", period=t.plain(f"admin.{period}")),
+        "",
+        t.html("admin.orders", orders=numbers.orders, delivered=numbers.delivered, failed=numbers.failed),
+        t.html("admin.people", people=numbers.users, newcomers=numbers.newcomers),
+        t.html("admin.revenue", revenue=t.credits(numbers.revenue)),
+        t.html("admin.topups", stars=numbers.stars, topups=t.credits(numbers.topups)),
+        *([t.html("admin.loss", loss=t.amount(numbers.loss))] if numbers.loss else []),
+        "",
+        t.html("admin.now"),
+        t.html("admin.open", n=sum(counts.get(state, 0) for state in OPEN)),
+        t.html("admin.callbacks", callbacks=counts.get("callbacks", 0), orphans=counts.get("orphans", 0)),
+        t.html("admin.attention_now", n=counts.get("attention", 0)),
+        *([t.html("admin.refunds_now", n=refunds)] if refunds else []),
+        *([t.html("admin.maintenance_now")] if maintenance else []),
+    ]
+    if broadcast is not None:
+        lines.append(
+            t.html("admin.broadcast_now", number=broadcast.id, sent=broadcast.sent, total=broadcast.total),
+        )
+    rows: tuple[Row, ...] = (
+        (_period(t, "today", period), _period(t, "week", period)),
+        (key(t, "find", "find"), key(t, "attention", "attention")),
+        (key(t, "promos", "promos"), key(t, "broadcast", "broadcast")),
+        (key(t, "maintenance", "maintenance"), key(t, "refunds", "refunds")),
+        (key(t, "log", "log"), key(t, "commands", "commands")),
+    )
+    return OutgoingMessage(text="\n".join(lines), buttons=rows)
+
+
+def _period(t: Translator, name: str, now: str) -> Button:
+    text = t.plain(f"admin.button_{name}")
+    return button(f"• {text}" if name == now else text, "adm", name)
+
+
+def attention(t: Translator, jobs: Sequence[tuple[Job, str]]) -> OutgoingMessage:
+    if not jobs:
+        return word(t, t.html("admin.attention_none"))
+    lines = [
+        t.html(
+            "admin.attention_line",
+            code=code(job.id),
+            title=title,
+            reason=shorten(job.attention_reason or "", ERROR_SHOWN),
+        )
+        for job, title in jobs
+    ]
+    rows = [(button(f"{code(job.id)} · {title}", "adm", "order", job.id),) for job, title in jobs]
+    return word(t, Html("\n".join([t.html("admin.attention_reason"), *lines])), *rows)
+
+
+def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> OutgoingMessage:
+    if not lines:
+        return word(t, t.html("admin.log_none"))
+    said = [
+        t.html("admin.log_line", when=t.when(line.at), actor=names.get(line.actor, line.actor), what=_deed(t, line))
+        for line in lines
+    ]
+    return word(t, Html("\n".join([t.html("admin.log"), *said])))
+
+
+def _deed(t: Translator, line: AuditLine) -> str:
+    name = f"admin.did_{line.action.replace(' ', '_')}"
+    detail = shorten(line.detail, DETAIL_SHOWN)
+    if line.action == "maintenance":
+        name = f"{name}_{line.subject}"
+    if name not in t:
+        return f"{line.action} {line.subject} {detail}".strip()
+    return t.plain(name, subject=shorten(line.subject, DETAIL_SHOWN), detail=detail).strip()
+
+
+# people
+
+
+def people(t: Translator, text: str, found: Sequence[Profile], *, more: bool) -> OutgoingMessage:
+    if not found:
+        return word(t, t.html("admin.nobody", text=text))
+    if not text:
+        head = t.html("admin.find")
+    elif more:
+        head = t.html("admin.found_many", text=text, count=len(found))
+    else:
+        head = t.html("admin.found", text=text, n=len(found))
+    rows = [(button(f"{_row_name(one)} · {one.account_id}", "adm", "person", one.account_id),) for one in found]
+    return word(t, head, *rows)
+
+
+def _row_name(profile: Profile) -> str:
+    sign = "🚫 " if profile.banned_at is not None else ""
+    return sign + (shorten(profile.name, NAME_IN_ROW) or f"@{profile.username}")
+
+
+def person(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
+    number = str(profile.account_id)
+    lines: list[str] = [
+        t.html("admin.person", name=profile.name),
+        *([f"@{profile.username}"] if profile.username else []),
+        t.html(
+            "admin.person_ids",
+            person=number,
+            outside=profile.external_id,
+            language=t.plain(f"admin.language_{profile.language}"),
+        ),
+        t.html("admin.person_since", since=t.date(profile.created_at)),
+    ]
+    if profile.referred_by is not None:
+        lines.append(t.html("admin.person_host", host=str(profile.referred_by)))
+    if profile.banned_at is not None:
+        banned = "admin.banned" if profile.ban_reason else "admin.banned_for_nothing"
+        lines.append(t.html(banned, reason=profile.ban_reason))
+    if profile.blocked_at is not None:
+        lines.append(t.html("admin.blocked"))
+    lines += ["", t.html("admin.person_balance", available=t.credits(wallet.available))]
+    if wallet.held:
+        lines.append(t.html("admin.person_held", held=t.credits(wallet.held)))
+    lines += ["", t.html("admin.person_money", person=number)]
+    ban = "unban" if profile.banned_at is not None else "ban"
+    rows: tuple[Row, ...] = (
+        (key(t, "orders", "orders", number), key(t, "payments", "payments", number)),
+        (key(t, ban, ban, number), *home(t)),
+    )
+    return OutgoingMessage(text="\n".join(lines), buttons=rows)
+
+
+# orders
+
+
+def orders(t: Translator, jobs: Sequence[tuple[Job, str]], profile: Profile) -> OutgoingMessage:
+    back: Row = (key(t, "person", "person", profile.account_id), *home(t))
+    if not jobs:
+        return OutgoingMessage(text=t.html("admin.no_orders", name=profile.name), buttons=(back,))
+    rows = [(button(_order_row(t, job, title), "adm", "order", job.id),) for job, title in jobs]
+    return OutgoingMessage(text=t.html("admin.orders_of", name=profile.name), buttons=(*rows, back))
+
+
+def _order_row(t: Translator, job: Job, title: str) -> str:
+    icon = t.plain(f"admin.state_{standing(job)}").partition(" ")[0]
+    return t.plain("admin.order_row", icon=icon, code=code(job.id), title=title, when=t.when(job.created_at))
+
+
+def standing(job: Job) -> str:
+    """Where an order stands, in one word."""
+    if not job.ended:
+        return job.state.value
+    if job.delivery in (Delivery.PENDING, Delivery.SENDING):
+        return "delivering"
+    if job.delivery in (Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
+        return job.delivery.value
+    return "delivered" if job.state is State.SUCCEEDED else job.state.value
+
+
+def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> OutgoingMessage:
+    """An order's whole time line, and what can be done about it."""
+    hold_state = "refunded" if refunded else job.hold_state.value
+    lines: list[str] = [
+        t.html("admin.order", code=code(job.id), title=title),
+        t.html("admin.order_person", name=name, person=str(job.account_id)),
+        t.html(f"admin.purse_{hold_state}", price=t.credits(job.price)),
+        t.html(f"admin.state_{standing(job)}"),
+    ]
+    if job.error_code:
+        lines.append(t.html("admin.order_error", code=job.error_code, text=shorten(job.error_text, ERROR_SHOWN)))
+    if job.attention_reason:
+        lines.append(t.html("admin.order_attention", reason=job.attention_reason))
+    lines += ["", t.html("admin.times"), *_times(t, job)]
+    lines += ["", t.html("admin.order_marks", task=job.task_id or "—", mark=job.correlation_id or "—")]
+    rows = (*_deeds(t, job, refunded=refunded), (key(t, "person", "person", job.account_id), *home(t)))
+    return OutgoingMessage(text="\n".join(lines), buttons=rows)
+
+
+def _times(t: Translator, job: Job) -> list[Html]:
+    progress_points = (
+        ("created", job.created_at),
+        ("submitted", job.submitted_at),
+        ("ended", job.ended_at),
+        ("delivered", job.delivered_at),
+    )
+    return [t.html(f"admin.time_{name}", when=t.moment(at)) for name, at in progress_points if at is not None]
+
+
+def _deeds(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
+    if not job.ended:
+        return [(key(t, "retry", "retry", job.id), button(t.plain("button.stop"), "adm", "cancel", job.id))]
+    paid = job.hold_state is HoldState.CAPTURED and not refunded
+    refund = [key(t, "refund", "refund", job.id)] if paid else []
+    return [(key(t, "resend", "resend", job.id), *refund)]
+
+
+# stars
+
+
+def short_receipt(charge: str) -> str:
+    """What a button says instead of a receipt."""
+    return hashlib.sha256(charge.encode()).hexdigest()[:_DIGITS]
+
+
+def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> OutgoingMessage:
+    back: Row = (key(t, "person", "person", profile.account_id), *home(t))
+    if not found:
+        return OutgoingMessage(text=t.html("admin.no_payments", name=profile.name), buttons=(back,))
+    lines = [
+        t.html(
+            "admin.payment",
+            when=t.when(one.at),
+            stars=one.stars,
+            credits=t.credits(one.amount),
+            state=t.plain(f"admin.payment_{one.state.value}"),
+            charge=one.charge,
+        )
+        for one in found
+    ]
+    rows = [
+        (
+            button(
+                t.plain("admin.payment_row", stars=one.stars, when=t.when(one.at)),
+                *("adm", "askstars", profile.account_id, short_receipt(one.charge)),
+            ),
+        )
+        for one in found
+        if one.state is not PaymentState.REFUNDED
+    ]
+    return OutgoingMessage(text="\n".join([t.html("admin.payments", name=profile.name), *lines]), buttons=(*rows, back))
+
+
+def refund_asked(t: Translator, payment: Payment, profile: Profile, wallet: Wallet) -> OutgoingMessage:
+    text = t.html(
+        "admin.stars_ask",
+        stars=payment.stars,
+        name=profile.name,
+        credits=t.credits(payment.amount),
+        balance=t.credits(wallet.available),
+    )
+    yes = button(
+        t.plain("admin.stars_yes", stars=payment.stars),
+        *("adm", "givestars", profile.account_id, short_receipt(payment.charge)),
+    )
+    back = button(t.plain("button.back"), "adm", "payments", profile.account_id)
+    return OutgoingMessage(text=text, buttons=((yes,), (back,)))
+
+
+def refunds(t: Translator, found: Sequence[tuple[Payment, str, float]]) -> OutgoingMessage:
+    """Refunds that have begun, whose they are and how long ago."""
+    if not found:
+        return word(t, t.html("admin.refunds_none"))
+    lines = [
+        t.html("admin.refund_line", stars=payment.stars, name=name, age=t.lasting(age)) for payment, name, age in found
+    ]
+    rows = [(button(f"👤 {shorten(name, NAME_IN_ROW)}", "adm", "payments", one.account_id),) for one, name, _ in found]
+    return word(
+        t, Html("\n".join([t.html("admin.refunds"), "", *lines])), (key(t, "ask_now", "refunds", "now"),), *rows
+    )

@@ -1,0 +1,178 @@
+"""Money and past orders: the balance, packages to buy, results to see again."""
+
+from collections.abc import Sequence
+from urllib.parse import quote_plus
+
+from genlock.bot.buttons import Row, button
+from genlock.bot.rules import Package
+from genlock.bot.screen_context import ICONS, ScreenContext, code, prompt_of, shorten, titled
+from genlock.channels.telegram.messages import Button, OutgoingMessage
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import THOUSANDTHS, EntryKind, LedgerAccount, LedgerEntry
+from genlock.i18n.translator import Html, Translator
+
+HISTORY_A_PAGE = 8
+MOVEMENTS_SHOWN = 10
+#: a phone cuts a long button
+WORDS_IN_ROW = 22
+PROMPT_SHOWN = 500
+#: what is set aside and given back comes to nothing
+PASSING = (EntryKind.HOLD, EntryKind.RELEASE)
+
+
+def balance(screen: ScreenContext, ledger_entries: Sequence[LedgerEntry]) -> OutgoingMessage:
+    """What a person has, what is set aside, what moved last."""
+    t = screen.translator
+    lines: list[str] = [t.html("balance.title", credits=t.credits(screen.wallet.available))]
+    if screen.wallet.held:
+        lines.append(t.html("balance.held", credits=t.credits(screen.wallet.held)))
+    lines += screen.free_runs()
+    told = [line for line in ledger_entries if line.kind not in PASSING][:MOVEMENTS_SHOWN]
+    lines += ["", t.html("balance.movements"), *_by_day(told, t)] if told else ["", t.html("balance.none")]
+    rows: tuple[Row, ...] = (
+        (button(t.plain("button.topup"), "topup"), button(t.plain("button.promo"), "promo")),
+        (button(t.plain("button.invite"), "invite"), button(t.plain("button.history"), "history")),
+        (button(t.plain("button.menu"), "menu"),),
+    )
+    return OutgoingMessage(text="\n".join(lines), buttons=rows)
+
+
+def _by_day(ledger_entries: Sequence[LedgerEntry], t: Translator) -> list[Html]:
+    """What moved, under the day it moved on."""
+    lines: list[Html] = []
+    last = ""
+    for line in ledger_entries:
+        if (day := t.day(line.at)) != last:
+            lines.append(t.html("balance.day", day=day))
+            last = day
+        sign = "+" if line.credit is LedgerAccount.AVAILABLE else "\N{MINUS SIGN}"
+        lines.append(t.html("balance.line", amount=sign + t.amount(line.amount), what=_what(line, t)))
+    return lines
+
+
+def _what(line: LedgerEntry, t: Translator) -> str:
+    """Why it moved; what is of one kind is told apart by its key."""
+    beginning, _, rest = line.key.partition(":")
+    if beginning in ("welcome", "referral", "promo", "unstars", "restars"):
+        return t.plain(f"balance.{beginning}")
+    if beginning == "admin":
+        return t.plain(f"balance.admin_{line.kind.value}")
+    number = rest if beginning == "refund" and rest.isdecimal() else str(line.job_id or "")
+    return t.plain(f"balance.{line.kind.value}", code=f"#{number}").removesuffix(" #")
+
+
+def topup(screen: ScreenContext, packages: Sequence[Package], *, support: str, missing: int = 0) -> OutgoingMessage:
+    """Packages of credits for stars; with something missing, an order waits behind the page."""
+    t = screen.translator
+    back: Row = (
+        button(t.plain("button.back"), "here" if missing else "balance"),
+        button(t.plain("button.menu"), "menu"),
+    )
+    if not packages:
+        return OutgoingMessage(
+            text=t.html("topup.none", support=support or t.plain("paysupport.support_default")), buttons=(back,)
+        )
+    lines: list[str] = [t.html("topup.title"), t.html("menu.balance", credits=t.credits(screen.wallet.available))]
+    if missing > 0:
+        lines.append(t.html("topup.missing", credits=t.credits(missing)))
+    lines += ["", t.html("topup.enough" if missing > 0 else "topup.choose")]
+    rows = [(_package(package, t, missing),) for package in packages]
+    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, back))
+
+
+def _package(package: Package, t: Translator, missing: int) -> Button:
+    worth = package.credits * THOUSANDTHS
+    key = "topup.package_enough" if 0 < missing <= worth else "topup.package"
+    return button(t.plain(key, stars=t.number(package.stars), credits=t.credits(worth)), "buy", package.stars)
+
+
+def invite(t: Translator, link: str, *, inviter: int, invited: int) -> OutgoingMessage:
+    """One's own link, what it brings, and a way to send it to somebody."""
+    key = ("both" if invited else "inviter") if inviter else ("invited" if invited else "off")
+    terms = t.html(f"invite.{key}", inviter=t.credits(inviter), invited=t.credits(invited))
+    share = f"https://t.me/share/url?url={quote_plus(link)}&text={quote_plus(t.plain('invite.words'))}"
+    rows: tuple[Row, ...] = (
+        (Button(text=t.plain("button.share"), url=share),),
+        (button(t.plain("button.back"), "balance"), button(t.plain("button.menu"), "menu")),
+    )
+    return OutgoingMessage(
+        text="\n".join([t.html("invite.title"), terms, "", t.html("invite.link", link=link)]), buttons=rows
+    )
+
+
+def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: bool) -> OutgoingMessage:
+    """Past orders, newest first."""
+    t = screen.translator
+    if not jobs and newest:
+        return OutgoingMessage(text=t.html("history.none"), buttons=((button(t.plain("button.menu"), "menu"),),))
+    rows: list[Row] = [(button(_row(screen, job), "order", job.id),) for job in jobs]
+    turn: list[Row] = []
+    if not newest:
+        turn.append((button(t.plain("button.newer"), "history"),))
+    if more and jobs:
+        turn.append((button(t.plain("button.more"), "history", jobs[-1].id),))
+    rows += [tuple(one for row in turn for one in row)] if turn else []
+    rows.append((button(t.plain("button.menu"), "menu"),))
+    return OutgoingMessage(text=t.html("history.title"), buttons=tuple(rows))
+
+
+def cancellable(screen: ScreenContext, jobs: Sequence[Job]) -> OutgoingMessage:
+    """Orders in the works, each with a button that stops it."""
+    t = screen.translator
+    rows = [(button(f"✖️ {code(job.id)} · {_row(screen, job)}", "cancel", job.id),) for job in jobs]
+    return OutgoingMessage(
+        text=t.html("menu.which_to_cancel"), buttons=(*rows, (button(t.plain("button.menu"), "menu"),))
+    )
+
+
+def _row(screen: ScreenContext, job: Job) -> str:
+    model = screen.storefront.catalog.models.get(job.model)
+    icon = _state_icon(job) or (ICONS[model.category] if model else "")
+    day = screen.translator.day(job.created_at)
+    if prompt := prompt_of(job, model):
+        return screen.translator.plain("history.row_words", icon=icon, text=shorten(prompt, WORDS_IN_ROW), day=day)
+    title = titled(model, screen.translator) if model else job.model
+    return screen.translator.plain("history.row", icon=icon, title=title, day=day)
+
+
+def _state_icon(job: Job) -> str:
+    if not job.ended:
+        return "⏳"
+    return "" if job.state is State.SUCCEEDED else "✖️"
+
+
+def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
+    """One past order and what can be done with it."""
+    t = screen.translator
+    model = screen.storefront.catalog.models.get(job.model)
+    text = t.html(
+        "history.order",
+        title=titled(model, t) if model else job.model,
+        code=code(job.id),
+        when=t.when(job.created_at),
+        state=t.plain(f"history.{_state(job)}"),
+    )
+    if prompt := prompt_of(job, model):
+        text = Html(f"{text}\n{t.html('order.caption_prompt', text=shorten(prompt, PROMPT_SHOWN))}")
+    rows: list[Row] = []
+    if not job.ended:
+        rows.append((button(t.plain("button.stop"), "cancel", job.id),))
+    elif job.state is State.SUCCEEDED:
+        rows.append((button(t.plain("button.again"), "again", job.id),))
+    if screen.storefront.by_id(job.model):
+        rows.append(
+            (
+                button(t.plain("button.repeat"), "repeat", job.id),
+                button(t.plain("button.change_repeat"), "change", job.id),
+            )
+        )
+    rows.append((button(t.plain("button.back"), "history", job.id + 1), button(t.plain("button.menu"), "menu")))
+    return OutgoingMessage(text=text, buttons=tuple(rows))
+
+
+def _state(job: Job) -> str:
+    if not job.ended or job.delivery in (Delivery.PENDING, Delivery.SENDING):
+        return "waiting"
+    if job.state is State.SUCCEEDED:
+        return "delivered"
+    return "cancelled" if job.state is State.CANCELLED else "failed"

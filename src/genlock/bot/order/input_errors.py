@@ -1,0 +1,155 @@
+"""Why an answer was not taken, in words that help."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from genlock.bot.order.draft import Problem
+from genlock.bot.order.wizard import broken_rule
+from genlock.bot.screen_context import ANY, called, members, shown
+from genlock.domain.catalog import NOTHING, Model, Rule
+from genlock.domain.field import Field, FieldType
+from genlock.i18n.translator import Html, Translator
+
+Values = Mapping[str, Any]
+
+
+def explain(problem: Problem, model: Model, values: Values, translator: Translator) -> Html:
+    """What is wrong with the last answer, or with all of them together."""
+    if (told := explain_file(problem, translator)) is not None:
+        return told
+    one = model.field(problem.field)
+    tell = _TELL.get(problem.name)
+    if problem.name == "range" and problem.allowed:  # a rule's limit says nothing more: that is told below
+        tell = _range
+    rule = broken_rule(model, values)
+    if tell is not None and one is not None and not (problem.name == "missing" and rule and not one.required):
+        return tell(problem, one, translator)
+    if rule is not None:
+        return _rule(rule, model, values, translator)
+    return translator.html("refused.combination")
+
+
+def explain_file(problem: Problem, translator: Translator) -> Html | None:
+    """What is wrong with a file; None if it is something else."""
+    name, allowed = problem.name, problem.allowed
+    if name == "uploads":
+        return translator.html("limit.uploads", time=translator.lasting(allowed["wait"]))
+    if name in ("too_big", "too_long"):
+        words = translator.file_size if name == "too_big" else translator.lasting
+        return translator.html(f"refused.{name}", given=words(allowed["given"]), most=words(allowed["most"]))
+    if name == "full":
+        return translator.html("refused.full", n=allowed["n"])
+    if name.startswith(("too_big_", "upload_", "wrong_kind_", "no_place_", "not_a_file_", "file_gone")):
+        return translator.html(f"refused.{name}")
+    return None
+
+
+def _length(problem: Problem, _: Field, translator: Translator) -> Html:
+    low, high, given = (problem.allowed.get(name) for name in ("min", "max", "given"))
+    said = translator.plain("unit.characters", n=given or 0)
+    if low and high:
+        return translator.html("refused.length_between", low=low, high=high, given=said)
+    if high:
+        return translator.html("refused.length_most", high=high, given=said)
+    return translator.html("refused.length_least", low=low, given=said)
+
+
+def _range(problem: Problem, _: Field, translator: Translator) -> Html:
+    low, high = problem.allowed.get("min"), problem.allowed.get("max")
+    high = None if high is not None and high >= ANY else high
+    if low is not None and high is not None:
+        return translator.html("refused.number_between", low=low, high=high)
+    if low is not None:
+        return translator.html("refused.number_least", low=low)
+    return translator.html("refused.number_most", high=high) if high is not None else translator.html("refused.number")
+
+
+def _type(problem: Problem, one: Field, translator: Translator) -> Html:
+    match one.type:
+        case FieldType.NUMBER | FieldType.INTEGER:
+            if problem.allowed.get("min") is not None and (problem.allowed.get("max") or ANY) < ANY:
+                return _range(problem, one, translator)
+            return translator.html("refused.whole_number" if one.type is FieldType.INTEGER else "refused.number")
+        case FieldType.BOOLEAN:
+            return translator.html("refused.boolean")
+        case FieldType.OBJECTS:
+            return translator.html("refused.objects", members=members(one, translator))
+        case FieldType.TASK:
+            return translator.html("refused.task")
+        case _:
+            return translator.html("refused.text")
+
+
+def _count(problem: Problem, _: Field, translator: Translator) -> Html:
+    low, high, given = (problem.allowed.get(name) for name in ("min", "max", "given"))
+    if high is None:
+        return translator.html("refused.count_least", low=low, given=given)
+    return translator.html("refused.count", low=low, high=high, given=given)
+
+
+def _address(_: Problem, one: Field, translator: Translator) -> Html:
+    return translator.html(f"refused.address_{one.type.value}")
+
+
+def _missing(_: Problem, one: Field, translator: Translator) -> Html:
+    return translator.html("refused.missing", field=called(one, translator))
+
+
+def _choice(_: Problem, __: Field, translator: Translator) -> Html:
+    return translator.html("refused.choice")
+
+
+def _step(problem: Problem, _: Field, translator: Translator) -> Html:
+    return translator.html("refused.step", step=problem.allowed.get("step", 1))
+
+
+_TELL: Mapping[str, Callable[[Problem, Field, Translator], Html]] = {
+    "length": _length,
+    "type": _type,
+    "step": _step,
+    "choice": _choice,
+    "count": _count,
+    "address": _address,
+    "missing": _missing,
+}
+
+
+def _rule(rule: Rule, model: Model, values: Values, translator: Translator) -> Html:
+    """A rule between inputs, in their names."""
+    parts = _condition(rule, model, translator)
+    given = {name for name, value in values.items() if value not in NOTHING}
+    wanted = [name for name in rule.require if name not in given]
+    unwanted = [name for name in rule.forbid if name in given]
+    sides = [side for group in rule.apart if (side := [name for name in group if name in given])]
+
+    def say(key: str, **more: object) -> Html:
+        return translator.html(f"refused.{key}", **more)
+
+    def names(*fields: str) -> str:
+        return _names(fields, model, translator)
+
+    told = {
+        rule.never: lambda: say("never", parts=parts),
+        bool(rule.any_of): lambda: say("any_of", fields=names(*rule.any_of)),
+        bool(wanted): lambda: say("require", parts=parts, field=names(wanted[0])),
+        bool(unwanted): lambda: say("forbid", parts=parts, field=names(unwanted[0])),
+        bool(rule.most): lambda: say("most", field=names(*rule.most), limit=min(rule.most.values()), parts=parts),
+        len(sides) > 1: lambda: say("apart", field=names(sides[1][0]), other=names(sides[0][0])),
+    }
+    return told.get(True, lambda: say("combination"))()
+
+
+def _condition(rule: Rule, model: Model, translator: Translator) -> str:
+    parts = []
+    for name, allowed in rule.when.items():
+        one = model.field(name)
+        if one is not None:
+            value = " / ".join(shown(one, value, translator) for value in allowed)
+            parts.append(translator.plain("refused.pair", field=called(one, translator), value=value))
+    parts += [_names([name], model, translator) for name in rule.given]
+    return " + ".join(parts)
+
+
+def _names(names: Sequence[str], model: Model, translator: Translator) -> str:
+    fields = [model.field(name) for name in names]
+    return ", ".join(called(one, translator) for one in fields if one is not None)

@@ -1,0 +1,158 @@
+"""What the channel says about an order: while it is made, under its results, at its end."""
+
+from collections.abc import Callable
+
+from genlock.bot.buttons import button
+from genlock.bot.screen_context import code, prompt_of, shorten, text_of, titled
+from genlock.channels.telegram.address import Address
+from genlock.channels.telegram.messages import Button, FileLabel, OutgoingMessage
+from genlock.domain.catalog import Model
+from genlock.domain.delivery import Part
+from genlock.domain.errors import ModelNotFound
+from genlock.domain.job import Job, State
+from genlock.domain.money import HoldState
+from genlock.i18n.translator import DEFAULT, Html, Translator, translator
+
+BAR = 10
+PROMPT_SHOWN = 500
+#: an input that some models of music have
+TITLE = "title"
+TITLE_LENGTH = 60
+ASSUMED_SECONDS = 60
+#: failures that the same order would meet again
+SAME_AGAIN_FAILS = ("moderation", "bad_input", "file_unreachable")
+
+
+class JobTexts:
+    """The Words port in both languages. Pure: the same job gives the same words."""
+
+    def __init__(self, find_model: Callable[[str], Model]) -> None:
+        self._find_model = find_model
+
+    def label(self, job: Job) -> FileLabel:
+        name = self._title(job, translator(DEFAULT))
+        words = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
+        return FileLabel(title=shorten(words, TITLE_LENGTH), performer=name)
+
+    def waiting(self, job: Job, address: Address, fraction: float | None) -> OutgoingMessage:
+        t = translator(address.language)
+        facts = {"title": self._title(job, t), "code": code(job.id), "time": t.lasting(self._expected(job))}
+        if fraction is None:
+            key = "order.queued" if job.state is State.QUEUED else "order.running_unknown"
+            text = t.html(key, **facts)
+        else:
+            share = min(max(fraction, 0.0), 1.0)
+            full = round(share * BAR)
+            text = t.html("order.running", **facts, bar="▓" * full + "░" * (BAR - full), percent=round(share * 100))
+        return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
+
+    def placeholder(self, job: Job, address: Address, index: int) -> OutgoingMessage:
+        t = translator(address.language)
+        if index == 0 and not job.ended:
+            text = t.html("order.accepted", title=self._title(job, t), time=t.lasting(self._expected(job)))
+            return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
+        return OutgoingMessage(
+            text=t.html("order.next_part", title=self._title(job, t), code=code(job.id), index=index + 1)
+        )
+
+    def caption(self, job: Job, address: Address, index: int, part: Part) -> OutgoingMessage:
+        t = translator(address.language)
+        lines: list[str] = [self._head(job, t, index)]
+        if index == 0 and (prompt := prompt_of(job, self._model(job))):
+            lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
+        return OutgoingMessage(text="\n".join(lines), buttons=_original(part, t))
+
+    def _head(self, job: Job, t: Translator, index: int) -> Html:
+        title, number = self._title(job, t), code(job.id)
+        if len(job.parts) > 1:
+            return t.html("order.caption_many", title=title, code=number, index=index + 1, count=len(job.parts))
+        return t.html("order.caption", title=title, code=number)
+
+    def link(self, job: Job, address: Address, index: int, part: Part) -> OutgoingMessage:
+        t = translator(address.language)
+        text = t.html("order.link", title=self._title(job, t), code=code(job.id), link=part.value)
+        return OutgoingMessage(text=text, buttons=_original(part, t))
+
+    def failed(self, job: Job, address: Address) -> OutgoingMessage:
+        t = translator(address.language)
+        if job.state is State.CANCELLED:
+            text = t.html("order.cancelled", code=code(job.id), money=_money(job, t))
+            return OutgoingMessage(text=text, buttons=_again_or_menu(job, t))
+        lines = [
+            t.html("failed.head", code=code(job.id), title=self._title(job, t)),
+            "",
+            _reason(job, t),
+            _money(job, t),
+        ]
+        return OutgoingMessage(text="\n".join(lines), buttons=_after_failure(job, t))
+
+    def notice(self, job: Job, address: Address) -> OutgoingMessage:
+        t = translator(address.language)
+        title, number = self._title(job, t), code(job.id)
+        if job.state is State.CANCELLED:
+            if job.error_text.startswith("by person"):
+                return OutgoingMessage(text="")  # they have just seen it
+            return OutgoingMessage(text=t.html("order.cancelled_notice", code=number))
+        if job.state is not State.SUCCEEDED:
+            return OutgoingMessage(text=t.html("failed.notice", code=number))  # the message above has the buttons
+        if job.late:
+            text = t.html("order.done_late", title=title, code=number)
+        elif job.price == 0:
+            text = t.html("order.done_free", title=title, code=number)
+        else:
+            text = t.html("order.done", title=title, code=number, price=t.credits(job.price))
+        rows = (
+            (button(t.plain("button.again"), "again", job.id), _repeat(job, t, "button.repeat")),
+            (button(t.plain("button.change_repeat"), "change", job.id), _menu(t)),
+        )
+        return OutgoingMessage(text=text, buttons=rows)
+
+    def _model(self, job: Job) -> Model | None:
+        try:
+            return self._find_model(job.model)
+        except ModelNotFound:
+            return None
+
+    def _expected(self, job: Job) -> int:
+        model = self._model(job)
+        return model.expected_seconds if model else ASSUMED_SECONDS
+
+    def _title(self, job: Job, t: Translator) -> str:
+        model = self._model(job)
+        return titled(model, t) if model else job.model
+
+
+def _original(part: Part, t: Translator) -> tuple[tuple[Button, ...], ...]:
+    if not part.value.startswith(("https://", "http://")):
+        return ()
+    return ((Button(text=t.plain("button.original"), url=part.value),),)
+
+
+def _reason(job: Job, t: Translator) -> Html:
+    key = f"failed.{job.error_code}"
+    return t.html(key if job.error_code and key in t else "failed.other")
+
+
+def _money(job: Job, t: Translator) -> Html:
+    if job.hold_state is HoldState.FREE or job.price == 0:
+        return t.html("failed.money_none")
+    return t.html("failed.money_back", credits=t.credits(job.price))
+
+
+def _after_failure(job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
+    change = button(t.plain("button.change_repeat"), "change", job.id)
+    if job.error_code in SAME_AGAIN_FAILS:
+        return ((change, _menu(t)),)
+    return ((_repeat(job, t, "button.try_again"), change), (_menu(t),))
+
+
+def _again_or_menu(job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
+    return ((_repeat(job, t, "button.try_again"), _menu(t)),)
+
+
+def _repeat(job: Job, t: Translator, key: str) -> Button:
+    return button(t.plain(key), "repeat", job.id)
+
+
+def _menu(t: Translator) -> Button:
+    return button(t.plain("button.menu"), "menu")

@@ -1,0 +1,338 @@
+"""The way of an order: one question after the other, the options, the confirmation."""
+
+from genlock.bot.buttons import Row, button, draft_button, grid
+from genlock.bot.order.draft import MISPLACED, At, Draft
+from genlock.bot.order.input_errors import explain
+from genlock.bot.order.wizard import OPTIONS_A_PAGE, asked, can_skip, choices_of, listed, main_text
+from genlock.bot.screen_context import (
+    ANY,
+    Quote,
+    ScreenContext,
+    called,
+    members,
+    quote,
+    shorten,
+    shown,
+    shown_choice,
+    titled,
+)
+from genlock.bot.storefront.screens import is_fixed, pager
+from genlock.bot.storefront.storefront import text_only
+from genlock.channels.telegram.messages import Button, OutgoingMessage
+from genlock.domain.catalog import NOTHING, Model
+from genlock.domain.errors import InvalidInput
+from genlock.domain.field import FILES, Field, FieldType
+from genlock.i18n.translator import Html, Translator
+
+CHOICE_ROWS = 8
+ADDED_SHOWN = 3
+#: what Telegram gives bots
+MEGABYTES_MAX = 20
+WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
+"""The longest word that fits, and how many such buttons stand in a row."""
+LINES_MAX = 14
+#: a phone cuts a button's words at about forty
+MAIN_LENGTH, OPTION_LENGTH, OPTION_VALUE = 30, 34, 12
+PROMPT_SHOWN = 600
+
+
+def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
+    """One input is asked for; the first of an order comes with the model's card."""
+    one = model.field(draft.field)
+    assert one is not None, "nothing is asked for"
+    t = screen.translator
+    first = draft.at is At.ASK and not draft.path
+    head = card(model, screen)
+    lines: list[str] = head if first else head[:1]
+    if draft.problem:
+        lines += ["", explain(draft.problem, model, draft.values, t)]
+    lines += ["", *_question(draft, model, one, screen)]
+    if screen.group and not choices_of(one):
+        lines.append(t.html("ask.in_group"))
+    return OutgoingMessage(
+        text="\n".join(lines), buttons=(*_instead(draft, screen), *_answers(draft, model, one, screen))
+    )
+
+
+def _instead(draft: Draft, screen: ScreenContext) -> list[Row]:
+    """A file that has no place in this order may be wanted for another."""
+    if not draft.sent or draft.problem is None or not draft.problem.name.startswith(MISPLACED):
+        return []
+    return [(draft_button(screen.translator.plain("button.instead"), draft.version, "instead"),)]
+
+
+def card(model: Model, screen: ScreenContext) -> list[str]:
+    """What a model does, from which price, how long it takes."""
+    t = screen.translator
+    usual, least = screen.storefront.usual(model), screen.storefront.price_from(model)
+    varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
+    if usual.per:
+        varies = f"card.facts_{usual.per}"
+    facts = {"price": t.credits(usual.price), "least": t.amount(least), "time": t.lasting(model.expected_seconds)}
+    own = model.title.lower().startswith(model.vendor.lower())
+    lines = [
+        t.html("card.head_own" if own else "card.head", title=titled(model, t), vendor=model.vendor),
+        t.html(f"about.{model.category.value}"),
+        t.html("card.facts_fixed" if is_fixed(model) else varies, **facts),
+    ]
+    if screen.free_now(model):
+        lines += screen.free_runs()
+    if isinstance(model.count, int) and model.count > 1:
+        lines.append(t.html("card.results", n=model.count))
+    return list(lines)
+
+
+def example(model: Model, screen: ScreenContext) -> str:
+    key = f"example.{model.category.value}"
+    return screen.translator.plain(key if key in screen.translator else "example.other")
+
+
+def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
+    t = screen.translator
+    lines = _by_type(draft, model, one, screen)
+    asking = draft.at is At.ASK
+    if asking and (files := _files(draft, model, but=one)):
+        lines.append(t.html("ask.have_files", n=files))
+    now = draft.values.get(one.name, one.default)
+    if now not in NOTHING and one.type not in FILES and not choices_of(one):
+        lines.append(t.html("ask.now", value=shorten(shown(one, now, t), 300)))
+    if asking and one.default in NOTHING and can_skip(draft, model, one):
+        lines.append(t.html("ask.not_needed"))
+    if one is main_text(model) and draft.at is At.ASK and (more := _addable(draft, model, t)):
+        lines.append(t.html("ask.may_add", fields=", ".join(more).lower()))
+    return lines
+
+
+def _addable(draft: Draft, model: Model, t: Translator) -> list[str]:
+    """Files that nobody asks for, but that may be sent at any time."""
+    wanted = {one.name for one in asked(model, draft.category)}
+    free = [one for one in model.fields if one.type in FILES and not one.advanced and one.name not in wanted]
+    return list(dict.fromkeys(called(one, t) for one in free))[:ADDED_SHOWN]
+
+
+def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
+    t = screen.translator
+    about = called(one, t)
+    if one.type in FILES:
+        return [t.html(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, screen)]
+    if one.many:
+        key = "ask.objects" if one.type is FieldType.OBJECTS else "ask.list"
+        return [t.html(key, about=about, members=members(one, t))]
+    match one.type:
+        case FieldType.CHOICE | FieldType.BOOLEAN:
+            hint = [] if one.default in NOTHING else [t.html("ask.choice_hint")]
+            return [t.html("ask.choice", about=about), *hint]
+        case FieldType.NUMBER | FieldType.INTEGER:
+            return [t.html("ask.number", about=about), _range(one, screen)]
+        case FieldType.TASK:
+            return [t.html("ask.task", about=about)]
+        case _:
+            return [t.html("ask.text", about=about), *_text_hints(model, one, screen)]
+
+
+def _files(draft: Draft, model: Model, *, but: Field) -> int:
+    """How many files the order has by now, for other inputs."""
+    given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not but]
+    return sum(len(value) if isinstance(value, list) else 1 for value in given if value not in NOTHING)
+
+
+def _text_hints(model: Model, one: Field, screen: ScreenContext) -> list[Html]:
+    t = screen.translator
+    hints = [
+        t.html("ask.text_hint", characters=t.plain("unit.characters", n=one.max_length))
+        if one.max_length
+        else t.html("ask.text_hint_any")
+    ]
+    if main_text(model) is one:
+        hints.append(t.html("ask.example", example=example(model, screen)))
+    return hints
+
+
+def _range(one: Field, screen: ScreenContext) -> Html:
+    if one.min is None or one.max is None or one.max >= ANY:
+        return screen.translator.html("ask.number_any")
+    return screen.translator.html("ask.number_range", low=one.min, high=one.max)
+
+
+def _file_limits(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:
+    t = screen.translator
+    lines = []
+    if one.many and one.max_count != 1:
+        low = max(one.min_count, 1)
+        if one.max_count is None or low != one.max_count:
+            high = "∞" if one.max_count is None else one.max_count
+            lines.append(t.html("ask.several", low=low, high=high))
+        else:
+            lines.append(t.html("ask.several_exactly", n=low))
+    if one.max_mb:
+        lines.append(t.html("ask.size", size=t.plain("unit.megabytes", n=min(one.max_mb, MEGABYTES_MAX))))
+    if one.max_seconds:
+        lines.append(t.html("ask.lasting", time=t.lasting(float(one.max_seconds))))
+    have = draft.values.get(one.name)
+    if have not in NOTHING:
+        lines.append(t.html("ask.have_files", n=len(have) if isinstance(have, list) else 1))
+    return lines
+
+
+def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Row]:
+    t, version = screen.translator, draft.version
+    rows = _choices(draft, one, screen)
+    have = draft.values.get(one.name)
+    more: list[Button] = []
+    if one.type in FILES and isinstance(have, list) and len(have) >= max(one.min_count, 1):
+        more.append(draft_button(t.plain("button.done_files", n=len(have)), version, "skip"))
+    elif draft.at is At.ASK and not choices_of(one) and have in NOTHING and can_skip(draft, model, one):
+        more.append(draft_button(t.plain("button.skip"), version, "skip"))
+    if draft.at is At.EDIT and have not in NOTHING and (not one.required or isinstance(have, list)):
+        more.append(draft_button(t.plain("button.clear"), version, "clear"))
+    if main_text(model) is one and draft.at is At.ASK and not draft.path:
+        more.append(draft_button(t.plain("button.example"), version, "example"))
+    rows += [(other,) for other in more]
+    if draft.at is At.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
+        rows.append((draft_button(t.plain("button.rest"), version, "rest"),))
+    return [*rows, ways(draft, screen)]
+
+
+def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
+    return any(one is not now and one.name not in draft.settled for one in asked(model, draft.category))
+
+
+def _choices(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
+    t = screen.translator
+    values = choices_of(one)
+    if not values:
+        return []
+    now = draft.values.get(one.name, one.default)
+    marks = {True: "✓ ", False: ""} if one.name in draft.values else {True: "• ", False: ""}
+    words = [shown_choice(one, value, t) for value in values]
+    columns = _columns(max(map(len, words)), len(words))
+    size = CHOICE_ROWS * columns
+    pages = max(1, -(-len(values) // size))
+    page = min(draft.page, pages - 1)
+    buttons = [
+        draft_button(f"{marks[values[place] == now]}{words[place]}", draft.version, "pick", place)
+        for place in range(page * size, min((page + 1) * size, len(values)))
+    ]
+    rows = grid(buttons, columns)
+    return [*rows, pager(draft, screen, page, pages)] if pages > 1 else rows
+
+
+def _columns(longest: int, count: int) -> int:
+    """How many buttons a phone shows in a row without cutting their words; no row is nearly empty."""
+    most = next(columns for width, columns in WIDTHS if longest <= width)
+    return -(-count // -(-count // most)) if count <= CHOICE_ROWS * most else most
+
+
+def ways(draft: Draft, screen: ScreenContext) -> Row:
+    """Back and cancel, on every step."""
+    t = screen.translator
+    return (
+        draft_button(t.plain("button.back"), draft.version, "back"),
+        draft_button(t.plain("button.cancel"), draft.version, "cancel"),
+    )
+
+
+def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
+    """Everything that can be changed, in one list."""
+    t = screen.translator
+    lines: list[str] = [t.html("options.title", title=titled(model, t))]
+    if draft.problem:
+        lines += ["", explain(draft.problem, model, draft.values, t)]
+    there = listed(model)
+    pages = max(1, -(-len(there) // OPTIONS_A_PAGE))
+    page = min(draft.page, pages - 1)
+    rows = _instead(draft, screen)
+    for one in there[page * OPTIONS_A_PAGE : (page + 1) * OPTIONS_A_PAGE]:
+        text = _option(draft, one, screen, main=one is main_text(model))
+        rows.append((draft_button(text, draft.version, "edit", model.fields.index(one)),))
+    if pages > 1:
+        rows.append(pager(draft, screen, page, pages))
+    done = draft_button(t.plain("button.done"), draft.version, "done")
+    cancel = draft_button(t.plain("button.cancel"), draft.version, "cancel")
+    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (done, cancel)))
+
+
+def _option(draft: Draft, one: Field, screen: ScreenContext, *, main: bool) -> str:
+    t = screen.translator
+    value = _effective(draft, one, screen)
+    if main and draft.values.get(one.name):
+        return t.plain("options.main", value=shorten(value, MAIN_LENGTH))
+    about = called(one, t)
+    return t.plain("options.row", about=about, value=shorten(value, max(OPTION_LENGTH - len(about), OPTION_VALUE)))
+
+
+def _effective(draft: Draft, one: Field, screen: ScreenContext) -> str:
+    value = draft.values.get(one.name)
+    if value in NOTHING:
+        value = one.default
+    if value in NOTHING and one.type in (FieldType.CHOICE, FieldType.BOOLEAN, FieldType.NUMBER, FieldType.INTEGER):
+        return screen.translator.plain("options.usual")
+    return shown(one, value, screen.translator)
+
+
+def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
+    """All that was said, the price of exactly this, and what remains."""
+    t = screen.translator
+    lines: list[str] = [*([note, ""] if note else []), t.html("confirm.title", title=titled(model, t))]
+    main = main_text(model)
+    if main is not None and draft.values.get(main.name):
+        lines.append(t.html("confirm.prompt", text=shorten(str(draft.values[main.name]), PROMPT_SHOWN)))
+    lines += _summary(draft, model, main, screen)
+    if draft.problem:
+        lines += ["", explain(draft.problem, model, draft.values, t)]
+    try:
+        cost = quote(draft, model, screen)
+    except InvalidInput as refused:
+        lines += ["", t.html("refused.price") if refused.problem == "price" else t.html("refused.combination")]
+        return OutgoingMessage(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, [])))
+    lines += ["", *_money(cost, screen), t.html("confirm.time", time=t.lasting(model.expected_seconds))]
+    return OutgoingMessage(
+        text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, cost, screen)))
+    )
+
+
+def _summary(draft: Draft, model: Model, main: Field | None, screen: ScreenContext) -> list[Html]:
+    t = screen.translator
+    lines = []
+    for one in model.fields:
+        value = draft.values.get(one.name)
+        if one is main or (value in NOTHING and (one.advanced or one.default in NOTHING)):
+            continue
+        effective = value if value not in NOTHING else one.default
+        lines.append(t.html("confirm.line", about=called(one, t), value=shorten(shown(one, effective, t))))
+    return lines[:LINES_MAX]
+
+
+def _money(cost: Quote, screen: ScreenContext) -> list[Html]:
+    t = screen.translator
+    have = screen.wallet.available
+    if cost.free:
+        return [t.html("confirm.price_free", runs=screen.free.left)]
+    lines = [t.html("confirm.price", price=t.credits(cost.price))]
+    if cost.assumed is not None:
+        lines.append(t.html("confirm.price_about", time=t.lasting(cost.assumed)))
+    if screen.group:
+        return [*lines, t.html("confirm.short_group")] if have < cost.price else lines
+    if have < cost.price:
+        missing = t.credits(cost.price - have)
+        return [*lines, t.html("confirm.short", balance=t.credits(have), missing=missing)]
+    return [*lines, t.html("confirm.balance", before=t.amount(have), after=t.credits(have - cost.price))]
+
+
+def _go(draft: Draft, cost: Quote, screen: ScreenContext) -> list[Row]:
+    t = screen.translator
+    if cost.price > screen.wallet.available:
+        return [(draft_button(t.plain("button.topup"), draft.version, "topup"),)]
+    if cost.price == 0:
+        return [(draft_button(t.plain("button.generate_free"), draft.version, "go"),)]
+    return [(draft_button(t.plain("button.generate", price=t.credits(cost.price)), draft.version, "go"),)]
+
+
+def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Row]) -> list[Row]:
+    t = screen.translator
+    rows = [*_instead(draft, screen), *go, (draft_button(t.plain("button.options"), draft.version, "options"),)]
+    if not draft.path and text_only(model):
+        rows[-1] = (*rows[-1], draft_button(t.plain("button.other_model"), draft.version, "other"))
+    if not any(one.name in draft.values for one in asked(model, draft.category)):
+        return [*rows, (button(t.plain("button.menu"), "menu"),)]
+    return [*rows, ways(draft, screen)]

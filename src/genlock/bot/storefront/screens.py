@@ -1,0 +1,166 @@
+"""The menu, the shelves, and what to do with a text or a file that came by itself."""
+
+from genlock.bot.buttons import Row, button, draft_button, grid
+from genlock.bot.order.draft import Draft
+from genlock.bot.screen_context import ICONS, ScreenContext, shorten, titled
+from genlock.bot.storefront.storefront import code_of
+from genlock.channels.telegram.messages import Button, OutgoingMessage
+from genlock.domain.catalog import Category, Model
+from genlock.domain.field import FieldType
+from genlock.i18n.translator import Html
+
+MODELS_A_PAGE = 8
+ALL = "all"
+#: a model's button that asks for nothing that has a default
+AS_USUAL = "usual"
+
+
+def menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
+    """Where everything begins."""
+    t = screen.translator
+    first = [note, ""] if note else [t.html("menu.nothing_chosen")]
+    lines = [*first, t.html("menu.choose"), *_carried(draft, screen)]
+    if not screen.group:
+        lines += ["", t.html("menu.balance", credits=t.credits(screen.wallet.available))]
+        lines += screen.free_runs()
+    return OutgoingMessage(text="\n".join(lines), buttons=tuple(_menu_rows(screen)))
+
+
+def _menu_rows(screen: ScreenContext) -> list[Row]:
+    t = screen.translator
+    rows = grid([_category(screen, category) for category in screen.storefront.categories()], 2)
+    if screen.group:
+        return [*rows, (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.help"), "help"))]
+    return [
+        *rows,
+        (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.history"), "history")),
+        (button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup")),
+        (button(t.plain("button.help"), "help"), button(t.plain("button.language"), "speak", _other(t.language))),
+    ]
+
+
+def _other(language: str) -> str:
+    return "en" if language == "ru" else "ru"
+
+
+def _category(screen: ScreenContext, category: Category) -> Button:
+    return button(f"{ICONS[category]} {category.title(screen.translator.language)}", "cat", category.value, 0)
+
+
+def what_with(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
+    """A file came by itself: what can be done with it."""
+    t = screen.translator
+    kind = draft.sent[0].kind if draft.sent else FieldType.IMAGE
+    count = len(draft.sent)
+    text = (
+        t.html("misc.what_with_file")
+        if count == 1
+        else t.html("misc.what_with_files", files=t.plain("unit.files", n=count))
+    )
+    lines = [*([note, ""] if note else []), text, *_carried(draft, screen, files=False)]
+    rows = grid([_category(screen, category) for category in screen.storefront.for_file(kind)], 2)
+    cancel = draft_button(t.plain("button.cancel"), draft.version, "cancel")
+    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (cancel, button(t.plain("button.menu"), "menu"))))
+
+
+def shelf(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
+    """Models of a category, or those that a word found."""
+    t = screen.translator
+    category = Category(draft.category) if draft.category in set(Category) else None
+    kinds = {one.kind for one in draft.sent}
+    models = _taking(kinds, screen.storefront.models(category))
+    lines = [_shelf_title(screen, category, len(models)), t.html("list.search_hint")]
+    if draft.query:
+        found = screen.storefront.search(draft.query, category)
+        key = "list.found" if found else "list.none"
+        lines = [t.html(key, query=shorten(draft.query), models=t.plain("unit.models", n=len(found)))]
+        models = found or models
+    lines += _carried(draft, screen)
+    pages = max(1, -(-len(models) // MODELS_A_PAGE))
+    page = min(draft.page, pages - 1)
+    there = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
+    shelf_name = category.value if category else ALL
+    icons = {model.id: f"{ICONS[model.category]} " for model in there if category is None or draft.query}
+    rows: list[Row] = [
+        (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), shelf_name),)
+        for model in there
+    ]
+    if pages > 1:
+        rows.append(pager(draft, screen, page, pages))
+    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, _ways(draft, screen)))
+
+
+def _taking(kinds: set[FieldType], models: list[Model]) -> list[Model]:
+    """Those that take the files which wait for a model; all, if none does."""
+    return [model for model in models if kinds <= {one.type for one in model.fields}] or models
+
+
+def _shelf_title(screen: ScreenContext, category: Category | None, count: int) -> Html:
+    t = screen.translator
+    models = t.plain("unit.models", n=count)
+    if category is None:
+        return t.html("list.all", models=models)
+    return t.html("list.title", icon=ICONS[category], title=category.title(t.language), models=models)
+
+
+def row(screen: ScreenContext, model: Model) -> str:
+    """A model and its price, on one button."""
+    t = screen.translator
+    if screen.free_now(model):
+        return t.plain("list.row_free", title=titled(model, t))
+    usual = screen.storefront.usual(model)
+    key = f"list.row_{usual.per}" if usual.per else "list.row" if usual.exact else "list.row_from"
+    return t.plain(key, title=titled(model, t), price=t.amount(usual.price))
+
+
+def is_fixed(model: Model) -> bool:
+    """Whether the model costs the same whatever is chosen."""
+    rows = (*model.prices, *model.extras)
+    return model.own_price is not None or (len(rows) == 1 and rows[0].measure() is None)
+
+
+def _carried(draft: Draft, screen: ScreenContext, *, files: bool = True) -> list[Html]:
+    t = screen.translator
+    lines = []
+    if draft.text:
+        lines.append(t.html("list.carried_text", text=shorten(draft.text, 200)))
+    if draft.sent and files:
+        lines.append(t.html("list.carried_files", files=t.plain("unit.files", n=len(draft.sent))))
+    return lines
+
+
+def pager(draft: Draft, screen: ScreenContext, page: int, pages: int) -> Row:
+    """Earlier, where one is, later; it goes round."""
+    t = screen.translator
+    return (
+        draft_button(t.plain("button.earlier"), draft.version, "turn", (page - 1) % pages),
+        draft_button(t.plain("button.page", page=page + 1, pages=pages), draft.version, "turn", page),
+        draft_button(t.plain("button.later"), draft.version, "turn", (page + 1) % pages),
+    )
+
+
+def _ways(draft: Draft, screen: ScreenContext) -> Row:
+    """Off a shelf: to where one was before, and to the menu, or away from what was begun."""
+    t = screen.translator
+    back = draft_button(t.plain("button.back"), draft.version, "back")
+    if draft.text or draft.sent:
+        return (back, draft_button(t.plain("button.cancel"), draft.version, "cancel"))
+    menu = button(t.plain("button.menu"), "menu")
+    return (back, menu) if draft.query else (menu,)
+
+
+def promo(screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
+    """A promo code is asked for."""
+    t = screen.translator
+    lines = [*([note, ""] if note else []), t.html("promo.ask")]
+    back: Row = (button(t.plain("button.back"), "balance"), button(t.plain("button.menu"), "menu"))
+    return OutgoingMessage(text="\n".join(lines), buttons=(back,))
+
+
+def page(screen: ScreenContext, text: Html, *, begun: bool, rows: tuple[Row, ...] = ()) -> OutgoingMessage:
+    """Something to read, and the way back: to the order that waits behind it, if one has been begun."""
+    t = screen.translator
+    menu = button(t.plain("button.menu"), "menu")
+    return OutgoingMessage(
+        text=text, buttons=(*rows, (button(t.plain("button.back"), "here"), menu) if begun else (menu,))
+    )

@@ -1,0 +1,299 @@
+-- People, jobs, money, callbacks, updates, instances: everything the engine stands on.
+
+CREATE TABLE accounts (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    channel     text NOT NULL,
+    bot         text NOT NULL,
+    external_id  text NOT NULL,
+    available   bigint NOT NULL DEFAULT 0,
+    held        bigint NOT NULL DEFAULT 0,
+    created_at  timestamptz NOT NULL,
+    CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
+    CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
+    CONSTRAINT accounts_held_not_negative CHECK (held >= 0)
+);
+
+CREATE TABLE jobs (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id     bigint NOT NULL,
+    request_key   text NOT NULL,
+    request_hash  text NOT NULL,
+    correlation_id   text NOT NULL,
+    provider      text NOT NULL,
+    channel       text NOT NULL,
+    address       text NOT NULL,
+    placeholder   text,
+    model         text NOT NULL,
+    input         text NOT NULL,
+    price         bigint NOT NULL,
+    hold_state         text NOT NULL,
+    state         text NOT NULL,
+    secret_hash   text,
+    task_id       text,
+    error_code    text NOT NULL DEFAULT '',
+    error_text    text NOT NULL DEFAULT '',
+    cost          bigint,
+    late          boolean NOT NULL DEFAULT false,
+    parts         text NOT NULL DEFAULT '[]',
+    delivery      text NOT NULL DEFAULT 'none',
+    notice        text NOT NULL,
+    attention_reason     text,
+    attempts      integer NOT NULL DEFAULT 0,
+    due_at        timestamptz,
+    deadline_at   timestamptz NOT NULL,
+    grace_until   timestamptz,
+    lease_owner   text,
+    lease_token   bigint NOT NULL,
+    created_at    timestamptz NOT NULL,
+    submitted_at  timestamptz,
+    ended_at      timestamptz,
+    delivered_at  timestamptz,
+    -- so many instances died with it in hand, one after the other
+    crash_count        integer NOT NULL DEFAULT 0,
+    CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
+    CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
+    CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
+    CONSTRAINT jobs_state_known CHECK (
+        state IN ('queued', 'submitting', 'running', 'succeeded', 'failed', 'cancelled', 'expired')),
+    CONSTRAINT jobs_delivery_known CHECK (
+        delivery IN ('none', 'pending', 'sending', 'delivered', 'undeliverable', 'unknown')),
+    CONSTRAINT jobs_notice_known CHECK (notice IN ('none', 'wanted', 'due', 'sent')),
+    CONSTRAINT jobs_delivery_starts_with_the_end CHECK (
+        (delivery = 'none') = (state IN ('queued', 'submitting', 'running'))),
+    CONSTRAINT jobs_delivered_at_means_delivered CHECK ((delivered_at IS NULL) = (delivery <> 'delivered')),
+    CONSTRAINT jobs_capture_only_for_a_result CHECK (hold_state <> 'captured' OR state = 'succeeded'),
+    CONSTRAINT jobs_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
+    CONSTRAINT jobs_running_has_a_task CHECK (state <> 'running' OR task_id IS NOT NULL)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+
+-- The only work index: what needs somebody, and when. History is not in it.
+CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
+CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
+CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
+
+CREATE TABLE ledger (
+    key        text PRIMARY KEY,
+    account_id  bigint NOT NULL,
+    job_id     bigint,
+    kind       text NOT NULL,
+    debit      text NOT NULL,
+    credit     text NOT NULL,
+    amount     bigint NOT NULL,
+    reason     text NOT NULL DEFAULT '',
+    at         timestamptz NOT NULL,
+    CONSTRAINT ledger_amount_positive CHECK (amount > 0),
+    CONSTRAINT ledger_two_sides CHECK (debit <> credit),
+    CONSTRAINT ledger_accounts_known CHECK (
+        debit IN ('available', 'held', 'house') AND credit IN ('available', 'held', 'house'))
+);
+
+CREATE INDEX ledger_account ON ledger (account_id, at);
+
+CREATE TABLE inbox (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    provider     text NOT NULL,
+    job_id       bigint,
+    task_id      text,
+    body         bytea NOT NULL,
+    state        text NOT NULL,
+    note         text NOT NULL DEFAULT '',
+    due_at       timestamptz,
+    received_at  timestamptz NOT NULL,
+    CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
+    CONSTRAINT inbox_due_while_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
+);
+
+CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
+CREATE INDEX inbox_unauthenticated ON inbox (received_at) WHERE job_id IS NULL;
+
+CREATE TABLE instances (
+    id          text PRIMARY KEY,
+    started_at  timestamptz NOT NULL,
+    seen_at     timestamptz NOT NULL
+);
+
+CREATE TABLE roles (
+    name    text PRIMARY KEY,
+    holder  text NOT NULL,
+    epoch   bigint NOT NULL,
+    until   timestamptz NOT NULL
+);
+
+CREATE TABLE limits (
+    key      text PRIMARY KEY,
+    next_at  timestamptz NOT NULL
+);
+
+CREATE TABLE updates (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    bot          text NOT NULL,
+    update_id    bigint NOT NULL,
+    ordering_key         text NOT NULL,
+    kind         text NOT NULL,
+    urgent       boolean NOT NULL,
+    dedup_key        text,
+    body         text NOT NULL,
+    state        text NOT NULL,
+    note         text NOT NULL DEFAULT '',
+    received_at  timestamptz NOT NULL,
+    CONSTRAINT updates_once UNIQUE (bot, update_id),
+    CONSTRAINT updates_state_known CHECK (state IN ('new', 'done', 'repeated', 'dead'))
+);
+
+CREATE INDEX updates_waiting ON updates (bot, ordering_key, id) WHERE state = 'new';
+CREATE INDEX updates_dead ON updates (id) WHERE state = 'dead';
+CREATE INDEX updates_dedup ON updates (bot, ordering_key, dedup_key) WHERE dedup_key IS NOT NULL;
+
+-- One row per person: whoever holds its lease works off that person's updates. `waiting` counts the new ones.
+CREATE TABLE update_queues (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    bot          text NOT NULL,
+    name         text NOT NULL,
+    urgent       boolean NOT NULL,
+    waiting      bigint NOT NULL,
+    attempts     integer NOT NULL DEFAULT 0,
+    due_at       timestamptz,
+    lease_owner  text,
+    lease_token  bigint NOT NULL DEFAULT 0,
+    crash_count       integer NOT NULL DEFAULT 0,
+    CONSTRAINT update_queues_once UNIQUE (bot, name),
+    CONSTRAINT update_queues_due_while_waiting CHECK ((due_at IS NOT NULL) = (waiting > 0)),
+    CONSTRAINT update_queues_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL)
+) WITH (fillfactor = 80);
+
+CREATE INDEX update_queues_due ON update_queues (urgent, due_at) WHERE due_at IS NOT NULL;
+
+CREATE TABLE kv (
+    key    text PRIMARY KEY,
+    value  text NOT NULL,
+    at     timestamptz NOT NULL
+);
+
+CREATE TABLE profiles (
+    account_id    bigint PRIMARY KEY,
+    language     text NOT NULL,
+    name         text NOT NULL,
+    username     text NOT NULL,
+    referred_by  bigint,
+    rewarded_at  timestamptz,
+    last_model   text NOT NULL DEFAULT '',
+    -- grows with every free run, so that two at once are told apart
+    free_run_count   bigint NOT NULL DEFAULT 0,
+    banned_at    timestamptz,
+    ban_reason   text NOT NULL DEFAULT '',
+    blocked_at   timestamptz,
+    created_at   timestamptz NOT NULL,
+    seen_at      timestamptz NOT NULL,
+    -- Whoever invites was here before: nobody invites themselves, and no circle can close.
+    CONSTRAINT profiles_invited_by_an_older_one CHECK (referred_by < account_id)
+);
+
+CREATE INDEX profiles_username ON profiles (username);
+CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
+
+CREATE TABLE drafts (
+    account_id   bigint NOT NULL,
+    chat        bigint NOT NULL,
+    version     bigint NOT NULL,
+    message     bigint,
+    body        text NOT NULL,
+    updated_at  timestamptz NOT NULL,
+    PRIMARY KEY (account_id, chat)
+);
+
+CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
+
+CREATE TABLE uploads (
+    address    text PRIMARY KEY,
+    account_id  bigint NOT NULL,
+    file       text NOT NULL,
+    kind       text NOT NULL,
+    seconds    double precision,
+    at         timestamptz NOT NULL,
+    -- whether an order was made of it, which may be repeated at any time
+    ordered    boolean NOT NULL DEFAULT true
+);
+
+CREATE INDEX uploads_account ON uploads (account_id, at);
+CREATE INDEX uploads_unordered ON uploads (at) WHERE NOT ordered;
+
+CREATE TABLE payments (
+    charge     text PRIMARY KEY,
+    account_id  bigint NOT NULL,
+    stars      bigint NOT NULL,
+    amount     bigint NOT NULL,
+    state      text NOT NULL,
+    refunds    integer NOT NULL DEFAULT 0,
+    at         timestamptz NOT NULL,
+    CONSTRAINT payments_state_known CHECK (state IN ('paid', 'refunding', 'refunded')),
+    CONSTRAINT payments_of_something CHECK (stars > 0 AND amount > 0)
+);
+
+CREATE INDEX payments_account ON payments (account_id, at);
+CREATE INDEX payments_at ON payments (at);
+
+CREATE TABLE free_runs (
+    account_id    bigint NOT NULL,
+    request_key  text NOT NULL,
+    source       text NOT NULL,
+    at           timestamptz NOT NULL,
+    PRIMARY KEY (account_id, request_key),
+    CONSTRAINT free_runs_source_known CHECK (source IN ('day', 'gift'))
+);
+
+CREATE TABLE promos (
+    code        text PRIMARY KEY,
+    amount      bigint NOT NULL,
+    runs        integer NOT NULL,
+    used        integer NOT NULL DEFAULT 0,
+    uses_max    integer,
+    per_account  integer NOT NULL,
+    until_at    timestamptz,
+    closed_at   timestamptz,
+    author      text NOT NULL,
+    created_at  timestamptz NOT NULL,
+    CONSTRAINT promos_give_one_thing CHECK ((amount > 0) <> (runs > 0) AND amount >= 0 AND runs >= 0),
+    CONSTRAINT promos_not_overused CHECK (used <= uses_max)
+);
+
+CREATE TABLE promo_uses (
+    code         text NOT NULL,
+    account_id    bigint NOT NULL,
+    number       integer NOT NULL,
+    request_key  text NOT NULL,
+    at           timestamptz NOT NULL,
+    PRIMARY KEY (code, account_id, number),
+    CONSTRAINT promo_uses_request_once UNIQUE (account_id, request_key)
+);
+
+CREATE TABLE broadcasts (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    text        text NOT NULL,
+    author      text NOT NULL,
+    request_key text NOT NULL,
+    state       text NOT NULL,
+    reached     bigint NOT NULL DEFAULT 0,
+    sent        bigint NOT NULL DEFAULT 0,
+    failed      bigint NOT NULL DEFAULT 0,
+    total       bigint NOT NULL,
+    created_at  timestamptz NOT NULL,
+    -- the words with their looks and the file, JSON; empty: the text is Telegram's HTML
+    content     text NOT NULL DEFAULT '',
+    CONSTRAINT broadcasts_request_once UNIQUE (request_key),
+    CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
+);
+
+CREATE INDEX broadcasts_running ON broadcasts (id) WHERE state = 'running';
+
+CREATE TABLE audit (
+    id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at       timestamptz NOT NULL,
+    key      text NOT NULL,
+    actor    text NOT NULL,
+    action   text NOT NULL,
+    subject  text NOT NULL,
+    detail   text NOT NULL,
+    CONSTRAINT audit_once UNIQUE (key)
+);

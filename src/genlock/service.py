@@ -24,7 +24,7 @@ from genlock.app import (
     make_rules,
     open_store,
 )
-from genlock.bot.router import ChatBot
+from genlock.bot.router import BotRouter
 from genlock.catalog import load
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.errors import TokenRefused
@@ -194,7 +194,7 @@ class Service:
             every(forget.ROUND_SECONDS, Retention(ctx, leader, store).round, ctx),
         ]
 
-    def _chores(self, chat: ChatBot) -> list[Coroutine[Any, Any, None]]:
+    def _chores(self, chat: BotRouter) -> list[Coroutine[Any, Any, None]]:
         """What the chat product does by itself; one instance is enough for it."""
         ctx = self.engine.ctx
 
@@ -213,7 +213,7 @@ class Service:
             every(CHORE_SECONDS, when_active(chat.broadcast), ctx),
         ]
 
-    async def _introduce(self, chat: ChatBot) -> None:
+    async def _introduce(self, chat: BotRouter) -> None:
         """Tell Telegram our commands; if it is away, later."""
         while True:
             try:
@@ -244,7 +244,7 @@ async def _language_of(store: Database, outside: int) -> str:
     return next((one.language for one in found if one.external_id == str(outside)), "")
 
 
-async def _handle(chat: ChatBot, bot: telegram.Bot, store: UpdateStore, mask: Mask, update: Update) -> None:
+async def _handle(chat: BotRouter, bot: telegram.Bot, store: UpdateStore, mask: Mask, update: Update) -> None:
     def read(body: str) -> telegram.Update:
         return telegram.Update.de_json(json.loads(body), bot)
 

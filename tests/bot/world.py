@@ -11,7 +11,8 @@ from telegram import Update
 
 from genlock.app import costs_paid_for, expected_seconds, make_engine, open_store
 from genlock.bot.order.job_texts import JobTexts
-from genlock.bot.router import ChatBot
+from genlock.bot.router import BotRouter
+from genlock.bot.router import make_bot as make_router
 from genlock.bot.rules import BotRules, Package
 from genlock.catalog import load
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
@@ -50,7 +51,7 @@ class NoLimits:
 class Postman:
     """Brings updates from the simulator to the bot, in order for each person, as the inbox does."""
 
-    def __init__(self, bot: ChatBot, caller: Caller) -> None:
+    def __init__(self, bot: BotRouter, caller: Caller) -> None:
         self.bot = bot
         self._caller = caller
         self._queues: dict[int, asyncio.Queue[Update]] = {}
@@ -121,13 +122,13 @@ class Town:
     kie: KieSimulator
     store: Database
     engine: Engine
-    bot: ChatBot
+    bot: BotRouter
     caller: Caller
     catalog: Catalog
     rules: BotRules
     recorder: Recorder
     postman: Postman
-    make_bot: Callable[[], ChatBot]
+    make_bot: Callable[[], BotRouter]
 
     async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
         person = self.telegram.person(name, language=language)
@@ -148,7 +149,7 @@ class Town:
         assert self.postman.failures == []
 
     @asynccontextmanager
-    async def another_bot(self) -> AsyncIterator[ChatBot]:
+    async def another_bot(self) -> AsyncIterator[BotRouter]:
         """As after a restart: a bot that remembers nothing takes over."""
         before = self.postman.bot
         self.postman.bot = self.make_bot()
@@ -259,8 +260,8 @@ async def town(
             paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
         )
 
-        def make() -> ChatBot:
-            return ChatBot.made_of(
+        def make() -> BotRouter:
+            return make_router(
                 caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=provider.upload
             )
 

@@ -10,6 +10,8 @@ from genlock.channels.telegram.address import Address
 from genlock.domain.chat import Profile
 from genlock.i18n.translator import Translator, translator
 
+#: the name of the Telegram channel in accounts and jobs
+CHANNEL = "telegram"
 #: asks for what the same person did next, as far as it has come by now
 Behind = Callable[[], Awaitable[Update | None]]
 

@@ -11,12 +11,13 @@ from telegram import Message, MessageEntity
 from telegram.constants import MessageEntityType, ParseMode
 
 from genlock.bot.admin.campaign_screens import progress
-from genlock.bot.chat_view import ChatView
+from genlock.bot.identity import BotIdentity
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.text import keyboard
 from genlock.domain.chat import Broadcast, BroadcastState
 from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
 from genlock.i18n.translator import translator
+from genlock.ports import Database
 
 #: how long one round works before it lets others look
 ROUND_SECONDS = 20.0
@@ -86,13 +87,20 @@ def _after(entity: MessageEntity, cut: int) -> dict[str, Any] | None:
 
 
 class Broadcasts:
-    def __init__(self, view: ChatView) -> None:
-        self._view = view
-        self._store = view.store
+    def __init__(
+        self,
+        *,
+        caller: Caller,
+        store: Database,
+        identity: BotIdentity,
+    ) -> None:
+        self._caller = caller
+        self._store = store
+        self._identity = identity
 
     async def show(self, chat: int, content: Content) -> None:
         """To one chat only, as everybody will see it. What is refused here would be refused everywhere."""
-        await content.send(self._view.caller, chat, Priority.SCREEN)
+        await content.send(self._caller, chat, Priority.SCREEN)
 
     async def watched_at(self, broadcast_id: int, chat: int, message: int, language: str) -> None:
         """Where the operator sees how far it is."""
@@ -101,7 +109,7 @@ class Broadcasts:
 
     async def stop(self) -> Broadcast | None:
         """Stop the one that is running; None if there is none."""
-        running = await self._store.running_broadcast(str(self._view.caller.bot.id))
+        running = await self._store.running_broadcast(self._identity.id)
         if running is None or not await self._store.end_broadcast(running.id, BroadcastState.STOPPED):
             return None
         await self._show(running.id)
@@ -109,7 +117,7 @@ class Broadcasts:
 
     async def round(self) -> int:
         """Go on with the broadcast that is running; any instance may, several at once do no harm."""
-        broadcast = await self._store.running_broadcast(str(self._view.caller.bot.id))
+        broadcast = await self._store.running_broadcast(self._identity.id)
         if broadcast is None:
             return 0
         until, shown, sent = monotonic() + ROUND_SECONDS, monotonic(), 0
@@ -133,7 +141,7 @@ class Broadcasts:
         content, until = Content.load(broadcast), monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                await content.send(self._view.caller, chat, Priority.PROGRESS)
+                await content.send(self._caller, chat, Priority.PROGRESS)
             except ChannelBusy as busy:
                 if monotonic() + LOOK_SECONDS > until or not await self._runs(broadcast):
                     return False
@@ -161,8 +169,8 @@ class Broadcasts:
         place = json.loads(fact.value)
         said = progress(broadcast, translator(place["language"]))
         try:
-            await self._view.caller.call(
-                self._view.caller.bot.edit_message_text,
+            await self._caller.call(
+                self._caller.bot.edit_message_text,
                 chat=place["chat"],
                 priority=Priority.PROGRESS,
                 message_id=place["message"],

@@ -8,13 +8,16 @@ from decimal import Decimal
 
 from genlock.bot.admin import campaign_screens as campaign
 from genlock.bot.admin import screens as operator
+from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts, Content
-from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
+from genlock.bot.identity import BotIdentity
+from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.chat import Promo
 from genlock.domain.money import THOUSANDTHS
 from genlock.i18n.translator import DAY, Html
+from genlock.ports import Database
 
 LISTED = 15
 #: no calendar of a database ends before
@@ -28,10 +31,20 @@ Command = Callable[[UpdateContext, Sequence[str]], Awaitable[OutgoingMessage]]
 
 
 class Campaigns:
-    def __init__(self, view: ChatView, broadcasts: Broadcasts) -> None:
-        self._view = view
-        self._store = view.store
+    def __init__(
+        self,
+        *,
+        store: Database,
+        storefront: Storefront,
+        identity: BotIdentity,
+        broadcasts: Broadcasts,
+        audit: AuditLog,
+    ) -> None:
+        self._store = store
+        self._storefront = storefront
+        self._identity = identity
         self._broadcasts = broadcasts
+        self._audit = audit
         self.commands: Mapping[str, Command] = {
             "promo": self._promo,
             "promos": self._promos,
@@ -50,15 +63,15 @@ class Campaigns:
         wanted = _read_promo(words[1:-1])
         if wanted is None:
             return campaign.usage(t, "promo")
-        promo, days = replace(wanted[0], bot=str(self._view.caller.bot.id)), wanted[1]
-        if promo.runs and not any(model.free for model in self._view.storefront.models()):
+        promo, days = replace(wanted[0], bot=self._identity.id), wanted[1]
+        if promo.runs and not any(model.free for model in self._storefront.models()):
             return operator.word(t, t.html("admin.promo_useless"))
         lasting = days * DAY if days else None
         made = await self._store.make_promo(promo, lasting=lasting, author=ctx.profile.external_id)
         if not made and ctx.first:
             return await self._listed(ctx, t.html("admin.promo_exists"))
-        await self._view.write(ctx, "promo", promo.code, " ".join(words[2:-1]))
-        link = f"{self._view.link}?start=p_{promo.code}"
+        await self._audit.write(ctx, "promo", promo.code, " ".join(words[2:-1]))
+        link = f"{self._identity.link}?start=p_{promo.code}"
         note = t.html("admin.promo_made", code=promo.code, gift=campaign.gift(t, promo), link=link)
         return operator.word(t, note, (operator.key(t, "promos", "promos"),))
 
@@ -66,26 +79,26 @@ class Campaigns:
         return await self._listed(ctx)
 
     async def _listed(self, ctx: UpdateContext, note: Html | None = None) -> OutgoingMessage:
-        found, now = await self._store.promos(LISTED, str(self._view.caller.bot.id)), await self._store.clock()
+        found, now = await self._store.promos(LISTED, self._identity.id), await self._store.clock()
         return operator.noted(note, campaign.promos(ctx.translator, found, now))
 
     async def _close(self, ctx: UpdateContext, words: Sequence[str]) -> OutgoingMessage:
         name, t = words[1].upper() if len(words) > 2 else "", ctx.translator  # noqa: PLR2004 - verb, code, line
         if not name:
             return campaign.usage(t, "close")
-        if not await self._store.close_promo(name, str(self._view.caller.bot.id)) and ctx.first:
+        if not await self._store.close_promo(name, self._identity.id) and ctx.first:
             return await self._listed(ctx, t.html("admin.no_promo", code=name))
-        await self._view.write(ctx, "close promo", name)
+        await self._audit.write(ctx, "close promo", name)
         return await self._listed(ctx, t.html("admin.promo_shut", code=name))
 
     # broadcasts
 
     async def _broadcast(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
         """How it is done; with one under way, how far that is."""
-        running = await self._store.running_broadcast(str(self._view.caller.bot.id))
+        running = await self._store.running_broadcast(self._identity.id)
         if running is not None:
             return campaign.progress(running, ctx.translator)
-        return campaign.broadcast(ctx.translator, await self._store.reachable(str(self._view.caller.bot.id)))
+        return campaign.broadcast(ctx.translator, await self._store.reachable(self._identity.id))
 
     async def preview(self, ctx: UpdateContext, content: Content) -> OutgoingMessage:
         """Show the operator how it looks; nothing is sent to others yet."""
@@ -98,7 +111,7 @@ class Campaigns:
             }
         )
         await self._store.kv_put(f"chat:waiting:{ctx.person}", waiting)
-        return campaign.preview(ctx.translator, ctx.update, await self._store.reachable(str(self._view.caller.bot.id)))
+        return campaign.preview(ctx.translator, ctx.update, await self._store.reachable(self._identity.id))
 
     async def _previewed(self, ctx: UpdateContext, words: Sequence[str]) -> Mapping[str, str] | None:
         """The broadcast that waits; a button of an earlier preview is none of its."""
@@ -114,17 +127,17 @@ class Campaigns:
         author = ctx.profile.external_id
         broadcast = await self._store.begin_broadcast(
             said["text"],
-            bot=str(self._view.caller.bot.id),
+            bot=self._identity.id,
             author=author,
             request_key=said["key"],
             content=said.get("content", ""),
         )
-        await self._view.write(ctx, "broadcast", broadcast.id, said["text"])
+        await self._audit.write(ctx, "broadcast", broadcast.id, said["text"])
         return campaign.progress(broadcast, ctx.translator)
 
     async def watched_at(self, ctx: UpdateContext, message: int) -> None:
         """The operator's message tells how far the broadcast is."""
-        running = await self._store.running_broadcast(str(self._view.caller.bot.id))
+        running = await self._store.running_broadcast(self._identity.id)
         if running is not None:
             await self._broadcasts.watched_at(running.id, ctx.chat, message, ctx.translator.language)
 
@@ -137,7 +150,7 @@ class Campaigns:
         stopped = await self._broadcasts.stop()
         if stopped is None:
             return operator.word(ctx.translator, ctx.translator.html("admin.broadcast_none"))
-        await self._view.write(ctx, "stop broadcast", stopped.id)
+        await self._audit.write(ctx, "stop broadcast", stopped.id)
         now = await self._store.broadcast(stopped.id)
         return campaign.progress(now or stopped, ctx.translator)
 
@@ -148,12 +161,12 @@ class Campaigns:
         switch = words[1].lower() if len(words) > 2 else ""  # noqa: PLR2004 - the verb, the switch, the whole line
         if switch == "off":
             await self._store.kv_delete(MAINTENANCE)
-            await self._view.write(ctx, "maintenance", "off")
+            await self._audit.write(ctx, "maintenance", "off")
             return operator.word(t, t.html("admin.maintenance_off"))
         if switch == "on":
             text = " ".join(words[2:-1])
             await self._store.kv_put(MAINTENANCE, text)
-            await self._view.write(ctx, "maintenance", "on", text)
+            await self._audit.write(ctx, "maintenance", "on", text)
         elif switch:
             return campaign.usage(t, "maintenance")
         fact = await self._store.kv_get(MAINTENANCE)

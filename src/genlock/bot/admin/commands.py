@@ -6,13 +6,17 @@ from telegram import Message
 
 from genlock.bot.admin import campaign_screens as campaign
 from genlock.bot.admin import screens as operator
+from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Content
 from genlock.bot.admin.campaigns import MAINTENANCE, Campaigns, read_amount
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
+from genlock.bot.identity import BotIdentity
 from genlock.bot.money.payments import REFUND, NoRefund, Payments
+from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import code
+from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.chat import Payment, Profile
 from genlock.domain.errors import (
@@ -29,6 +33,7 @@ from genlock.domain.money import THOUSANDTHS, EntryKind, HoldState
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.i18n.translator import DAY, Html, Translator, translator
+from genlock.ports import Database
 
 LISTED = 10
 PAYMENTS_READ = 100
@@ -53,12 +58,28 @@ class Declined(Exception):
 
 
 class Admin:
-    def __init__(self, *, view: ChatView, engine: Engine, payments: Payments, campaigns: Campaigns) -> None:
+    def __init__(  # noqa: PLR0913 - one argument per part it works with
+        self,
+        *,
+        view: ChatView,
+        store: Database,
+        storefront: Storefront,
+        engine: Engine,
+        payments: Payments,
+        campaigns: Campaigns,
+        audit: AuditLog,
+        identity: BotIdentity,
+        rules: BotRules,
+    ) -> None:
         self._view = view
-        self._store = view.store
+        self._store = store
+        self._storefront = storefront
         self._engine = engine
         self._payments = payments
         self._campaigns = campaigns
+        self._audit = audit
+        self._identity = identity
+        self._rules = rules
         self._commands: Mapping[str, Command] = {
             "today": self._figures,
             "week": self._figures,
@@ -86,7 +107,7 @@ class Admin:
         }
 
     def may(self, ctx: UpdateContext) -> bool:
-        return not ctx.group and int(ctx.profile.external_id) in self._view.rules.admin_ids
+        return not ctx.group and int(ctx.profile.external_id) in self._rules.admin_ids
 
     async def command(self, ctx: UpdateContext, line: str, message: Message) -> None:
         """`/admin WORDS`, answered on a message of its own."""
@@ -125,7 +146,7 @@ class Admin:
     async def _tell(self, profile: Profile, key: str, **values: object) -> None:
         """Tell somebody what was done with their money; at most once, and the balance shows it anyway."""
         try:
-            await self._view.tell(int(profile.external_id), translator(profile.language).html(key, **values))
+            await self._view.send_to(int(profile.external_id), translator(profile.language).html(key, **values))
         except ChannelError:
             return  # counted by the caller
 
@@ -136,11 +157,11 @@ class Admin:
         return operator.figures(
             ctx.translator,
             words[0],
-            await self._store.figures(str(self._view.caller.bot.id), days * DAY),
+            await self._store.figures(self._identity.id, days * DAY),
             await self._store.counts(),
             refunds=len(await self._store.kv_list(REFUND)),
             maintenance=await self._store.kv_get(MAINTENANCE) is not None,
-            broadcast=await self._store.running_broadcast(str(self._view.caller.bot.id)),
+            broadcast=await self._store.running_broadcast(self._identity.id),
         )
 
     async def _list_commands(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
@@ -150,7 +171,7 @@ class Admin:
         return operator.attention(ctx.translator, self._titled(await self._store.jobs_needing_attention(LISTED)))
 
     async def _log(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
-        lines = await self._store.audit(LISTED * 2, str(self._view.caller.bot.id))
+        lines = await self._store.audit(LISTED * 2, self._identity.id)
         names = {actor: await self._named(actor) for actor in {line.actor for line in lines}}
         return operator.log(ctx.translator, lines, names)
 
@@ -159,7 +180,7 @@ class Admin:
         return next((one.name for one in found if one.external_id == outside), outside)
 
     def _titled(self, jobs: Sequence[Job]) -> list[tuple[Job, str]]:
-        models = self._view.storefront.catalog.models
+        models = self._storefront.catalog.models
         return [(job, models[job.model].title if job.model in models else job.model) for job in jobs]
 
     # people
@@ -201,7 +222,7 @@ class Admin:
         profile, reason, credit = await self._whom(words), " ".join(words[3:-1]), words[0] == "credit"
         kind = EntryKind.GRANT if credit else EntryKind.DEBIT
         fresh = await self._store.transfer(profile.account_id, kind, amount, f"admin:{ctx.update}", reason)
-        await self._view.write(ctx, words[0], profile.account_id, f"{amount / THOUSANDTHS:g}: {reason}")
+        await self._audit.write(ctx, words[0], profile.account_id, f"{amount / THOUSANDTHS:g}: {reason}")
         t = ctx.translator
         if not fresh:
             return await self._card(ctx, profile.account_id, t.html("admin.moved_before"))
@@ -216,7 +237,7 @@ class Admin:
         profile = await self._whom(words)
         banned, reason = words[0] == "ban", " ".join(words[2:-1])
         await self._store.set_ban(profile.account_id, banned=banned, reason=reason)
-        await self._view.write(ctx, words[0], profile.account_id, reason)
+        await self._audit.write(ctx, words[0], profile.account_id, reason)
         note = ctx.translator.html("admin.ban_done" if banned else "admin.unban_done")
         return await self._card(ctx, profile.account_id, note)
 
@@ -268,17 +289,17 @@ class Admin:
     async def _resend(self, ctx: UpdateContext, job: Job) -> Html:
         if ctx.first:
             await operate.resend(self._engine.ctx, job.id, ctx.profile.external_id)
-        await self._view.write(ctx, "resend", code(job.id))
+        await self._audit.write(ctx, "resend", code(job.id))
         return ctx.translator.html("admin.resent")
 
     async def _retry(self, ctx: UpdateContext, job: Job) -> Html:
         await operate.retry(self._engine.ctx, job.id, ctx.profile.external_id)
-        await self._view.write(ctx, "retry", code(job.id))
+        await self._audit.write(ctx, "retry", code(job.id))
         return ctx.translator.html("admin.retried")
 
     async def _cancel(self, ctx: UpdateContext, job: Job) -> Html:
         await self._engine.cancel(job.id, ctx.profile.external_id)
-        await self._view.write(ctx, "cancel", code(job.id))
+        await self._audit.write(ctx, "cancel", code(job.id))
         return ctx.translator.html("admin.cancelled")
 
     async def _refund(self, ctx: UpdateContext, job: Job) -> Html:
@@ -289,7 +310,7 @@ class Admin:
         fresh = await self._store.transfer(
             job.account_id, EntryKind.REFUND, job.price, _refund_key(job), f"order {job.id} refunded"
         )
-        await self._view.write(ctx, "refund", code(job.id), f"{job.price / THOUSANDTHS:g}")
+        await self._audit.write(ctx, "refund", code(job.id), f"{job.price / THOUSANDTHS:g}")
         if not fresh:
             return t.html("admin.refunded_before")
         try:
@@ -339,7 +360,7 @@ class Admin:
             payment = await self._payments.refund(charge, ctx.profile.external_id)
         except (ChannelBusy, ChannelOutcomeUnknown):
             return t.html("admin.stars_open")
-        await self._view.write(ctx, "refund of stars", charge, f"{payment.stars} ⭐")
+        await self._audit.write(ctx, "refund of stars", charge, f"{payment.stars} ⭐")
         await self._payments.tell_refunded(payment)
         return t.html("admin.stars_refunded", stars=payment.stars, credits=t.credits(payment.amount))
 

@@ -3,11 +3,14 @@
 from genlock.bot.buttons import from_base36
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
+from genlock.bot.identity import BotIdentity
 from genlock.bot.quotas import Quotas
+from genlock.bot.rules import BotRules
 from genlock.domain.chat import PromoVerdict
 from genlock.domain.errors import AccountNotFound, ChannelError, IdempotencyKeyReused
 from genlock.domain.money import EntryKind
 from genlock.i18n.translator import Html, translator
+from genlock.ports import Database
 
 REWARDS_AT_ONCE = 100
 CODE_LENGTH_MAX = 40
@@ -20,15 +23,25 @@ def inviter(payload: str) -> int | None:
 
 
 class Gifts:
-    def __init__(self, view: ChatView, quotas: Quotas) -> None:
+    def __init__(
+        self,
+        *,
+        view: ChatView,
+        store: Database,
+        quotas: Quotas,
+        identity: BotIdentity,
+        rules: BotRules,
+    ) -> None:
         self._view = view
+        self._store = store
         self._quotas = quotas
-        self._store = view.store
+        self._identity = identity
+        self._rules = rules
 
     async def welcome(self, person: int) -> None:
         """Credit for whoever is new; once, whatever the amount was then."""
-        if self._view.rules.welcome:
-            await self._grant(person, self._view.rules.welcome, f"welcome:{person}", "welcome")
+        if self._rules.welcome:
+            await self._grant(person, self._rules.welcome, f"welcome:{person}", "welcome")
 
     async def _grant(self, person: int, amount: int, key: str, reason: str) -> bool:
         try:
@@ -58,10 +71,10 @@ class Gifts:
 
     async def reward(self) -> int:
         """Reward invitations whose guest has topped up and bought a first result. Safe to run anywhere, any time."""
-        rules = self._view.rules
+        rules = self._rules
         if not rules.reward_inviter and not rules.reward_invited:
             return 0
-        due = await self._store.rewards_due(str(self._view.caller.bot.id), REWARDS_AT_ONCE)
+        due = await self._store.rewards_due(self._identity.id, REWARDS_AT_ONCE)
         for guest, host in due:
             shares = (
                 (host, rules.reward_inviter, "inviter"),
@@ -85,6 +98,6 @@ class Gifts:
         t = translator(profile.language)
         text = t.html(f"invite.rewarded_{side}", credits=t.credits(amount))
         try:
-            await self._view.tell(int(profile.external_id), text)
+            await self._view.send_to(int(profile.external_id), text)
         except ChannelError:
             return  # counted by the caller

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from telegram import LabeledPrice, PreCheckoutQuery, StarTransaction, SuccessfulPayment, TransactionPartnerUser
 
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import CHANNEL, UpdateContext
+from genlock.bot.identity import BotIdentity
 from genlock.bot.order.draft import At
-from genlock.bot.order.ordering import CHANNEL
-from genlock.channels.telegram.caller import Priority
+from genlock.bot.order.draft_view import DraftView
+from genlock.bot.rules import BotRules
+from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import QueryTooOld
 from genlock.domain.chat import Payment, PaymentState
 from genlock.domain.errors import (
@@ -21,6 +23,7 @@ from genlock.domain.errors import (
 )
 from genlock.domain.money import THOUSANDTHS, EntryKind
 from genlock.i18n.translator import guess_language, translator
+from genlock.ports import Database
 
 STARS = "XTR"
 #: how far Telegram's list has been read, with the bot's number behind it
@@ -62,23 +65,36 @@ class Invoice:
 
 
 class Payments:
-    def __init__(self, view: ChatView) -> None:
+    def __init__(
+        self,
+        *,
+        view: ChatView,
+        drafts: DraftView,
+        caller: Caller,
+        store: Database,
+        identity: BotIdentity,
+        rules: BotRules,
+    ) -> None:
         self._view = view
-        self._store = view.store
+        self._drafts = drafts
+        self._caller = caller
+        self._store = store
+        self._identity = identity
+        self._rules = rules
 
     # buying
 
     async def bill(self, ctx: UpdateContext, stars: int) -> None:
         """A bill for a package, in a message of its own. A repeated one is harmless: it is paid once or not at all."""
         t, view = ctx.translator, self._view
-        package = next((one for one in view.rules.packages if one.stars == stars), None)
+        package = next((one for one in self._rules.packages if one.stars == stars), None)
         if package is None or ctx.group:
             await view.toast(ctx, t.plain("topup.wrong"), alert=True)
             return
         await view.toast(ctx)
         said = t.credits(package.credits * THOUSANDTHS)
-        await view.caller.call(
-            view.caller.bot.send_invoice,
+        await self._caller.call(
+            self._caller.bot.send_invoice,
             chat=ctx.chat,
             priority=Priority.SCREEN,
             title=t.plain("topup.invoice_title", credits=said),
@@ -96,8 +112,8 @@ class Payments:
         good = bill is not None and query.currency == STARS and query.total_amount == bill.stars
         t = translator(guess_language(query.from_user.language_code))
         try:
-            await self._view.caller.call(
-                self._view.caller.bot.answer_pre_checkout_query,
+            await self._caller.call(
+                self._caller.bot.answer_pre_checkout_query,
                 chat=None,
                 priority=Priority.RESULT,
                 pre_checkout_query_id=query.id,
@@ -119,7 +135,7 @@ class Payments:
             await self._say_thanks(ctx, charge, bill)
         # Below the receipt, which stays: the order that waited, or the menu; the page of packages goes away.
         ready = ctx.translator.html("topup.ready") if ctx.draft.at is At.CONFIRM else None
-        await self._view.show_draft(ctx, note=ready)
+        await self._drafts.show(ctx, note=ready)
 
     async def _say_thanks(self, ctx: UpdateContext, charge: str, bill: Invoice) -> None:
         t = ctx.translator
@@ -130,7 +146,7 @@ class Payments:
             balance=t.credits(wallet.available),
             charge=charge,
         )
-        await self._view.say(ctx, text)
+        await self._view.send_text(ctx, text)
 
     async def _credit(self, person: int, charge: str, stars: int, bill: Invoice) -> bool:
         """Once per charge: the ledger knows it first, so that no payment is ever without its credits."""
@@ -141,7 +157,7 @@ class Payments:
 
     async def _strange(self, charge: str, payload: str) -> None:
         await self._store.add_audit(
-            bot=str(self._view.caller.bot.id),
+            bot=self._identity.id,
             key=f"strange:{charge}",
             actor="telegram",
             action="strange payment",
@@ -154,13 +170,13 @@ class Payments:
     async def reconcile(self) -> int:
         """Read on in Telegram's list of transactions and make good what we have missed; says how much that was."""
         await self.go_on_refunding(REFUND_SECONDS)
-        mine = f"{POSITION}:{self._view.caller.bot.id}"
+        mine = f"{POSITION}:{self._caller.bot.id}"
         fact = await self._store.kv_get(mine) or await self._store.kv_get(POSITION)
         position = int(fact.value) if fact else 0
         missed = 0
         while True:
-            found = await self._view.caller.call(
-                self._view.caller.bot.get_star_transactions,
+            found = await self._caller.call(
+                self._caller.bot.get_star_transactions,
                 chat=None,
                 priority=Priority.SCREEN,
                 offset=position,
@@ -180,7 +196,7 @@ class Payments:
             bill = Invoice.read(source.invoice_payload or "")
             if bill is None:
                 return 0
-            person = await self._store.ensure_account(CHANNEL, str(self._view.caller.bot.id), str(source.user.id))
+            person = await self._store.ensure_account(CHANNEL, self._identity.id, str(source.user.id))
             if not await self._credit(person, transaction.id, transaction.amount, bill):
                 return 0
             await self._thank(source.user.id, person, transaction.id, bill)
@@ -200,7 +216,7 @@ class Payments:
             charge=charge,
         )
         try:
-            await self._view.tell(outside, text)
+            await self._view.send_to(outside, text)
         except ChannelError:
             return  # the balance shows it; counted by the caller
 
@@ -251,7 +267,7 @@ class Payments:
                 outcome = f"{payment.stars} ⭐"
                 await self.tell_refunded(payment)
             await self._store.add_audit(
-                bot=str(self._view.caller.bot.id),
+                bot=self._identity.id,
                 key=f"refund:{charge}:{payment.refunds}:{outcome[:40]}",
                 actor=fact.value,
                 action="refund of stars",
@@ -269,7 +285,7 @@ class Payments:
         t = translator(profile.language)
         text = t.html("topup.refunded", stars=payment.stars, credits=t.credits(payment.amount))
         try:
-            await self._view.tell(int(profile.external_id), text)
+            await self._view.send_to(int(profile.external_id), text)
         except ChannelError:
             return  # counted by the caller
 
@@ -307,8 +323,8 @@ class Payments:
         return any(line.key == _undo_key(payment) for line in ledger_entries)
 
     async def _give_back(self, payment: Payment, user: int) -> None:
-        await self._view.caller.call(
-            self._view.caller.bot.refund_star_payment,
+        await self._caller.call(
+            self._caller.bot.refund_star_payment,
             chat=None,
             priority=Priority.RESULT,
             user_id=user,
@@ -331,7 +347,7 @@ class Payments:
             await self._take_back(payment, "telegram")
         except ActionNotAllowed as error:
             await self._store.add_audit(
-                bot=str(self._view.caller.bot.id),
+                bot=self._identity.id,
                 key=f"refunded:{charge}",
                 actor="telegram",
                 action="refund without credits",

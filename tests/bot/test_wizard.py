@@ -23,8 +23,10 @@ from genlock.domain.chat import FreeRuns
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FieldType
 from genlock.domain.money import Wallet
-from genlock.i18n.translator import LANGUAGES, translator
+from genlock.i18n.translator import package_texts, translator
 from tests.bot.world import CATALOG
+
+LANGUAGES = tuple(package_texts().languages)
 
 SHOP = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
 TEXT_MAX, BUTTONS_MAX, ROW_MAX = 4096, 100, 8

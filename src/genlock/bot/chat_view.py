@@ -21,7 +21,7 @@ from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.channels.telegram.text import fitted, keyboard
 from genlock.domain.chat import SavedDraft
 from genlock.domain.errors import ChannelError, InvalidInput, PlaceholderGone, RecipientUnreachable
-from genlock.i18n.translator import Html
+from genlock.i18n.translator import Html, Texts
 from genlock.ports import Database
 
 TOAST_LENGTH = 200
@@ -35,11 +35,14 @@ class DraftChanged(Exception):
 class ChatView:
     """Shows, says and keeps. Whatever may be repeated is an edit; what may not is harmless twice."""
 
-    def __init__(self, *, caller: Caller, store: Database, storefront: Storefront, rules: BotRules) -> None:
+    def __init__(
+        self, *, caller: Caller, store: Database, storefront: Storefront, rules: BotRules, texts: Texts
+    ) -> None:
         self.caller = caller
         self.store = store
         self.storefront = storefront
         self.rules = rules
+        self.texts = texts
         #: the bot's own name, once it is known
         self.username = ""
 

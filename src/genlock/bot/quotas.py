@@ -22,9 +22,9 @@ class Quotas:
         if done.running >= rules.running_max:
             return t.html("limit.running", n=done.running)
         if done.minute >= rules.per_minute:
-            return t.html("limit.minute", time=t.lasting(done.minute_wait))
+            return t.html("limit.minute", time=t.duration(done.minute_wait))
         if done.hour >= rules.per_hour:
-            return t.html("limit.hour", time=t.lasting(done.hour_wait))
+            return t.html("limit.hour", time=t.duration(done.hour_wait))
         return None
 
     async def cancel(self, ctx: UpdateContext) -> str | None:
@@ -39,7 +39,7 @@ class Quotas:
         pause = HOUR / CODES_PER_HOUR
         # Turns may be taken ahead of time, so many of them: the row then says when all of them will be there again.
         [wait] = await self._store.take_permits([f"code:{ctx.person}"], pause, 1, -(CODES_PER_HOUR - 1) * pause)
-        return ctx.translator.html("limit.codes", time=ctx.translator.lasting(wait)) if wait > 0 else None
+        return ctx.translator.html("limit.codes", time=ctx.translator.duration(wait)) if wait > 0 else None
 
     async def upload(self, ctx: UpdateContext) -> Problem | None:
         """Why the person may not send another file now."""

@@ -28,7 +28,7 @@ from genlock.channels.telegram.caller import Caller, Priority
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.engine.engine import Engine
-from genlock.i18n.translator import guess_language, translator
+from genlock.i18n.translator import Texts, package_texts
 from genlock.ports import Database
 
 TRIES = 3
@@ -73,10 +73,11 @@ class ChatBot:
         catalog: Catalog,
         rules: BotRules,
         upload: UploadFile,
+        texts: Texts | None = None,
     ) -> "ChatBot":
         """The whole product over its parts."""
         storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd)
-        view = ChatView(caller=caller, store=store, storefront=storefront, rules=rules)
+        view = ChatView(caller=caller, store=store, storefront=storefront, rules=rules, texts=texts or package_texts())
         quotas = Quotas(store, rules)
         files = Files(view=view, quotas=quotas, upload=upload)
         orders = Orders(view=view, engine=engine, quotas=quotas, files=files)
@@ -96,7 +97,7 @@ class ChatBot:
     async def start(self) -> None:
         """Learn our name and tell Telegram our commands, where they have changed."""
         await self._view.introduce()
-        await register(self._view.caller, self._store)
+        await register(self._view.caller, self._store, self._texts)
 
     async def reconcile(self) -> int:
         """Make good payments that we missed, by Telegram's own list; for the active instance, every few minutes."""
@@ -112,6 +113,10 @@ class ChatBot:
 
     async def close(self) -> None:
         await self._files.close()
+
+    @property
+    def _texts(self) -> Texts:
+        return self._view.texts
 
     @property
     def _bot(self) -> Bot:
@@ -145,7 +150,8 @@ class ChatBot:
         if user is None or chat is None:
             return
         try:
-            await self._view.tell(chat.id, translator(guess_language(user.language_code)).html("misc.error"))
+            t = self._texts.translator(self._texts.guess_language(user.language_code))
+            await self._view.tell(chat.id, t.html("misc.error"))
         except ChannelError:
             return  # what went wrong is about to be told to the operator
 
@@ -199,7 +205,7 @@ class ChatBot:
         person = await self._person(user.id)
         profile = await self._store.see_profile(
             person,
-            language=guess_language(user.language_code),
+            language=self._texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message)) if message.text else None,
@@ -215,6 +221,7 @@ class ChatBot:
             thread=thread_of(message),
             group=message.chat.type != ChatType.PRIVATE,
             draft=drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft(),
+            texts=self._texts,
         )
 
     async def _person(self, outside: int) -> int:
@@ -258,4 +265,4 @@ class ChatBot:
             return
         came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if came and not gone:
-            await self._talk.greet_group(change.chat.id, guess_language(change.from_user.language_code))
+            await self._talk.greet_group(change.chat.id, self._texts.guess_language(change.from_user.language_code))

@@ -22,7 +22,7 @@ from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import code_of
 from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Category, Model
-from genlock.i18n.translator import Html, translator
+from genlock.i18n.translator import Html
 
 Command = Callable[[UpdateContext, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
@@ -265,7 +265,7 @@ class MessageHandler:
         await view.show(ctx, OutgoingMessage(text="\n".join(lines), buttons=tuple(rows)))
 
     async def greet_group(self, chat: int, language: str) -> None:
-        t = translator(language)
+        t = self._view.texts.translator(language)
         link = Button(text=t.plain("button.open_private"), url=self._view.link)
         said = OutgoingMessage(text=t.html("misc.added_to_group", bot=self._view.username), buttons=((link,),))
         await self._view.tell(chat, said)

@@ -20,7 +20,7 @@ from genlock.domain.errors import (
     Refusal,
 )
 from genlock.domain.money import THOUSANDTHS, EntryKind
-from genlock.i18n.translator import guess_language, translator
+from genlock.i18n.translator import translator
 
 STARS = "XTR"
 #: how far Telegram's list has been read, with the bot's number behind it
@@ -94,7 +94,7 @@ class Payments:
         """Before a payment: is the bill ours and right? Asks nobody, so that the answer is in time."""
         bill = Invoice.read(query.invoice_payload)
         good = bill is not None and query.currency == STARS and query.total_amount == bill.stars
-        t = translator(guess_language(query.from_user.language_code))
+        t = self._view.texts.translator(self._view.texts.guess_language(query.from_user.language_code))
         try:
             await self._view.caller.call(
                 self._view.caller.bot.answer_pre_checkout_query,

@@ -246,7 +246,7 @@ def _key(ctx: UpdateContext, version: int) -> str:
 def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:
     """Shown from the press until the first progress; the job has no number yet."""
     t = ctx.translator
-    text = t.html("order.accepted", title=titled(model, t), time=t.lasting(model.expected_seconds))
+    text = t.html("order.accepted", title=titled(model, t), time=t.duration(model.expected_seconds))
     return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", ctx.draft.version),),))
 
 

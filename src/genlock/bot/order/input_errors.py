@@ -35,7 +35,7 @@ def explain_file(problem: Problem, translator: Translator) -> Html | None:
     if name == "uploads":
         return translator.html("limit.uploads", time=translator.duration(allowed["wait"]))
     if name in ("too_big", "too_long"):
-        words = translator.file_size if name == "too_big" else translator.lasting
+        words = translator.file_size if name == "too_big" else translator.duration
         return translator.html(f"refused.{name}", given=words(allowed["given"]), most=words(allowed["most"]))
     if name == "full":
         return translator.html("refused.full", n=allowed["n"])

@@ -32,11 +32,12 @@ def test_both_languages_have_the_same_texts() -> None:
 
 
 def test_both_languages_have_the_same_places() -> None:
-    found = {
-        key: [places(text) for language in LANGUAGES for text in forms(texts(language)[key]).values()]
-        for key in texts("en")
-    }
-    assert {key: each for key, each in found.items() if any(one != each[0] for one in each)} == {}
+    wrong = []
+    for key in texts("en"):
+        found = [places(text) for language in LANGUAGES for text in forms(texts(language)[key]).values()]
+        if any(one != found[0] for one in found):
+            wrong.append(f"{key}: {found}")
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -132,8 +132,13 @@ def test_the_least_and_the_most_can_be_ordered_and_have_a_price(catalog: Catalog
 
 
 def test_every_field_has_words_in_both_languages(catalog: Catalog) -> None:
-    fields = [(model_id, one) for model_id in OFFERED for one in catalog.get(model_id).fields]
-    assert [(model_id, one.name) for model_id, one in fields if {"en", "ru"} - set(one.about)] == []
+    wrong = [
+        f"{model_id}: {one.name}"
+        for model_id in OFFERED
+        for one in catalog.get(model_id).fields
+        if {"en", "ru"} - set(one.about)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(("model_id", "values", "seconds", "credits_"), KNOWN)

@@ -4,7 +4,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help sandbox test provision check docs bench simulate smoke chaos lock clean
+.PHONY: help sandbox test quick provision check docs bench simulate smoke chaos lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +14,9 @@ sandbox: .venv/installed ## Install and run everything here, with a chat page in
 
 test: provision check ## Install, check and run all tests (ARGS="-k name" picks some)
 	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
+
+quick: .venv/installed ## Run the tests that need no process, no browser and no PostgreSQL: the inner loop
+	$(BIN)/pytest -n 2 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
 
 provision: .venv/installed ## Bring the programs that the tests run: a browser, PgBouncer, PostgreSQL
 	$(BIN)/python -m tests.provision

@@ -9,6 +9,8 @@ import pytest
 from genlock.sandbox.postgres import Postgres, PostgresServer
 from tests.pgbouncer import pgbouncer
 
+pytest_plugins = ["tests.tiers"]
+
 TEST_POSTGRES_URL = "GENLOCK_TEST_POSTGRES_URL"
 PREFIXES = ("GENLOCK_", "PG")
 ALIASES = {"DATABASE_URL", "KIE_API_KEY", "PORT", "RENDER_EXTERNAL_URL", "TELEGRAM_BOT_TOKEN"}

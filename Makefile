@@ -4,7 +4,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help sandbox test check docs bench simulate smoke chaos lock clean
+.PHONY: help sandbox test quick provision check docs bench simulate smoke chaos lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,8 +12,14 @@ help: ## List the commands
 sandbox: .venv/installed ## Install and run everything here, with a chat page in the browser (ARGS=--fresh, --postgres …)
 	@$(BIN)/genlock sandbox $(ARGS)
 
-test: check ## Install, check and run all tests (ARGS="-k name" picks some)
+test: provision check ## Install, check and run all tests (ARGS="-k name" picks some)
 	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
+
+quick: .venv/installed ## Run the tests that need no process, no browser and no PostgreSQL: the inner loop
+	$(BIN)/pytest -n 2 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
+
+provision: .venv/installed ## Bring the programs that the tests run: a browser, PgBouncer, PostgreSQL
+	$(BIN)/python -m tests.provision
 
 check: .venv/installed ## Lint, formatting, types, import rules, docs
 	$(BIN)/ruff check

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from time import monotonic
@@ -31,6 +31,7 @@ from genlock.channels.telegram.errors import TokenRefused
 from genlock.channels.telegram.operator_messages import answer_repeated, tell_operators
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookKeeper, webhook_secret
+from genlock.domain.alarm import AlarmNotice
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.update import Update
@@ -41,6 +42,8 @@ from genlock.engine.retention import Retention
 from genlock.engine.stats import Stats
 from genlock.engine.updates import Updates
 from genlock.engine.worker import every, run_forever
+from genlock.i18n.alarms import alarm_text
+from genlock.i18n.translator import translator
 from genlock.log import LogObserver, Mask
 from genlock.media.download import Downloads
 from genlock.metrics import MetricsObserver, Observers
@@ -185,8 +188,7 @@ class Service:
 
     def _janitors(self, caller: Caller, store: Database, stats: Stats) -> list[Coroutine[Any, Any, None]]:
         ctx, leader = self.engine.ctx, self.engine.leader
-        tell = partial(tell_operators, caller, self._settings.admin_ids, partial(_language_of, store))
-        watch = Alarms(ctx, leader, store, stats, tell)
+        watch = Alarms(ctx, leader, store, stats, partial(_notify_operators, caller, store, self._settings.admin_ids))
         self._closing.push_async_callback(watch.rest)  # before the role is given up: its next holder writes here too
         return [
             every(alarms.ROUND_SECONDS, watch.round, ctx),
@@ -236,6 +238,13 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._closing.aclose()
         self.observer.event(Event.STOPPED, instance=self._instance)
+
+
+async def _notify_operators(caller: Caller, store: Database, operators: Iterable[int], notice: AlarmNotice) -> None:
+    def text_in(language: str) -> str:
+        return alarm_text(notice, translator(language))
+
+    await tell_operators(caller, operators, partial(_language_of, store), text_in)
 
 
 async def _language_of(store: Database, outside: int) -> str:

@@ -13,6 +13,7 @@ from genlock.bot.order.draft import At, Draft, Part
 from genlock.bot.storefront.storefront import Storefront, text_only
 from genlock.domain.catalog import Category
 from genlock.domain.chat import Profile
+from genlock.i18n.catalog_texts import category_title
 from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.media import make_film
@@ -216,12 +217,14 @@ async def test_from_a_shelf_a_kept_photo_goes_back_with_the_person(here: Town) -
     ann = await here.person()
     await ann.send("photo", picture())
     await ann.sees("What shall I do with it?")
-    assert not any(Category.VIDEO_TO_VIDEO.title("en") in one["text"] for one in ann.screen.buttons)
-    await ann.tap(Category.IMAGE_TO_IMAGE.title("en"))
+    assert not any(
+        category_title(Category.VIDEO_TO_VIDEO, translator("en")) in one["text"] for one in ann.screen.buttons
+    )
+    await ann.tap(category_title(Category.IMAGE_TO_IMAGE, translator("en")))
     await ann.sees("Kept: 1 file")
     await ann.tap("◀️ Back")
     await ann.sees("What shall I do with it?")
-    await ann.tap(Category.BACKGROUND_REMOVAL.title("en"))
+    await ann.tap(category_title(Category.BACKGROUND_REMOVAL, translator("en")))
     await ann.tap("Recraft Remove Background")
     await ann.sees("Your image: 📎 1")
     await ann.tap("◀️ Back")
@@ -234,7 +237,7 @@ async def test_the_menu_says_that_a_kept_photo_is_let_go(here: Town, language: s
     await ann.send("photo", picture())
     await ann.tap(translator(language).plain("button.menu"))
     await ann.sees(told)
-    await ann.tap(Category.IMAGE_TO_IMAGE.title(language))
+    await ann.tap(category_title(Category.IMAGE_TO_IMAGE, translator(language)))
 
     assert "📎" not in ann.screen.text
 
@@ -257,7 +260,7 @@ async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwis
     await ann.sees(t.plain("refused.no_place_image"))
     await ann.tap(t.plain("button.instead"))
     await ann.sees(t.plain("misc.what_with_file"))
-    await ann.tap(Category.BACKGROUND_REMOVAL.title(language))
+    await ann.tap(category_title(Category.BACKGROUND_REMOVAL, translator(language)))
     await ann.tap("Recraft Remove Background")
     await ann.sees("📎 1")
 
@@ -266,7 +269,7 @@ async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwis
 async def test_a_shelf_shows_only_what_takes_the_file_that_waits(here: Town, kind: str, other: str) -> None:
     ann = await here.person()
     await ann.send(kind, picture() if kind == "photo" else make_film("A film", {}, 1))
-    await ann.tap(Category.UPSCALE.title("en"))
+    await ann.tap(category_title(Category.UPSCALE, translator("en")))
     rows = [one["text"] for one in ann.screen.buttons]
 
     assert any("Topaz" in row for row in rows)
@@ -276,7 +279,7 @@ async def test_a_shelf_shows_only_what_takes_the_file_that_waits(here: Town, kin
 async def test_a_search_leads_back_to_the_shelf(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
-    await ann.tap(Category.MUSIC.title("en"))
+    await ann.tap(category_title(Category.MUSIC, translator("en")))
     await ann.say("kling")
     await ann.sees("🔎 kling")
     await ann.tap("Back")

@@ -23,6 +23,7 @@ from genlock.domain.job import Delivery, Job, Notice
 from genlock.domain.money import EntryKind
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from genlock.i18n.translator import Texts
 from genlock.media.download import Downloads
 from genlock.ports import Database
 from genlock.providers.kie.client import Kie
@@ -238,6 +239,7 @@ async def town(
     rules: BotRules | None = None,
     speed: float = 200.0,
     catalog: Catalog = CATALOG,
+    texts: Texts | None = None,
 ) -> AsyncIterator[Town]:
     recorder = Recorder()
     rules = rules or BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
@@ -249,7 +251,7 @@ async def town(
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(catalog.get), downloads, near=True)
+        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, near=True)
         engine = make_engine(
             store,
             recorder,
@@ -262,7 +264,13 @@ async def town(
 
         def make() -> BotRouter:
             return make_router(
-                caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=provider.upload
+                caller=caller,
+                store=store,
+                engine=engine,
+                catalog=catalog,
+                rules=rules,
+                upload=provider.upload,
+                texts=texts,
             )
 
         bot = make()

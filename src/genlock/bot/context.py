@@ -1,14 +1,14 @@
 """One update of one person: who, where, by what, and the draft they stand at."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from telegram import CallbackQuery, Message, Update, User
 
 from genlock.bot.order.draft import Draft, Part
 from genlock.channels.telegram.address import Address
 from genlock.domain.chat import Profile
-from genlock.i18n.translator import Translator, translator
+from genlock.i18n.translator import Texts, Translator, package_texts
 
 #: the name of the Telegram channel in accounts and jobs
 CHANNEL = "telegram"
@@ -33,6 +33,7 @@ class UpdateContext:
     thread: int | None
     group: bool
     draft: Draft
+    texts: Texts = field(default_factory=package_texts)
     #: what the person wrote
     message: int | None = None
     behind: Behind = nothing
@@ -51,7 +52,7 @@ class UpdateContext:
 
     @property
     def translator(self) -> Translator:
-        return translator(self.profile.language)
+        return self.texts.translator(self.profile.language)
 
     @property
     def address(self) -> Address:

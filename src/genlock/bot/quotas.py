@@ -27,7 +27,7 @@ class Quotas:
         pause = HOUR / CODES_PER_HOUR
         # Turns may be taken ahead of time, so many of them: the row then says when all of them will be there again.
         [wait] = await self._store.take_permits([f"code:{ctx.person}"], pause, 1, -(CODES_PER_HOUR - 1) * pause)
-        return ctx.translator.html("limit.codes", time=ctx.translator.lasting(wait)) if wait > 0 else None
+        return ctx.translator.html("limit.codes", time=ctx.translator.duration(wait)) if wait > 0 else None
 
     async def upload(self, ctx: UpdateContext) -> Problem | None:
         """Why the person may not send another file now."""

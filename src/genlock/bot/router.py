@@ -32,7 +32,7 @@ from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.engine.engine import Engine
 from genlock.engine.sell import SaleRules, Seller
-from genlock.i18n.translator import guess_language, translator
+from genlock.i18n.translator import Texts, package_texts
 from genlock.ports import Database
 
 TRIES = 3
@@ -53,6 +53,7 @@ class BotRouter:
         store: Database,
         identity: BotIdentity,
         rules: BotRules,
+        texts: Texts,
         files: Files,
         messages: MessageHandler,
         buttons: ButtonHandler,
@@ -65,6 +66,7 @@ class BotRouter:
         self._store = store
         self._identity = identity
         self._rules = rules
+        self._texts = texts
         self._files = files
         self._messages = messages
         self._buttons = buttons
@@ -77,7 +79,7 @@ class BotRouter:
     async def start(self) -> None:
         """Ask Telegram for our username and register our commands where they have changed."""
         await self._identity.load()
-        await register(self._caller, self._store)
+        await register(self._caller, self._store, self._texts)
 
     async def reconcile(self) -> int:
         """Credit payments that Telegram lists and we missed. A periodic task of the leader."""
@@ -122,7 +124,8 @@ class BotRouter:
         if user is None or chat is None:
             return
         try:
-            await self._view.send_to(chat.id, translator(guess_language(user.language_code)).html("misc.error"))
+            t = self._texts.translator(self._texts.guess_language(user.language_code))
+            await self._view.send_to(chat.id, t.html("misc.error"))
         except ChannelError:
             return  # what went wrong is about to be told to the operator
 
@@ -176,7 +179,7 @@ class BotRouter:
         person = await self._person(user.id)
         profile = await self._store.see_profile(
             person,
-            language=guess_language(user.language_code),
+            language=self._texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message)) if message.text else None,
@@ -192,6 +195,7 @@ class BotRouter:
             thread=thread_of(message),
             group=message.chat.type != ChatType.PRIVATE,
             draft=drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft(),
+            texts=self._texts,
         )
 
     async def _person(self, outside: int) -> int:
@@ -235,13 +239,21 @@ class BotRouter:
             return
         came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if came and not gone:
-            await self._messages.greet_group(change.chat.id, guess_language(change.from_user.language_code))
+            await self._messages.greet_group(change.chat.id, self._texts.guess_language(change.from_user.language_code))
 
 
 def make_bot(
-    *, caller: Caller, store: Database, engine: Engine, catalog: Catalog, rules: BotRules, upload: UploadFile
+    *,
+    caller: Caller,
+    store: Database,
+    engine: Engine,
+    catalog: Catalog,
+    rules: BotRules,
+    upload: UploadFile,
+    texts: Texts | None = None,
 ) -> BotRouter:
     """Build a bot from its parts."""
+    texts = texts or package_texts()
     storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers)
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
     identity, view, quotas = BotIdentity(caller), ChatView(caller=caller, store=store), Quotas(store, rules)
@@ -260,7 +272,9 @@ def make_bot(
         files=files,
         bot_id=identity.id,
     )
-    payments = Payments(view=view, drafts=drafts, caller=caller, store=store, identity=identity, rules=rules)
+    payments = Payments(
+        view=view, drafts=drafts, caller=caller, store=store, identity=identity, rules=rules, texts=texts
+    )
     gifts = Gifts(view=view, store=store, quotas=quotas, identity=identity, rules=rules)
     broadcasts = Broadcasts(caller=caller, store=store, identity=identity)
     audit = AuditLog(store, identity.id)
@@ -296,6 +310,7 @@ def make_bot(
         admin=admin,
         identity=identity,
         rules=rules,
+        texts=texts,
     )
     return BotRouter(
         view=view,
@@ -303,6 +318,7 @@ def make_bot(
         store=store,
         identity=identity,
         rules=rules,
+        texts=texts,
         files=files,
         messages=messages,
         buttons=ButtonHandler(

@@ -14,6 +14,7 @@ from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Job
 from genlock.domain.money import Wallet
 from genlock.engine.sell import Quote
+from genlock.i18n.catalog_texts import field_name, in_language, model_title
 from genlock.i18n.translator import Html, Translator
 
 ICONS = {
@@ -31,14 +32,6 @@ ICONS = {
     Category.SPEECH_TO_TEXT: "📝",
     Category.AUDIO_TOOLS: "🎚",
     Category.IMAGE_ANALYSIS: "👁",
-}
-#: ends of titles that are words, not names
-PHRASES = {
-    "from an image": "title.image",
-    "from references": "title.references",
-    "from videos": "title.videos",
-    "copy the moves": "title.move",
-    "swap the person": "title.replace",
 }
 LINE_LENGTH = 60
 #: a limit that nobody needs to be told
@@ -71,16 +64,13 @@ def quote(draft: Draft, model: Model, screen: ScreenContext) -> Quote:
 
 
 def titled(model: Model, translator: Translator) -> str:
-    """What a model is called: its name, and in the person's language what sets it apart from its sisters."""
-    for phrase, key in PHRASES.items():
-        if model.title.endswith(phrase):
-            return model.title.removesuffix(phrase) + translator.plain(key)
-    return model.title
+    """What a model is called in the user's language."""
+    return model_title(model.title, translator)
 
 
 def called(one: Field, translator: Translator) -> str:
     """What an input is called."""
-    return one.about.get(translator.language) or one.about.get("en") or one.name
+    return field_name(one, translator)
 
 
 def shown(one: Field, value: object, translator: Translator) -> str:
@@ -103,7 +93,7 @@ def shown_choice(one: Field, value: object, translator: Translator) -> str:
     if isinstance(value, bool):
         return translator.plain("button.yes" if value else "button.no")
     if labels := one.labels.get(str(value)):
-        return labels.get(translator.language) or labels["en"]
+        return in_language(labels, translator)
     key = f"choice.{str(value).lower()}"
     return translator.plain(key) if key in translator else str(value)
 

@@ -33,28 +33,6 @@ class Category(StrEnum):
     AUDIO_TOOLS = "audio-tools"
     IMAGE_ANALYSIS = "image-analysis"
 
-    def title(self, language: str = "en") -> str:
-        english, russian = TITLES[self]
-        return russian if language == "ru" else english
-
-
-TITLES = {
-    Category.TEXT_TO_IMAGE: ("Text to image", "Нарисовать"),
-    Category.IMAGE_TO_IMAGE: ("Edit an image", "Правка фото"),
-    Category.TEXT_TO_VIDEO: ("Text to video", "Снять видео"),
-    Category.IMAGE_TO_VIDEO: ("Image to video", "Оживить фото"),
-    Category.VIDEO_TO_VIDEO: ("Edit a video", "Правка видео"),
-    Category.AVATAR: ("Talking avatars", "Аватары"),
-    Category.UPSCALE: ("Upscale", "Увеличить"),
-    Category.BACKGROUND_REMOVAL: ("No background", "Убрать фон"),
-    Category.MUSIC: ("Music", "Музыка"),
-    Category.TEXT_TO_SPEECH: ("Text to speech", "Озвучить текст"),
-    Category.SOUND_EFFECTS: ("Sound effects", "Создать звук"),
-    Category.SPEECH_TO_TEXT: ("Speech to text", "Речь в текст"),
-    Category.AUDIO_TOOLS: ("Clean up audio", "Очистить голос"),
-    Category.IMAGE_ANALYSIS: ("Look into an image", "Анализ картинки"),
-}
-
 
 class Family(StrEnum):
     """Which of the provider's interfaces takes the order."""

@@ -100,14 +100,16 @@ def attention(t: Translator, jobs: Sequence[tuple[Job, str]]) -> OutgoingMessage
         for job, title in jobs
     ]
     rows = [(button(f"{code(job.id)} · {title}", "adm", "order", job.id),) for job, title in jobs]
-    return word(t, Html("\n".join([t.html("admin.attention_reason"), *lines])), *rows)
+    return word(t, Html("\n".join([t.html("admin.attention"), *lines])), *rows)
 
 
 def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> OutgoingMessage:
     if not lines:
         return word(t, t.html("admin.log_none"))
     said = [
-        t.html("admin.log_line", when=t.when(line.at), actor=names.get(line.actor, line.actor), what=_deed(t, line))
+        t.html(
+            "admin.log_line", when=t.day_and_time(line.at), actor=names.get(line.actor, line.actor), what=_deed(t, line)
+        )
         for line in lines
     ]
     return word(t, Html("\n".join([t.html("admin.log"), *said])))
@@ -189,7 +191,7 @@ def orders(t: Translator, jobs: Sequence[tuple[Job, str]], profile: Profile) -> 
 
 def _order_row(t: Translator, job: Job, title: str) -> str:
     icon = t.plain(f"admin.state_{standing(job)}").partition(" ")[0]
-    return t.plain("admin.order_row", icon=icon, code=code(job.id), title=title, when=t.when(job.created_at))
+    return t.plain("admin.order_row", icon=icon, code=code(job.id), title=title, when=t.day_and_time(job.created_at))
 
 
 def standing(job: Job) -> str:
@@ -229,7 +231,7 @@ def _times(t: Translator, job: Job) -> list[Html]:
         ("ended", job.ended_at),
         ("delivered", job.delivered_at),
     )
-    return [t.html(f"admin.time_{name}", when=t.moment(at)) for name, at in progress_points if at is not None]
+    return [t.html(f"admin.time_{name}", when=t.day_and_second(at)) for name, at in progress_points if at is not None]
 
 
 def _deeds(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
@@ -255,7 +257,7 @@ def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> Outgo
     lines = [
         t.html(
             "admin.payment",
-            when=t.when(one.at),
+            when=t.day_and_time(one.at),
             stars=one.stars,
             credits=t.credits(one.amount),
             state=t.plain(f"admin.payment_{one.state.value}"),
@@ -266,7 +268,7 @@ def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> Outgo
     rows = [
         (
             button(
-                t.plain("admin.payment_row", stars=one.stars, when=t.when(one.at)),
+                t.plain("admin.payment_row", stars=one.stars, when=t.day_and_time(one.at)),
                 *("adm", "askstars", profile.account_id, short_receipt(one.charge)),
             ),
         )
@@ -297,7 +299,7 @@ def refunds(t: Translator, found: Sequence[tuple[Payment, str, float]]) -> Outgo
     if not found:
         return word(t, t.html("admin.refunds_none"))
     lines = [
-        t.html("admin.refund_line", stars=payment.stars, name=name, age=t.lasting(age)) for payment, name, age in found
+        t.html("admin.refund_line", stars=payment.stars, name=name, age=t.duration(age)) for payment, name, age in found
     ]
     rows = [(button(f"👤 {shorten(name, NAME_IN_ROW)}", "adm", "payments", one.account_id),) for one, name, _ in found]
     return word(

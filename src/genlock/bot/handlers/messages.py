@@ -25,7 +25,7 @@ from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import Storefront, code_of
 from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Category, Model
-from genlock.i18n.translator import Html, translator
+from genlock.i18n.translator import Html, Texts
 
 Command = Callable[[UpdateContext, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
@@ -64,6 +64,7 @@ class MessageHandler:
         admin: Admin,
         identity: BotIdentity,
         rules: BotRules,
+        texts: Texts,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -75,6 +76,7 @@ class MessageHandler:
         self._admin = admin
         self._identity = identity
         self._rules = rules
+        self._texts = texts
         self._commands: Mapping[str, Command] = {
             "start": self._start,
             "menu": self._start,
@@ -282,7 +284,7 @@ class MessageHandler:
         await view.show(ctx, OutgoingMessage(text="\n".join(lines), buttons=tuple(rows)))
 
     async def greet_group(self, chat: int, language: str) -> None:
-        t = translator(language)
+        t = self._texts.translator(language)
         link = Button(text=t.plain("button.open_private"), url=self._identity.link)
         said = OutgoingMessage(text=t.html("misc.added_to_group", bot=self._identity.username), buttons=((link,),))
         await self._view.send_to(chat, said)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
-from genlock.bot.buttons import ButtonData, Row, base36, button
+from genlock.bot.buttons import ButtonData, Row, base36
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.identity import BotIdentity
@@ -16,12 +16,13 @@ from genlock.bot.order.orders import Orders
 from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import quote
 from genlock.bot.storefront import screens as front
+from genlock.bot.storefront.languages import language_rows, languages_text
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.job import Job
-from genlock.i18n.translator import LANGUAGES, Html, translator
+from genlock.i18n.translator import Html
 from genlock.ports import Database
 
 Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
@@ -70,6 +71,7 @@ class Pages:
             "history": lambda ctx, press: self.history(ctx, press.number()),
             "order": self._order,
             "help": lambda ctx, _: self.help(ctx),
+            "language": lambda ctx, _: self.language(ctx),
             "speak": lambda ctx, press: self.speak(ctx, press.word()),
             "promo": lambda ctx, _: self.promo(ctx, ""),
             "invite": lambda ctx, _: self.invite(ctx),
@@ -170,16 +172,14 @@ class Pages:
         await self.read(ctx, t.html("paysupport.text", support=support, person=str(ctx.person)))
 
     async def language(self, ctx: UpdateContext) -> None:
-        names, now = {"en": "English", "ru": "Русский"}, ctx.translator.language
-        row = tuple(button(f"✓ {names[one]}" if one == now else names[one], "speak", one) for one in LANGUAGES)
-        await self.read(ctx, ctx.translator.html("language.choose"), row)
+        await self.read(ctx, languages_text(ctx.translator), *language_rows(ctx.translator))
 
     async def speak(self, ctx: UpdateContext, language: str) -> None:
         """Another language, from now on."""
-        if language in LANGUAGES:
+        if language in ctx.texts.languages:
             await self._store.set_language(ctx.person, language)
             ctx.profile = replace(ctx.profile, language=language)
-        await self._view.toast(ctx, translator(ctx.profile.language).plain("language.chosen"))
+        await self._view.toast(ctx, ctx.translator.plain("language.chosen"))
         await self._drafts.show(ctx, note=ctx.translator.html("language.chosen"))
 
     async def promo(self, ctx: UpdateContext, code: str) -> None:

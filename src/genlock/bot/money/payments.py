@@ -22,7 +22,7 @@ from genlock.domain.errors import (
     Refusal,
 )
 from genlock.domain.money import THOUSANDTHS, EntryKind
-from genlock.i18n.translator import guess_language, translator
+from genlock.i18n.translator import Texts, translator
 from genlock.ports import Database
 
 STARS = "XTR"
@@ -74,6 +74,7 @@ class Payments:
         store: Database,
         identity: BotIdentity,
         rules: BotRules,
+        texts: Texts,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -81,6 +82,7 @@ class Payments:
         self._store = store
         self._identity = identity
         self._rules = rules
+        self._texts = texts
 
     # buying
 
@@ -110,7 +112,7 @@ class Payments:
         """Before a payment: is the bill ours and right? Asks nobody, so that the answer is in time."""
         bill = Invoice.read(query.invoice_payload)
         good = bill is not None and query.currency == STARS and query.total_amount == bill.stars
-        t = translator(guess_language(query.from_user.language_code))
+        t = self._texts.translator(self._texts.guess_language(query.from_user.language_code))
         try:
             await self._caller.call(
                 self._caller.bot.answer_pre_checkout_query,

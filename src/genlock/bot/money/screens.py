@@ -149,7 +149,7 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
         "history.order",
         title=titled(model, t) if model else job.model,
         code=code(job.id),
-        when=t.when(job.created_at),
+        when=t.day_and_time(job.created_at),
         state=t.plain(f"history.{_state(job)}"),
     )
     if prompt := prompt_of(job, model):

@@ -33,9 +33,9 @@ def explain_file(problem: Problem, translator: Translator) -> Html | None:
     """What is wrong with a file; None if it is something else."""
     name, allowed = problem.name, problem.allowed
     if name == "uploads":
-        return translator.html("limit.uploads", time=translator.lasting(allowed["wait"]))
+        return translator.html("limit.uploads", time=translator.duration(allowed["wait"]))
     if name in ("too_big", "too_long"):
-        words = translator.file_size if name == "too_big" else translator.lasting
+        words = translator.file_size if name == "too_big" else translator.duration
         return translator.html(f"refused.{name}", given=words(allowed["given"]), most=words(allowed["most"]))
     if name == "full":
         return translator.html("refused.full", n=allowed["n"])
@@ -128,9 +128,10 @@ def _rule(rule: Rule, model: Model, values: Values, translator: Translator) -> H
     def names(*fields: str) -> str:
         return _names(fields, model, translator)
 
+    any_of = translator.list([names(one) for one in rule.any_of], style="or")
     told = {
         rule.never: lambda: say("never", parts=parts),
-        bool(rule.any_of): lambda: say("any_of", fields=names(*rule.any_of)),
+        bool(rule.any_of): lambda: say("any_of", fields=any_of),
         bool(wanted): lambda: say("require", parts=parts, field=names(wanted[0])),
         bool(unwanted): lambda: say("forbid", parts=parts, field=names(unwanted[0])),
         bool(rule.most): lambda: say("most", field=names(*rule.most), limit=min(rule.most.values()), parts=parts),

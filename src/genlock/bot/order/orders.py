@@ -118,7 +118,7 @@ class Orders:
                 note = t.html("confirm.dearer")
                 await self._drafts.save(ctx, replace(ctx.draft, price=refused.price))
             case reason if reason in QUOTA_TEXTS:
-                note = t.html(QUOTA_TEXTS[reason], n=refused.count, time=t.lasting(refused.wait_seconds))
+                note = t.html(QUOTA_TEXTS[reason], n=refused.count, time=t.duration(refused.wait_seconds))
         await self._view.toast(ctx)
         await self._drafts.show(ctx, note=note)
 
@@ -233,7 +233,7 @@ def _key(ctx: UpdateContext, version: int) -> str:
 def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:
     """Shown from the press until the first progress; the job has no number yet."""
     t = ctx.translator
-    text = t.html("order.accepted", title=titled(model, t), time=t.lasting(model.expected_seconds))
+    text = t.html("order.accepted", title=titled(model, t), time=t.duration(model.expected_seconds))
     return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", ctx.draft.version),),))
 
 

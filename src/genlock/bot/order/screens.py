@@ -68,7 +68,7 @@ def card(model: Model, screen: ScreenContext) -> list[str]:
     varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
     if usual.per:
         varies = f"card.facts_{usual.per}"
-    facts = {"price": t.credits(usual.price), "least": t.amount(least), "time": t.lasting(model.expected_seconds)}
+    facts = {"price": t.credits(usual.price), "least": t.amount(least), "time": t.duration(model.expected_seconds)}
     own = model.title.lower().startswith(model.vendor.lower())
     lines = [
         t.html("card.head_own" if own else "card.head", title=titled(model, t), vendor=model.vendor),
@@ -100,7 +100,7 @@ def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> 
     if asking and one.default in NOTHING and can_skip(draft, model, one):
         lines.append(t.html("ask.not_needed"))
     if one is main_text(model) and draft.at is At.ASK and (more := _addable(draft, model, t)):
-        lines.append(t.html("ask.may_add", fields=", ".join(more).lower()))
+        lines.append(t.html("ask.may_add", fields=t.list(more).lower()))
     return lines
 
 
@@ -168,7 +168,7 @@ def _file_limits(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:
     if one.max_mb:
         lines.append(t.html("ask.size", size=t.plain("unit.megabytes", n=min(one.max_mb, MEGABYTES_MAX))))
     if one.max_seconds:
-        lines.append(t.html("ask.lasting", time=t.lasting(float(one.max_seconds))))
+        lines.append(t.html("ask.lasting", time=t.duration(float(one.max_seconds))))
     have = draft.values.get(one.name)
     if have not in NOTHING:
         lines.append(t.html("ask.have_files", n=len(have) if isinstance(have, list) else 1))
@@ -286,7 +286,7 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
     except InvalidInput as refused:
         lines += ["", t.html("refused.price") if refused.problem == "price" else t.html("refused.combination")]
         return OutgoingMessage(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, [])))
-    lines += ["", *_money(cost, screen), t.html("confirm.time", time=t.lasting(model.expected_seconds))]
+    lines += ["", *_money(cost, screen), t.html("confirm.time", time=t.duration(model.expected_seconds))]
     return OutgoingMessage(
         text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, cost, screen)))
     )
@@ -311,7 +311,7 @@ def _money(cost: Quote, screen: ScreenContext) -> list[Html]:
         return [t.html("confirm.price_free", runs=screen.free.left)]
     lines = [t.html("confirm.price", price=t.credits(cost.price))]
     if cost.assumed_seconds is not None:
-        lines.append(t.html("confirm.price_about", time=t.lasting(cost.assumed_seconds)))
+        lines.append(t.html("confirm.price_about", time=t.duration(cost.assumed_seconds)))
     if screen.group:
         return [*lines, t.html("confirm.short_group")] if have < cost.price else lines
     if have < cost.price:

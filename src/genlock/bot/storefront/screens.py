@@ -7,7 +7,8 @@ from genlock.bot.storefront.storefront import code_of
 from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Category, Model
 from genlock.domain.field import FieldType
-from genlock.i18n.translator import Html
+from genlock.i18n.catalog_texts import category_title
+from genlock.i18n.translator import Html, Translator
 
 MODELS_A_PAGE = 8
 ALL = "all"
@@ -35,16 +36,20 @@ def _menu_rows(screen: ScreenContext) -> list[Row]:
         *rows,
         (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.history"), "history")),
         (button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup")),
-        (button(t.plain("button.help"), "help"), button(t.plain("button.language"), "speak", _other(t.language))),
+        (button(t.plain("button.help"), "help"), _language(t)),
     ]
 
 
-def _other(language: str) -> str:
-    return "en" if language == "ru" else "ru"
+def _language(t: Translator) -> Button:
+    """Switch to the other language; with more than two, choose one."""
+    others = [language for language in t.languages.values() if language.code != t.language]
+    if len(others) == 1:
+        return button(t.plain("button.language", name=others[0].name), "speak", others[0].code)
+    return button(t.plain("button.languages"), "language")
 
 
 def _category(screen: ScreenContext, category: Category) -> Button:
-    return button(f"{ICONS[category]} {category.title(screen.translator.language)}", "cat", category.value, 0)
+    return button(f"{ICONS[category]} {category_title(category, screen.translator)}", "cat", category.value, 0)
 
 
 def what_with(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
@@ -100,7 +105,7 @@ def _shelf_title(screen: ScreenContext, category: Category | None, count: int) -
     models = t.plain("unit.models", n=count)
     if category is None:
         return t.html("list.all", models=models)
-    return t.html("list.title", icon=ICONS[category], title=category.title(t.language), models=models)
+    return t.html("list.title", icon=ICONS[category], title=category_title(category, t), models=models)
 
 
 def row(screen: ScreenContext, model: Model) -> str:

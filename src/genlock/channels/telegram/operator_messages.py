@@ -9,7 +9,6 @@ from telegram.constants import ParseMode
 
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import QueryTooOld
-from genlock.domain.alarm import Words
 from genlock.domain.errors import ChannelError, RecipientUnreachable
 from genlock.domain.update import NewUpdate
 
@@ -17,13 +16,15 @@ LanguageOf = Callable[[int], Awaitable[str]]
 _CODE = re.compile(r"`([^`]+)`")
 
 
-async def tell_operators(caller: Caller, operators: Iterable[int], language_of: LanguageOf, words: Words) -> None:
-    """Say something to each operator who can be reached. Raises ChannelError if it reached none of those."""
+async def tell_operators(
+    caller: Caller, operators: Iterable[int], language_of: LanguageOf, text_in: Callable[[str], str]
+) -> None:
+    """Send each operator the text in their language. Raises ChannelError if it reached none of those it can reach."""
     failed: ChannelError | None = None
     reached = False
     for operator in operators:
         try:
-            text = words.russian if await language_of(operator) == "ru" else words.english
+            text = text_in(await language_of(operator))
             await caller.call(
                 caller.bot.send_message,
                 chat=operator,

@@ -29,7 +29,6 @@ from genlock.channels.telegram.errors import (
 )
 from genlock.domain.errors import (
     ChannelBusy,
-    ChannelError,
     ChannelOutcomeUnknown,
     LevelRefused,
     PlaceholderGone,
@@ -76,14 +75,14 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "meaning"), REFUSALS)
-@pytest.mark.parametrize("spell", [str, str.upper, str.lower, "Bad Request: {}".format])
-def test_a_refusal_is_known_by_a_piece_of_its_text_in_any_case(
-    text: str, meaning: type[ChannelError], spell: type[str]
-) -> None:
-    found = sort(BadRequest(spell(text)))
-    assert type(found) is meaning
-    assert known(found)
+def test_a_refusal_is_known_by_a_piece_of_its_text_in_any_case() -> None:
+    wrong = []
+    for text, meaning in REFUSALS:
+        for spelling in (text, text.upper(), text.lower(), f"Bad Request: {text}"):
+            found = sort(BadRequest(spelling))
+            if type(found) is not meaning or not known(found):
+                wrong.append(f"{spelling}: {found!r}")
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(

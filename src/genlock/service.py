@@ -142,7 +142,7 @@ class Service:
                 "(it changes when it is revoked there)"
             ) from None
         except (ChannelError, TimeoutError) as error:
-            self.observer.event(Event.CHANNEL_AWAY, step="ask Telegram who we are", error=type(error).__name__)
+            self.observer.event(Event.CHANNEL_UNREACHABLE, step="ask Telegram who we are", error=type(error).__name__)
 
     async def _make_intake(
         self, caller: Caller, store: Database, updates: Updates
@@ -215,7 +215,7 @@ class Service:
             try:
                 await chat.start()
             except ChannelError as error:
-                self.observer.event(Event.CHANNEL_AWAY, step="introduce", error=f"{type(error).__name__}: {error}")
+                self.observer.event(Event.CHANNEL_UNREACHABLE, step="introduce", error=f"{type(error).__name__}: {error}")
                 await asyncio.sleep(CHORE_SECONDS)
             except Exception as error:  # noqa: BLE001 - without commands in the menu the bot still works
                 self.observer.event(Event.STAGE_ERROR, step="introduce", error=f"{type(error).__name__}: {error}")

@@ -246,9 +246,9 @@ async def test_old_rows_are_forgotten_page_by_page(watch: Watch, monkeypatch: py
     watch.clock.turn(KEEP_SECONDS["updates"] + 1)
     forget = Retention(watch.engine.ctx, watch.engine.leader, watch.store)
     await forget.round()
-    assert not watch.recorder.of(Event.FORGOTTEN), "only the active one"
+    assert not watch.recorder.of(Event.ROWS_PRUNED), "only the active one"
     await watch.engine.leader.round()
     await forget.round()
-    gone = [seen.facts["rows"] for seen in watch.recorder.of(Event.FORGOTTEN, what="updates")]
+    gone = [seen.facts["rows"] for seen in watch.recorder.of(Event.ROWS_PRUNED, what="updates")]
     assert sum(gone) == 4
     assert max(gone) <= 2

@@ -379,7 +379,7 @@ async def test_the_work_of_a_silent_peer_is_taken_over_long_before_its_lease_is_
     assert [row.id for row in await work(alive)] == [job.id]
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
-    assert [seen.facts for seen in world.recorder.of(Event.PEER_DEAD)] == [{"peer": dead.ctx.instance, "jobs": 1}]
+    assert [seen.facts for seen in world.recorder.of(Event.INSTANCE_DEAD)] == [{"peer": dead.ctx.instance, "jobs": 1}]
     assert world.recorder.total("takeovers") == 1
     assert SILENT + EngineRules().heartbeat_seconds + EngineRules().claim_seconds <= 5
 
@@ -390,10 +390,10 @@ async def test_a_dead_peer_is_buried_once(world: World) -> None:
     world.clock.turn(SILENT + 1)
     for _ in range(3):
         await asyncio.gather(*(engine.worker._beat() for engine in alive))
-    assert len(world.recorder.of(Event.PEER_DEAD)) <= len(alive)
+    assert len(world.recorder.of(Event.INSTANCE_DEAD)) <= len(alive)
     world.recorder.seen.clear()
     await alive[0].worker._beat()
-    assert world.recorder.of(Event.PEER_DEAD) == []
+    assert world.recorder.of(Event.INSTANCE_DEAD) == []
 
 
 async def test_an_instance_thought_dead_that_wakes_is_known_again(world: World) -> None:
@@ -453,7 +453,7 @@ async def test_a_clean_stop_hands_over_what_it_cannot_finish_at_once(world: Worl
     assert len(world.chat.shown) == 1
     world.clock.turn(SILENT + 1)
     await other.worker._beat()
-    assert world.recorder.of(Event.PEER_DEAD) == []
+    assert world.recorder.of(Event.INSTANCE_DEAD) == []
 
 
 async def test_a_stopping_instance_takes_nothing_new_but_still_keeps_what_comes(world: World) -> None:
@@ -487,7 +487,7 @@ async def test_a_stopping_instance_is_not_thought_dead_while_it_finishes_long_wo
     world.chat.gate.open()
     await stopping
 
-    assert world.recorder.of(Event.PEER_DEAD) == []
+    assert world.recorder.of(Event.INSTANCE_DEAD) == []
     row = await world.see(job)
     assert (row.lease_token, row.delivery, row.hold_state) == (job.lease_token, Delivery.DELIVERED, HoldState.CAPTURED)
     assert [call.operation for call in world.chat.calls] == ["put", "notify"]

@@ -19,7 +19,7 @@ from genlock.domain.inbox import Callback
 from genlock.domain.job import Job, NewJob, State, Verdict
 from genlock.domain.money import Wallet
 from genlock.domain.poison import SLOTS
-from genlock.domain.result import Outcome, PartKind, Piece, Report, read_state
+from genlock.domain.result import Outcome, PartKind, Piece, Report
 from genlock.engine.collect import receive
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
@@ -32,6 +32,12 @@ PATIENCE_SECONDS = 10
 PRICE = 100
 FUNDS = 1_000_000
 URL = "https://files.example/fox.png"
+OUTCOMES = {
+    "success": Outcome.SUCCESS,
+    "failed": Outcome.FAILURE,
+    "running": Outcome.RUNNING,
+    "generating": Outcome.RUNNING,
+}
 _instances = count(1)
 
 
@@ -198,7 +204,7 @@ class Mill:
         found = json.loads(body)
         word = found["state"]
         return Report(
-            outcome=read_state(word),
+            outcome=OUTCOMES.get(word, Outcome.UNKNOWN),
             task_id=found.get("task"),
             pieces=tuple(Piece(value=value) for value in found.get("urls", [])),
             error_code=found.get("code", ""),

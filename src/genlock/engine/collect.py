@@ -252,7 +252,7 @@ def _compare_cost(ctx: EngineContext, job: Job | None) -> None:
     """Say if the bill is above what the price was made from: somebody got more than they paid for."""
     paid_for = ctx.paid_for(job) if ctx.paid_for and job else None
     if job and paid_for is not None and job.cost is not None and job.cost > paid_for:
-        ctx.event(Event.COST_ABOVE, job, model=job.model, cost=job.cost, paid_for=paid_for)
+        ctx.event(Event.COST_ABOVE_PRICE, job, model=job.model, cost=job.cost, paid_for=paid_for)
 
 
 def _say_verdict(ctx: EngineContext, ending: EndJob, ended: JobEnd, correlation_id: str) -> None:

@@ -193,7 +193,7 @@ class _Showing:
         unpaid = job.state is State.SUCCEEDED and job.hold_state in (HoldState.HELD, HoldState.FREE)
         if part.kind is PartKind.MESSAGE or not (unpaid or job.state is State.FAILED):
             raise _NotShowable(f"the result is broken: {broken.reason}"[:500])
-        self._ctx.event(Event.RESULT_BROKEN, job, index=index, reason=broken.reason)
+        self._ctx.event(Event.RESULT_INVALID, job, index=index, reason=broken.reason)
         if any(other.kind is PartKind.MESSAGE for other in self.parts):  # once is enough
             self.parts = (*self.parts[:index], *self.parts[index + 1 :])
         else:
@@ -228,7 +228,7 @@ class _Showing:
 async def move(ctx: EngineContext, job: Job, address: str, parts: tuple[Part, ...]) -> Job:
     """Write down that a job's chat has another address; its placeholder stayed behind."""
     ctx.fenced(await ctx.store.change_address(job.id, job.lease_token, address, parts), job)
-    ctx.event(Event.CHAT_MOVED, job, address=address)
+    ctx.event(Event.ADDRESS_CHANGED, job, address=address)
     return replace(job, address=address, placeholder=None, parts=parts)
 
 

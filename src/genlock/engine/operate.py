@@ -25,7 +25,7 @@ async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
         raise ActionNotAllowed(
             f"job {job_id} has ended ({job.state}, {job.delivery}); resend it or let it be ordered again"
         )
-    ctx.event(Event.OPERATOR, job, action="retry", by=by)
+    ctx.event(Event.OPERATOR_ACTION, job, action="retry", by=by)
     return await find(ctx, job_id)
 
 
@@ -34,7 +34,7 @@ async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
     job = await find(ctx, job_id)
     if not await ctx.store.resend(job_id, again(job.parts), job.lease_token):
         raise ActionNotAllowed(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
-    ctx.event(Event.OPERATOR, job, action="resend", by=by)
+    ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)
     return await find(ctx, job_id)
 
 
@@ -47,7 +47,7 @@ async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
         return await resend(ctx, job_id, by)
     if not await ctx.store.resend_paid(job_id, again(job.parts), job.lease_token):
         raise ActionNotAllowed(f"job {job_id} is being resent already")
-    ctx.event(Event.OPERATOR, job, action="resend", by=by)
+    ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)
     return await find(ctx, job_id)
 
 
@@ -60,5 +60,5 @@ async def cancel(ctx: EngineContext, job_id: int, by: str, *, keep: bool = False
     ended = await ctx.store.end_job(ending, ctx.lease if keep else None)
     if ended.verdict is not Verdict.WON or ended.job is None:
         raise ActionNotAllowed(f"job {job_id} has already ended ({(await find(ctx, job_id)).state})")
-    ctx.event(Event.OPERATOR, job, action="cancel", by=by)
+    ctx.event(Event.OPERATOR_ACTION, job, action="cancel", by=by)
     return ended.job

@@ -28,5 +28,5 @@ class Retention:
         """One round leaves nothing that is too old; every step of it is small."""
         for what, seconds in KEEP_SECONDS.items():
             while (role := self.leader.role) and (gone := await self.store.prune(what, seconds, PAGE, role)):
-                self.ctx.observer.event(Event.FORGOTTEN, what=what, rows=gone)
+                self.ctx.observer.event(Event.ROWS_PRUNED, what=what, rows=gone)
                 await asyncio.sleep(PAUSE_SECONDS)

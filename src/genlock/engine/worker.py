@@ -264,7 +264,7 @@ class Worker:
         ctx = self._ctx
         for peer in dead:
             freed = await ctx.store.release_leases(peer, died=True)
-            ctx.observer.event(Event.PEER_DEAD, peer=peer, jobs=freed)
+            ctx.observer.event(Event.INSTANCE_DEAD, peer=peer, jobs=freed)
             ctx.observer.count("takeovers", freed)
 
     async def _beat(self) -> None:

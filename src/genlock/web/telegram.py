@@ -8,9 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from genlock.channels.telegram.updates import read_update
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
-from genlock.domain.update import NewUpdate, read_update
+from genlock.domain.update import NewUpdate
 from genlock.engine.updates import Updates
 from genlock.ports import Observer
 from genlock.web.callbacks import Refused, answer, read_body

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Activity:
-    """What a person has done of late, for the limits. Waits: until the oldest falls out of its window."""
+    """Orders of a user in the last minute and hour. The waits are seconds until the oldest order leaves its window."""
 
     running: int
     minute: int

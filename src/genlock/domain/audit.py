@@ -6,9 +6,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditLine:
-    """Something an operator did."""
+    """One action of an operator."""
 
     id: int
+    bot: str
     at: datetime
     actor: str
     action: str

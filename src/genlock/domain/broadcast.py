@@ -1,4 +1,4 @@
-"""Messages that an operator sends to all users."""
+"""Messages that an operator sends to all users of a bot."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,13 +14,14 @@ class BroadcastState(StrEnum):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Broadcast:
     id: int
-    #: the words alone; with no content they are Telegram's HTML
+    bot: str
+    #: the text alone; without `content` it is in the channel's markup
     text: str
-    #: the words with their looks and the file, as the bot writes it
+    #: formatted text and file, in the bot's own format; "" for a plain text
     content: str
     author: str
     state: BroadcastState
-    #: the last person it was given to
+    #: the account it was sent to last
     reached: int
     sent: int
     failed: int

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SavedDraft:
-    """A draft's row; the body is the bot's own."""
+    """The row of a draft. Only the bot knows the format of `body`."""
 
     version: int
     message: int | None
     body: str
+    #: addresses of the uploads that the draft uses; they are not pruned
+    uploads: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Figures:
-    """A stretch of time in numbers; money in thousandths of a credit."""
+    """A period in numbers; money in thousandths of a credit."""
 
     orders: int
     delivered: int
@@ -15,5 +15,5 @@ class Figures:
     revenue: int
     topups: int
     stars: int
-    #: what the provider billed and nobody paid for, in thousandths of its credit
+    #: what the provider billed without a paying user, in thousandths of its credit
     loss: int

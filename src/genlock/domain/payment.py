@@ -7,8 +7,8 @@ from enum import StrEnum
 
 class PaymentState(StrEnum):
     PAID = "paid"  #: credited → refunding by an operator
-    REFUNDING = "refunding"  #: the credits are taken back, the refund may be on the wire → refunded, or paid if it is
-    #: refused or the credits are not there
+    REFUNDING = "refunding"  #: the credits are taken back, the refund call may have been made → refunded; → paid if the
+    #: channel refuses the refund or the user no longer has the credits
     REFUNDED = "refunded"
 
 
@@ -17,9 +17,9 @@ class Payment:
     charge: str
     account_id: int
     stars: int
-    #: what was credited, in thousandths
+    #: what was credited, in thousandths of a credit
     amount: int
     state: PaymentState
-    #: refunds begun so far; each has a key of its own in the ledger
+    #: refund attempts begun so far; each has its own ledger key
     refunds: int
     at: datetime

@@ -1,4 +1,4 @@
-"""Chat users: their profiles, and the account summaries operators search."""
+"""Chat users: their profiles, and the account summaries that operators search."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,10 +6,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
-    """A person, as the chat knows them."""
+    """What the bot knows of a user."""
 
     account_id: int
-    #: the id that the channel knows them by
+    #: the id by which the channel knows the user
     external_id: str
     language: str
     name: str
@@ -19,20 +19,20 @@ class Profile:
     last_model: str
     banned_at: datetime | None
     ban_reason: str
-    #: when they blocked the bot, if they did
+    #: when the user blocked the bot, if they did
     blocked_at: datetime | None
     created_at: datetime
-    #: made by the look that found it
+    #: the call that returned it created it
     fresh: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AccountSummary:
-    """A person with their wallet, as an operator looks for them. Whoever has not written has no name."""
+    """An account with its wallet, as operators search for it. Name and username are empty until the user writes."""
 
     account_id: int
     channel: str
-    #: the id that the channel knows them by
+    #: the id by which the channel knows the user
     external_id: str
     name: str
     username: str

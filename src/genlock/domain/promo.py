@@ -12,12 +12,14 @@ class Promo:
     code: str
     amount: int
     runs: int
-    #: how often it may be used by all together; None: as often as people like
+    #: uses by all users together; None: unlimited
     uses_max: int | None
     per_account: int
     until: datetime | None
     closed: bool = False
     uses: int = 0
+    #: "" for a code that users of every bot may use
+    bot: str = ""
 
 
 class PromoVerdict(StrEnum):
@@ -30,7 +32,7 @@ class PromoVerdict(StrEnum):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PromoUse:
     verdict: PromoVerdict
-    #: which of the person's uses of this code it is
+    #: 1 for the account's first use of this code, 2 for the second, …
     number: int = 0
     amount: int = 0
     runs: int = 0
@@ -38,7 +40,7 @@ class PromoUse:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FreeRuns:
-    """Free runs that a person has left."""
+    """Free runs that a user has left."""
 
     today: int
     gifts: int

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Upload:
-    """A file that a person has sent, kept by the provider under an address for a few days."""
+    """A user's file. The provider keeps a copy at `address` for a few days."""
 
     address: str
     account_id: int
-    #: the channel's own copy, which lasts
+    #: the channel's file id, which does not expire
     file: str
     kind: str
     seconds: float | None

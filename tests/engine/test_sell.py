@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from genlock.domain.catalog import Catalog, Category, Model, Output, Status
-from genlock.domain.chat import Promo
 from genlock.domain.field import Field, FieldType
 from genlock.domain.job import Job, State
 from genlock.domain.money import EntryKind
+from genlock.domain.promo import Promo
 from genlock.domain.tariff import PriceRow
 from genlock.engine.engine import Engine
 from genlock.engine.sell import NotSold, NotSoldReason, Order, Quote, SaleRules, Seller

@@ -14,7 +14,7 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.catalog import load
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.alarm import AlarmNotice, Finding
-from genlock.domain.chat import FreeRuns
+from genlock.domain.promo import FreeRuns
 from genlock.domain.money import Wallet
 from genlock.i18n.alarms import alarm_text
 from genlock.i18n.loader import InvalidLanguage

@@ -14,8 +14,8 @@ from genlock.bot.context import UpdateContext
 from genlock.bot.identity import BotIdentity
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.messages import OutgoingMessage
-from genlock.domain.chat import Promo
 from genlock.domain.money import THOUSANDTHS
+from genlock.domain.promo import Promo
 from genlock.i18n.translator import DAY, Html
 from genlock.ports import Database
 

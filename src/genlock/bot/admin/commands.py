@@ -18,7 +18,6 @@ from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import code
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.messages import OutgoingMessage
-from genlock.domain.chat import Payment, Profile
 from genlock.domain.errors import (
     AccountNotFound,
     ActionNotAllowed,
@@ -30,6 +29,8 @@ from genlock.domain.errors import (
 )
 from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS, EntryKind, HoldState
+from genlock.domain.payment import Payment
+from genlock.domain.profile import Profile
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.i18n.translator import DAY, Html, Translator, translator

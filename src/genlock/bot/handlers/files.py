@@ -20,9 +20,9 @@ from genlock.bot.quotas import Quotas
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.domain.catalog import Model
-from genlock.domain.chat import Upload
 from genlock.domain.errors import GenlockError, LevelRefused, ProviderError
 from genlock.domain.field import FILES, Field, FieldType
+from genlock.domain.upload import Upload
 from genlock.media.duration import measure_file
 from genlock.ports import Database
 

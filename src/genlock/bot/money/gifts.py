@@ -6,9 +6,9 @@ from genlock.bot.context import UpdateContext
 from genlock.bot.identity import BotIdentity
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
-from genlock.domain.chat import PromoVerdict
 from genlock.domain.errors import AccountNotFound, ChannelError, IdempotencyKeyReused
 from genlock.domain.money import EntryKind
+from genlock.domain.promo import PromoVerdict
 from genlock.i18n.translator import Html, translator
 from genlock.ports import Database
 

@@ -12,7 +12,6 @@ from genlock.bot.order.draft_view import DraftView
 from genlock.bot.rules import BotRules
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import QueryTooOld
-from genlock.domain.chat import Payment, PaymentState
 from genlock.domain.errors import (
     ActionNotAllowed,
     ChannelBusy,
@@ -22,6 +21,7 @@ from genlock.domain.errors import (
     Refusal,
 )
 from genlock.domain.money import THOUSANDTHS, EntryKind
+from genlock.domain.payment import Payment, PaymentState
 from genlock.i18n.translator import Texts, translator
 from genlock.ports import Database
 

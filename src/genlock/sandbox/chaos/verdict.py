@@ -186,7 +186,7 @@ def takeovers(lines: Sequence[Mapping[str, Any]], blows: Sequence[Blow]) -> list
     """For every instance that was killed: the seconds until another had seen it and taken its work."""
     seen: dict[str, float] = {}
     for line in lines:
-        if line["event"] == Event.PEER_DEAD:
+        if line["event"] == Event.INSTANCE_DEAD:
             seen.setdefault(str(line["peer"]), line["at"])
     found = []
     for blow in blows:

@@ -1,5 +1,6 @@
 """The chat product: every update of every person gets its answer here."""
 
+import json
 from time import monotonic
 
 from telegram import CallbackQuery, ChatMemberUpdated, Message, Update, User
@@ -30,6 +31,7 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, GenlockError
+from genlock.domain.update import Update as StoredUpdate
 from genlock.engine.engine import Engine
 from genlock.engine.sell import SaleRules, Seller
 from genlock.i18n.translator import Texts, package_texts
@@ -95,6 +97,18 @@ class BotRouter:
 
     async def close(self) -> None:
         await self._files.close()
+
+    async def handle_stored(self, stored: StoredUpdate) -> None:
+        """Handle an update from the update queue; the handler may look at the user's next one."""
+
+        async def next_update() -> Update | None:
+            following = await self._store.update_behind(stored.id)
+            return self._parse(following.body) if following else None
+
+        await self.handle(self._parse(stored.body), first=stored.attempts == 1, behind=next_update)
+
+    def _parse(self, body: str) -> Update:
+        return Update.de_json(json.loads(body), self._caller.bot)
 
     async def handle(self, update: Update, *, first: bool, behind: Behind = nothing) -> None:
         """Answer one update. Raises what may pass (the store, the channel), to be called again.

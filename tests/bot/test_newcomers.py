@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from genlock.bot.context import UpdateContext
-from genlock.bot.handlers.messages import PART_SECONDS, _joined
+from genlock.bot.handlers.messages import PART_SECONDS, _join_parts
 from genlock.bot.order import wizard
-from genlock.bot.order.draft import At, Draft, Part
+from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.storefront.storefront import Storefront, text_only
 from genlock.domain.catalog import Category
 from genlock.domain.profile import Profile
@@ -36,12 +36,12 @@ async def here(tmp_path: Path) -> AsyncIterator[Town]:
     "line", ["zimage-foo cat", "z-image-foo cat", "z-imagefoo cat", "nano cat", "image cat", "a cat", "- cat", "z cat"]
 )
 def test_a_name_that_is_not_whole_orders_nothing(line: str) -> None:
-    assert SHOP.named(line) is None
+    assert SHOP.match_name(line) is None
 
 
 def test_a_name_ends_at_a_space_a_line_or_a_colon() -> None:
     for line in ("z-image a cat", "z-image\na cat", "Z Image: a cat", "z-image, a cat"):
-        found = SHOP.named(line)
+        found = SHOP.match_name(line)
         assert found is not None, line
         assert (found[0].id, found[1]) == ("z-image", "a cat"), line
 
@@ -53,10 +53,10 @@ def test_a_mistyped_name_is_guessed_but_only_to_ask() -> None:
         ("nano bananna pro a cat", "nano-banana-pro"),
         ("nano a cat", "google/nano-banana"),
     ):
-        models, text = SHOP.meant(line)
+        models, text = SHOP.similar(line)
         assert (wanted in [model.id for model in models], text) == (True, "a cat"), (line, models, text)
-    assert SHOP.meant("qqqqq a cat") == ([], "a cat")
-    assert SHOP.meant("") == ([], "")
+    assert SHOP.similar("qqqqq a cat") == ([], "a cat")
+    assert SHOP.similar("") == ([], "")
 
 
 @pytest.mark.parametrize(("language", "asks"), [("en", "Did you mean"), ("ru", "Может быть")])
@@ -171,15 +171,15 @@ async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here:
 
 def test_the_shelf_shows_and_is_sorted_by_what_the_usual_order_costs() -> None:
     grok = next(model for model in SHOP.models() if model.title == "Grok Imagine Video 1.5")
-    usual = SHOP.usual(grok)
+    usual = SHOP.usual_price(grok)
     assert usual.exact
     assert usual.price == SHOP.price(grok, grok.minimal_input(), {}) > SHOP.price_from(grok)
     for category in Category:
-        prices = [SHOP.usual(model).price for model in SHOP.models(category)]
+        prices = [SHOP.usual_price(model).price for model in SHOP.models(category)]
         assert prices == sorted(prices)
     for model in SHOP.models():
-        if SHOP.usual(model).exact:
-            assert SHOP.usual(model).price == SHOP.price(model, model.minimal_input(), {}), model.id
+        if SHOP.usual_price(model).exact:
+            assert SHOP.usual_price(model).price == SHOP.price(model, model.minimal_input(), {}), model.id
 
 
 @pytest.mark.parametrize(("language", "second", "characters"), [("en", "/s", "/1k chars"), ("ru", "/сек", "/1000 зн.")])
@@ -196,7 +196,7 @@ async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
     assert rows["InfiniteTalk"] == f"InfiniteTalk · 3{second}"
     assert rows["ElevenLabs Turbo 2.5"] == f"ElevenLabs Turbo 2.5 · 6{characters}"
     grok = next(model for model in shop.models() if model.title == "Grok Imagine Video 1.5")
-    price = translator(language).amount(shop.usual(grok).price)
+    price = translator(language).amount(shop.usual_price(grok).price)
     assert rows[grok.title] == f"{grok.title} · {price}"
     await ann.say(f"/models {grok.title}")
     await ann.tap(f"{grok.title} ·")
@@ -206,8 +206,10 @@ async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
 
 def test_a_model_that_is_offered_for_a_text_alone_asks_for_nothing_else() -> None:
     for model in filter(text_only, SHOP.models()):
-        draft = wizard.rest(wizard.open_model(Draft(text="a long enough text"), model, model.category.value), model)
-        assert draft.at is At.CONFIRM, model.id
+        draft = wizard.skip_rest(
+            wizard.start_order(Draft(text="a long enough text"), model, model.category.value), model
+        )
+        assert draft.step is Step.CONFIRM, model.id
 
 
 # files that came by themselves
@@ -314,17 +316,21 @@ async def test_an_order_in_one_line_leaves_no_old_screen_behind(here: Town) -> N
 
 @pytest.mark.parametrize("later", [PART_SECONDS, PART_SECONDS + 1])
 def test_a_text_goes_on_only_in_what_was_sent_at_once(later: int) -> None:
-    draft = Draft(at=At.CONFIRM, model="z-image", part=Part(text="a" * 3000, sent=1000, at=At.ASK, field="prompt"))
+    draft = Draft(
+        step=Step.CONFIRM,
+        model="z-image",
+        partial_text=PartialText(text="a" * 3000, sent=1000, step=Step.ASK, field="prompt"),
+    )
     at = datetime.fromtimestamp(1000, UTC)
     profile = Profile(
         account_id=1, external_id="1", language="en", name="", username="", referred_by=None, last_model="",
         banned_at=None, ban_reason="", blocked_at=None, created_at=at, fresh=False,
     )  # fmt: skip
     ctx = UpdateContext(update=1, first=True, profile=profile, chat=1, thread=None, group=False, draft=draft)
-    text = _joined(ctx, "b", datetime.fromtimestamp(1000 + later, UTC))
+    text = _join_parts(ctx, "b", datetime.fromtimestamp(1000 + later, UTC))
 
     assert (text == "b") is (later > PART_SECONDS)
-    assert ctx.draft.at is (At.CONFIRM if later > PART_SECONDS else At.ASK)
+    assert ctx.draft.step is (Step.CONFIRM if later > PART_SECONDS else Step.ASK)
 
 
 def test_a_search_finds_what_is_called_so_and_else_what_has_every_word() -> None:

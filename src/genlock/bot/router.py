@@ -1,4 +1,4 @@
-"""The chat product: every update of every person gets its answer here."""
+"""Routes each Telegram update to its handler, and wires the parts of a bot."""
 
 import json
 from time import monotonic
@@ -12,7 +12,15 @@ from genlock.bot.admin.broadcasts import Broadcasts
 from genlock.bot.admin.campaigns import MAINTENANCE, Campaigns
 from genlock.bot.admin.commands import Admin
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import CHANNEL, Behind, UpdateContext, nothing, shown_message, thread_of, who
+from genlock.bot.context import (
+    CHANNEL,
+    NextUpdate,
+    UpdateContext,
+    button_message_of,
+    no_next_update,
+    sender_of,
+    thread_of,
+)
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.files import Files, UploadFile
@@ -37,10 +45,10 @@ from genlock.engine.sell import SaleRules, Seller
 from genlock.i18n.translator import Texts, package_texts
 from genlock.ports import Database
 
-TRIES = 3
+ATTEMPTS = 3
 NAME_LENGTH = 100
 ACCOUNTS_CACHED = 50_000
-#: how long the store's word about maintenance is believed
+#: how long the maintenance flag is cached
 MAINTENANCE_SECONDS = 2.0
 
 
@@ -105,20 +113,20 @@ class BotRouter:
             following = await self._store.update_behind(stored.id)
             return self._parse(following.body) if following else None
 
-        await self.handle(self._parse(stored.body), first=stored.attempts == 1, behind=next_update)
+        await self.handle(self._parse(stored.body), first=stored.attempts == 1, next_update=next_update)
 
     def _parse(self, body: str) -> Update:
         return Update.de_json(json.loads(body), self._caller.bot)
 
-    async def handle(self, update: Update, *, first: bool, behind: Behind = nothing) -> None:
-        """Answer one update. Raises what may pass (the store, the channel), to be called again.
+    async def handle(self, update: Update, *, first: bool, next_update: NextUpdate = no_next_update) -> None:
+        """Handle one update. Raises transient errors of the store and the channel, so that the worker retries it.
 
         `behind` tells what the same person did next, so that what belongs together is shown once.
         """
         await self._identity.load()
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(ATTEMPTS)):
             try:
-                await self._handle(update, first=first, behind=behind)
+                await self._handle(update, first=first, next_update=next_update)
             except DraftChanged:
                 if not left:
                     raise
@@ -127,70 +135,72 @@ class BotRouter:
                 raise
             except Exception:
                 if first:
-                    await self._apologise(update)
+                    await self._report_error(update)
                 raise
             else:
                 return
 
-    async def _apologise(self, update: Update) -> None:
-        """Something is wrong with us: say so once, while it is tried again."""
-        user, chat = who(update), update.effective_chat
+    async def _report_error(self, update: Update) -> None:
+        """Tell the user once that the bot failed; the update is retried."""
+        user, chat = sender_of(update), update.effective_chat
         if user is None or chat is None:
             return
         try:
             t = self._texts.translator(self._texts.guess_language(user.language_code))
             await self._view.send_to(chat.id, t.html("misc.error"))
         except ChannelError:
-            return  # what went wrong is about to be told to the operator
+            return  # the original error is raised and reported
 
-    async def _handle(self, update: Update, *, first: bool, behind: Behind) -> None:
+    async def _handle(self, update: Update, *, first: bool, next_update: NextUpdate) -> None:
         if update.pre_checkout_query is not None:
             await self._payments.check(update.pre_checkout_query)
             return
         if update.my_chat_member is not None:
-            await self._membership(update, update.my_chat_member)
+            await self._handle_membership(update, update.my_chat_member)
             return
-        user = who(update)
+        user = sender_of(update)
         if user is None:
             return
         if update.callback_query is not None:
-            await self._press(update, update.callback_query, user, first=first)
+            await self._handle_button(update, update.callback_query, user, first=first)
         elif update.message is not None:
-            await self._message(update, update.message, user, first=first, behind=behind)
+            await self._handle_message(update, update.message, user, first=first, next_update=next_update)
         elif update.edited_message is not None and update.edited_message.chat.type == ChatType.PRIVATE:
-            ctx = await self._visit(update, update.edited_message, user, first=first)
+            ctx = await self._make_context(update, update.edited_message, user, first=first)
             await self._view.send_text(ctx, ctx.translator.html("misc.edited"))
 
-    async def _message(self, update: Update, message: Message, user: User, *, first: bool, behind: Behind) -> None:
-        heard = self._messages.heard(message)
-        if heard is None:
+    async def _handle_message(
+        self, update: Update, message: Message, user: User, *, first: bool, next_update: NextUpdate
+    ) -> None:
+        incoming = self._messages.read_message(message)
+        if incoming is None:
             return
-        ctx = await self._visit(update, message, user, first=first)
-        ctx.message, ctx.behind = message.message_id, behind
+        ctx = await self._make_context(update, message, user, first=first)
+        ctx.message, ctx.next_update = message.message_id, next_update
         if message.successful_payment is not None:
             await self._payments.paid(ctx, message.successful_payment)
             return
-        if not await self._shut_out(ctx, user):
-            await self._messages.hear(ctx, message, heard)
+        if not await self._is_refused(ctx, user):
+            await self._messages.handle(ctx, message, incoming)
 
-    async def _press(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
-        message = shown_message(query)
-        if message is None:  # so old that Telegram does not show it to us any more
+    async def _handle_button(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
+        message = button_message_of(query)
+        if message is None:  # too old: Telegram does not include it
             await self._caller.call(
                 self._caller.bot.answer_callback_query, chat=None, priority=Priority.RESULT, callback_query_id=query.id
             )
             return
-        ctx = await self._visit(update, message, user, first=first)
+        ctx = await self._make_context(update, message, user, first=first)
         ctx.pressed, ctx.notice = message.message_id, message.reply_to_message is not None
         ctx.query = query.id
         try:
-            if not await self._shut_out(ctx, user):
-                await self._buttons.pressed(ctx, buttons.read(query.data or ""))
+            if not await self._is_refused(ctx, user):
+                await self._buttons.handle(ctx, buttons.read(query.data or ""))
         finally:
             await self._view.toast(ctx)
 
-    async def _visit(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
-        person = await self._person(user.id)
+    async def _make_context(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
+        person = await self._account_id(user.id)
         profile = await self._store.see_profile(
             person,
             language=self._texts.guess_language(user.language_code),
@@ -198,7 +208,7 @@ class BotRouter:
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message)) if message.text else None,
         )
-        if profile.fresh or not first:  # the try that made the profile may have ended there
+        if profile.fresh or not first:  # an attempt before may have crashed here
             await self._gifts.welcome(person)
         saved = await self._store.draft(person, message.chat.id)
         return UpdateContext(
@@ -212,15 +222,15 @@ class BotRouter:
             texts=self._texts,
         )
 
-    async def _person(self, outside: int) -> int:
-        if outside not in self._account_ids:
+    async def _account_id(self, user_id: int) -> int:
+        if user_id not in self._account_ids:
             if len(self._account_ids) >= ACCOUNTS_CACHED:
                 self._account_ids.clear()
-            self._account_ids[outside] = await self._store.ensure_account(CHANNEL, self._identity.id, str(outside))
-        return self._account_ids[outside]
+            self._account_ids[user_id] = await self._store.ensure_account(CHANNEL, self._identity.id, str(user_id))
+        return self._account_ids[user_id]
 
-    async def _shut_out(self, ctx: UpdateContext, user: User) -> bool:
-        """Whether the person gets one word only: they are banned, or the bot is being worked on."""
+    async def _is_refused(self, ctx: UpdateContext, user: User) -> bool:
+        """Refuse banned users, and everyone but operators during maintenance; return whether it was refused."""
         view, t = self._view, ctx.translator
         if user.id in self._rules.admin_ids:
             return False
@@ -244,11 +254,11 @@ class BotRouter:
             self._maintenance = (monotonic() + MAINTENANCE_SECONDS, words)
         return words
 
-    async def _membership(self, update: Update, change: ChatMemberUpdated) -> None:
-        """Somebody has blocked us or come back, or we were taken into a group."""
+    async def _handle_membership(self, update: Update, change: ChatMemberUpdated) -> None:
+        """Record that a user blocked or unblocked the bot, or greet a group that added it."""
         gone = change.new_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if change.chat.type == ChatType.PRIVATE:
-            person = await self._person(change.from_user.id)
+            person = await self._account_id(change.from_user.id)
             await self._store.set_blocked(person, blocked=gone)
             return
         came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)

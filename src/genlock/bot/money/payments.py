@@ -7,7 +7,7 @@ from telegram import LabeledPrice, PreCheckoutQuery, StarTransaction, Successful
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.identity import BotIdentity
-from genlock.bot.order.draft import At
+from genlock.bot.order.draft import Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.rules import BotRules
 from genlock.channels.telegram.caller import Caller, Priority
@@ -136,7 +136,7 @@ class Payments:
         if fresh or not ctx.first:  # else Telegram's list was read first, and whoever read it has said thank you
             await self._say_thanks(ctx, charge, bill)
         # Below the receipt, which stays: the order that waited, or the menu; the page of packages goes away.
-        ready = ctx.translator.html("topup.ready") if ctx.draft.at is At.CONFIRM else None
+        ready = ctx.translator.html("topup.ready") if ctx.draft.step is Step.CONFIRM else None
         await self._drafts.show(ctx, note=ready)
 
     async def _say_thanks(self, ctx: UpdateContext, charge: str, bill: Invoice) -> None:

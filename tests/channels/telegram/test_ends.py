@@ -14,7 +14,7 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.groups import Group
-from tests.telegram.house import House, picture
+from tests.channels.telegram.house import House, picture
 
 PNG = "image/png"
 

@@ -18,9 +18,9 @@ from genlock.domain.job import Delivery
 from genlock.domain.money import HoldState
 from genlock.sandbox.kie.media import make_picture
 from genlock.stores.sqlite import SqliteStore
+from tests.channels.telegram.house import Shelf, film, running_shelf
+from tests.channels.telegram.sender_alone import Case
 from tests.engine.world import Recorder
-from tests.telegram.house import Shelf, film, running_shelf
-from tests.telegram.sender_alone import Case
 
 ROOT = Path(__file__).parents[2]
 KILLED = -9
@@ -126,7 +126,7 @@ class Stage:
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     async with (
         process("genlock.sandbox.telegram") as telegram,
-        process("tests.telegram.sender_alone") as zygote,
+        process("tests.channels.telegram.sender_alone") as zygote,
         aiohttp.ClientSession() as web,
     ):
         yield Stage(json.loads(await line(telegram))["url"], web, zygote, tmp_path)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from tests.telegram.house import House, running_house
+from tests.channels.telegram.house import House, running_house
 
 
 @pytest.fixture

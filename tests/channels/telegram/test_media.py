@@ -25,7 +25,7 @@ from genlock.media.formats import (
 )
 from genlock.media.mp4_info import Film, measure
 from genlock.sandbox.kie.media import make_sound
-from tests.telegram.house import film, picture
+from tests.channels.telegram.house import film, picture
 
 FTYP = b"\0\0\0\x18ftyp"
 

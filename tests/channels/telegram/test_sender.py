@@ -17,8 +17,8 @@ from genlock.domain.result import PartKind, Piece
 from genlock.engine import operate
 from genlock.sandbox.kie.media import make_sound
 from genlock.sandbox.telegram.faults import Fault
+from tests.channels.telegram.house import House, film, noise, picture
 from tests.engine.world import idle
-from tests.telegram.house import House, film, noise, picture
 
 PNG, MP4, MP3 = ("image/png", "video/mp4", "audio/mpeg")
 

@@ -31,8 +31,8 @@ from genlock.sandbox.telegram.people import Person
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from genlock.stores.database import SqlDatabase
 from genlock.stores.sqlite import SqliteStore
+from tests.channels.telegram.words import PlainWords
 from tests.engine.world import Mill, Recorder, die, idle
-from tests.telegram.words import PlainWords
 
 PRICE = 100
 EXPECTED_SECONDS = 100.0

@@ -30,9 +30,9 @@ from genlock.engine.limits import RateLimiter
 from genlock.media.download import Downloads
 from genlock.ports import EndJob
 from genlock.stores.sqlite import SqliteStore
+from tests.channels.telegram.house import NoLimits, TurnableClock
+from tests.channels.telegram.words import PlainWords
 from tests.engine.world import Mill, Recorder, idle
-from tests.telegram.house import NoLimits, TurnableClock
-from tests.telegram.words import PlainWords
 
 T = TypeVar("T")
 WRITES = ("save_parts", "finish_delivery", "begin_notice", "reschedule", "mark_result_invalid", "change_address")

@@ -25,9 +25,9 @@ from genlock.sandbox.simulation.virtual_time import VirtualClock
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
+from tests.channels.telegram.words import PlainWords
 from tests.engine.world import Mill, Recorder
 from tests.providers.quick_time import on_quick_time, run_quickly
-from tests.telegram.words import PlainWords
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
 #: nobody is taken for dead because the database was slow for a moment of quick time

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from genlock.media import download
 from genlock.media.download import AddressRefused, Downloads, FetchFailed, TooLarge, is_public
-from tests.telegram.house import Shelf, running_shelf
+from tests.channels.telegram.house import Shelf, running_shelf
 
 LIMIT = 1_000_000
 

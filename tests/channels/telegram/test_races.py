@@ -11,8 +11,8 @@ from genlock.domain.job import Delivery, Job
 from genlock.domain.result import PartKind, Piece
 from genlock.engine.engine import Engine
 from genlock.sandbox.telegram.faults import Fault
+from tests.channels.telegram.house import EXPECTED_SECONDS, House, film, picture, until
 from tests.engine.world import idle
-from tests.telegram.house import EXPECTED_SECONDS, House, film, picture, until
 
 
 async def poll(house: House, engine: Engine) -> Job:

@@ -1,4 +1,4 @@
-"""The smallest provider and channel of one's own, and one order through them: `.venv/bin/python docs/smallest.py`."""
+"""The smallest provider and channel, and one order through them: `.venv/bin/python examples/smallest_engine.py`."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from genlock.ports import Channel, Placed
 
 
 class Painter:
-    """Has finished every task when it is first asked after it, and calls nobody back."""
+    """Reports every task as finished at the first status query, and sends no callbacks."""
 
     name = "mine"
 
@@ -27,16 +27,16 @@ class Painter:
         return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=(picture,))
 
     def read_callback(self, body: bytes) -> Report:
-        raise ValueError("nobody was given a callback address")
+        raise ValueError("this provider sends no callbacks")
 
 
 class Terminal(Channel):
-    """Shows everything here."""
+    """Prints every message."""
 
     name = "chat"
 
     def __init__(self) -> None:
-        self.noticed = asyncio.Event()
+        self.notified = asyncio.Event()
 
     async def create_placeholder(self, job: Job, index: int) -> str:
         return f"{job.id}.{index}"
@@ -50,7 +50,7 @@ class Terminal(Channel):
 
     async def notify(self, job: Job) -> None:
         sys.stdout.write(f"notice: order {job.id} is ready\n")
-        self.noticed.set()
+        self.notified.set()
 
     async def progress(self, job: Job, fraction: float, until: float) -> None: ...
 
@@ -63,11 +63,11 @@ async def main(url: str) -> None:
     engine = make_engine(store, observer, providers={"mine": provider}, channels={"chat": channel})
     await engine.start()
 
-    person = await store.ensure_account("chat", "my-bot", "12345")
-    await store.transfer(person, EntryKind.TOPUP, 10_000, key="payment-1")
+    account_id = await store.ensure_account("chat", "my-bot", "12345")
+    await store.transfer(account_id, EntryKind.TOPUP, 10_000, key="payment-1")
     await engine.order(
         NewJob(
-            account_id=person,
+            account_id=account_id,
             request_key="message-77",
             provider="mine",
             channel="chat",
@@ -79,9 +79,9 @@ async def main(url: str) -> None:
         )
     )
 
-    await channel.noticed.wait()
-    wallet = await store.wallet(person)
-    sys.stdout.write(f"the person has {wallet.available} thousandths of a credit left, and {wallet.held} held\n")
+    await channel.notified.wait()
+    wallet = await store.wallet(account_id)
+    sys.stdout.write(f"the account has {wallet.available} thousandths of a credit left, and {wallet.held} held\n")
     await engine.stop()
     await store.close()
 

@@ -28,11 +28,11 @@ check: .venv/installed ## Lint, formatting, types, import rules, words, docs
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m tests.style.check_words
 	$(BIN)/python docs/generate.py --check
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 docs: .venv/installed ## Write the generated parts of the docs and build the site in build/site
 	$(BIN)/python docs/generate.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 	@echo "open build/site/index.html, or run: $(BIN)/mkdocs serve"
 
 screenshots: provision ## Take the pictures of the docs from the running sandbox

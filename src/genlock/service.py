@@ -105,7 +105,11 @@ class Service:
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
         self._closing.push_async_callback(chat.close)
         engine.updates = Updates(
-            engine.ctx, store, partial(_handle, chat, caller.bot, store, self._mask), partial(answer_repeated, caller)
+            engine.ctx,
+            store,
+            partial(_handle, chat, caller.bot, store, self._mask),
+            partial(answer_repeated, caller),
+            bots=(str(caller.bot.id),),
         )
         await self._check_token(caller)
         intake, endpoints = await self._make_intake(caller, store, engine.updates)

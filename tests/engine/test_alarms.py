@@ -241,7 +241,7 @@ async def test_old_rows_are_forgotten_page_by_page(watch: Watch, monkeypatch: py
     assert PAGE > 2
     for number in range(5):
         await watch.store.store_update(update(number, f"person {number}"))
-    for lane in await watch.store.claim_update_queues(4, watch.engine.ctx.lease, urgent=False):
+    for lane in await watch.store.claim_update_queues(4, watch.engine.ctx.lease, bots=["bot"], urgent=False):
         await watch.store.settle_update(lane, UpdateState.DONE, "", watch.engine.ctx.lease)
     watch.clock.turn(KEEP_SECONDS["updates"] + 1)
     forget = Retention(watch.engine.ctx, watch.engine.leader, watch.store)

@@ -97,7 +97,7 @@ def make_house(store: SqlDatabase, recorder: Recorder, name: str = "me", **rules
     async def answer(update: NewUpdate) -> None:
         await house.answer(update)
 
-    engine.updates = Updates(ctx, store, handle, answer)
+    engine.updates = Updates(ctx, store, handle, answer, bots=("bot",))
     house = House(store=store, recorder=recorder, engine=engine, updates=engine.updates)
     return house
 

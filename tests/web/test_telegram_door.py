@@ -43,7 +43,7 @@ async def house() -> AsyncIterator[House]:
 
     async def nothing(_: Update | NewUpdate) -> None: ...
 
-    updates = Updates(engine.ctx, store, nothing, nothing)
+    updates = Updates(engine.ctx, store, nothing, nothing, bots=("42",))
     endpoint = TelegramEndpoint(updates=updates, observer=recorder, path=PATH, bot_id="42", secret=SECRET)
     yield House(store, recorder, make_web([endpoint]))
     await store.close()

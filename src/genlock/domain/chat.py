@@ -49,6 +49,8 @@ class SavedDraft:
     version: int
     message: int | None
     body: str
+    #: addresses of the uploads that the draft uses; they are not pruned
+    uploads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,6 +110,8 @@ class Promo:
     until: datetime | None
     closed: bool = False
     uses: int = 0
+    #: "" for a code that users of every bot may use
+    bot: str = ""
 
 
 class PromoVerdict(StrEnum):
@@ -147,6 +151,7 @@ class BroadcastState(StrEnum):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Broadcast:
     id: int
+    bot: str
     #: the words alone; with no content they are Telegram's HTML
     text: str
     #: the words with their looks and the file, as the bot writes it
@@ -166,6 +171,7 @@ class AuditLine:
     """Something an operator did."""
 
     id: int
+    bot: str
     at: datetime
     actor: str
     action: str

@@ -15,7 +15,7 @@ from genlock.domain.errors import (
     RecipientUnreachable,
 )
 from genlock.domain.events import Event
-from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
 from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
@@ -45,21 +45,30 @@ async def deliver(ctx: EngineContext, job: Job) -> None:
     except (ChannelBusy, ChannelOutcomeUnknown) as error:
         await _later(ctx, showing.job, showing.journal, error)
     except RecipientUnreachable as closed:
-        await _finish(ctx, showing.job, showing.parts, Delivery.UNDELIVERABLE, closed.reason)
+        await _finish(
+            ctx, showing.job, showing.parts, Delivery.UNDELIVERABLE, closed.reason, AttentionCode.UNDELIVERABLE
+        )
     except _NotShowable as why:
-        await _finish(ctx, showing.job, showing.parts, Delivery.UNDELIVERABLE, str(why))
+        await _finish(ctx, showing.job, showing.parts, Delivery.UNDELIVERABLE, str(why), AttentionCode.UNDELIVERABLE)
     except _SendUnknown:
-        await _finish(ctx, showing.job, showing.parts, Delivery.UNKNOWN, "a send's answer was lost")
+        await _finish(
+            ctx,
+            showing.job,
+            showing.parts,
+            Delivery.UNKNOWN,
+            "a send's answer was lost",
+            AttentionCode.UNKNOWN_DELIVERY,
+        )
     else:
         took = round(ctx.loop.time() - started, 3)
         ctx.event(Event.DELIVER_OK, job, levels=",".join(part.level for part in showing.parts), seconds=took)
         await _finish(ctx, showing.job, showing.parts, Delivery.DELIVERED, None)
 
 
-async def abandon(ctx: EngineContext, job: Job, reason: str) -> None:
+async def abandon(ctx: EngineContext, job: Job, reason: str, code: AttentionCode) -> None:
     """Do not try to show a job's parts any more: money back, on the operator's list."""
     sent = any(part.step is Step.SEND for part in job.parts)
-    await _finish(ctx, job, job.parts, Delivery.UNKNOWN if sent else Delivery.UNDELIVERABLE, reason)
+    await _finish(ctx, job, job.parts, Delivery.UNKNOWN if sent else Delivery.UNDELIVERABLE, reason, code)
 
 
 class _Showing:
@@ -238,7 +247,8 @@ async def _later(ctx: EngineContext, job: Job, parts: tuple[Part, ...], error: C
     ctx.observer.count("deliveries", 1, outcome=type(error).__name__, level=_level(parts))
     busy = isinstance(error, ChannelBusy) and not error.failed
     if not busy and job.attempts + 1 >= ctx.rules.delivery_attempts:
-        await _finish(ctx, job, parts, Delivery.UNDELIVERABLE, f"gave up after {job.attempts + 1} tries")
+        reason = f"gave up after {job.attempts + 1} tries"
+        await _finish(ctx, job, parts, Delivery.UNDELIVERABLE, reason, AttentionCode.RETRIES_EXHAUSTED)
         return
     after = error.after if isinstance(error, ChannelBusy) else backoff(job.attempts, ctx.rng.random())
     wait = Reschedule(
@@ -259,10 +269,20 @@ def _level(parts: tuple[Part, ...]) -> str:
 
 
 async def _finish(
-    ctx: EngineContext, job: Job, parts: tuple[Part, ...], delivery: Delivery, attention_reason: str | None
+    ctx: EngineContext,
+    job: Job,
+    parts: tuple[Part, ...],
+    delivery: Delivery,
+    attention_reason: str | None,
+    attention_code: AttentionCode = AttentionCode.OTHER,
 ) -> None:
     finish = FinishDelivery(
-        job_id=job.id, token=job.lease_token, delivery=delivery, parts=parts, attention_reason=attention_reason
+        job_id=job.id,
+        token=job.lease_token,
+        delivery=delivery,
+        parts=parts,
+        attention_reason=attention_reason,
+        attention_code=attention_code,
     )
     done = await ctx.store.finish_delivery(finish, ctx.lease)
     ctx.observer.count("deliveries", 1, outcome=delivery, level=_level(parts))

@@ -3,7 +3,7 @@
 import asyncio
 
 from genlock.domain.inbox import Callback
-from genlock.domain.job import Job, NewJob
+from genlock.domain.job import Actor, Job, NewJob
 from genlock.engine import operate
 from genlock.engine.accept import accept
 from genlock.engine.collect import check_unauthenticated, receive, receive_end
@@ -50,9 +50,9 @@ class Engine:
         self.worker.take_callback(callback)
         return callback
 
-    async def cancel(self, job_id: int, by: str) -> Job:
+    async def cancel(self, job_id: int, by: str, actor: Actor = Actor.OPERATOR) -> Job:
         """Cancel a job and tell its person."""
-        job = await operate.cancel(self.ctx, job_id, by, keep=self.worker.room > 0)
+        job = await operate.cancel(self.ctx, job_id, by, actor=actor, keep=self.worker.room > 0)
         if job.lease_owner:
             self.worker.take(job)
         return job

@@ -3,8 +3,7 @@
 from genlock.domain.delivery import MESSAGE_ONLY, again
 from genlock.domain.errors import ActionNotAllowed, JobNotFound
 from genlock.domain.events import Event
-from genlock.domain.job import Job, State, Verdict
-from genlock.domain.poison import is_given_up
+from genlock.domain.job import Actor, AttentionCode, Job, State, Verdict
 from genlock.engine.context import EngineContext
 from genlock.ports import EndJob
 
@@ -41,7 +40,7 @@ async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
 async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
     """A person's own resend: free, unless nobody has paid for the result yet. Raises InsufficientBalance."""
     job = await find(ctx, job_id)
-    if is_given_up(job.attention_reason):
+    if job.attention_code is AttentionCode.POISON:
         raise ActionNotAllowed(f"job {job_id}: {job.attention_reason}; only an operator may try again")
     if not job.unpaid:
         return await resend(ctx, job_id, by)
@@ -51,11 +50,16 @@ async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
     return await find(ctx, job_id)
 
 
-async def cancel(ctx: EngineContext, job_id: int, by: str, *, keep: bool = False) -> Job:
+async def cancel(ctx: EngineContext, job_id: int, by: str, *, actor: Actor = Actor.OPERATOR, keep: bool = False) -> Job:
     """Stop waiting for a job and give the money back. What the provider bills for it is the operator's loss."""
     job = await find(ctx, job_id)
     ending = EndJob(
-        job_id=job_id, state=State.CANCELLED, parts=MESSAGE_ONLY, error_code="cancelled", error_text=f"by {by}"
+        job_id=job_id,
+        state=State.CANCELLED,
+        parts=MESSAGE_ONLY,
+        error_code="cancelled",
+        error_text=f"by {by}",
+        cancelled_by=actor,
     )
     ended = await ctx.store.end_job(ending, ctx.lease if keep else None)
     if ended.verdict is not Verdict.WON or ended.job is None:

@@ -12,7 +12,7 @@ from genlock.domain.errors import (
     TaskIdConflict,
 )
 from genlock.domain.events import Event
-from genlock.domain.job import Job, State, hash_secret
+from genlock.domain.job import AttentionCode, Job, State, hash_secret
 from genlock.engine.context import EngineContext, UnknownSubmit
 from genlock.engine.deliver import move
 from genlock.engine.limits import PERMITS_MISSED_MAX
@@ -144,7 +144,13 @@ async def settle_unknown(ctx: EngineContext, job: Job) -> Job | None:
         return None
     if ctx.rules.unknown_submit is UnknownSubmit.PARK:
         ctx.event(Event.ATTENTION, job, reason="submit_unknown")
-        park = Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="submit_unknown")
+        park = Reschedule(
+            job_id=job.id,
+            token=job.lease_token,
+            after=None,
+            attention_reason="submit_unknown",
+            attention_code=AttentionCode.PARKED,
+        )
         ctx.fenced(await ctx.store.reschedule(park), job)
         return None
     return await give_up(ctx, job, "submit_unknown", "the provider never said whether it took the order")

@@ -1,7 +1,7 @@
 """Updates: kept before they are acknowledged, then worked off by any instance, in order, one at a time per person."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable, StoreError
@@ -29,11 +29,18 @@ class Updates:
     """One task per lane that somebody waits in; none for those that are empty."""
 
     def __init__(
-        self, ctx: EngineContext, store: UpdateStore, handle: Handler, repeated: Callable[[NewUpdate], Awaitable[None]]
+        self,
+        ctx: EngineContext,
+        store: UpdateStore,
+        handle: Handler,
+        repeated: Callable[[NewUpdate], Awaitable[None]],
+        *,
+        bots: Sequence[str],
     ) -> None:
         self._ctx = ctx
         self._store = store
         self._handle = handle
+        self._bots = tuple(bots)
         #: told of a press that was made twice: somebody still waits for its answer
         self._repeated = repeated
         self._queues: dict[int, tuple[UpdateQueue, float, asyncio.Task[None]]] = {}
@@ -188,7 +195,9 @@ class Updates:
         room = ROOM - (len(self._queues) - len(self._urgent))
         for urgent, limit in ((True, urgent_room), (False, room)):
             if limit > 0 and not self._stopping:
-                for lane in await self._store.claim_update_queues(limit, self._ctx.lease, urgent=urgent):
+                for lane in await self._store.claim_update_queues(
+                    limit, self._ctx.lease, bots=self._bots, urgent=urgent
+                ):
                     self.take(lane, urgent=urgent)
 
     async def claim_poison_jobs(self) -> None:
@@ -196,7 +205,9 @@ class Updates:
         for urgent in (True, False):
             if self._stopping or any(lane.crash_count >= ISOLATED_FROM for lane, _, _ in self._queues.values()):
                 return
-            for lane in await self._store.claim_update_queues(1, self._ctx.lease, urgent=urgent, poison=True):
+            for lane in await self._store.claim_update_queues(
+                1, self._ctx.lease, bots=self._bots, urgent=urgent, poison=True
+            ):
                 self._ctx.observer.event(Event.POISON_SUSPECTED, lane=lane.id, crash_count=lane.crash_count)
                 self.take(lane, urgent=urgent)
 

@@ -8,8 +8,8 @@ from typing import Any
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
 from genlock.domain.inbox import Callback, InboxState
-from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.poison import GIVEN_UP, ISOLATED_FROM, free_slots
+from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
+from genlock.domain.poison import ISOLATED_FROM, free_slots
 from genlock.domain.retry import backoff
 from genlock.engine.collect import digest, poll
 from genlock.engine.context import EngineContext, LeaseLost
@@ -63,15 +63,21 @@ async def _leave(ctx: EngineContext, job: Job) -> bool:
 
 
 async def _give_up(ctx: EngineContext, job: Job) -> None:
-    reason = f"{GIVEN_UP} {job.crash_count} times"
+    reason = f"its work ended the process {job.crash_count} times"
     if job.delivery is Delivery.SENDING:
-        await abandon(ctx, job, reason)
+        await abandon(ctx, job, reason, AttentionCode.POISON)
         return
     # An end that the person was told of stays one: then only the bill is not asked for any more.
     attention = None if job.ended else reason
     ctx.fenced(
         await ctx.store.reschedule(
-            Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason=attention)
+            Reschedule(
+                job_id=job.id,
+                token=job.lease_token,
+                after=None,
+                attention_reason=attention,
+                attention_code=AttentionCode.POISON,
+            )
         ),
         job,
     )
@@ -204,6 +210,7 @@ class Worker:
             after=None if hopeless else backoff(job.attempts, ctx.rng.random()),
             failed=True,
             attention_reason=f"stage error: {error!r}"[:500] if hopeless else None,
+            attention_code=AttentionCode.STAGE_ERROR,
         )
         try:
             kept = await ctx.store.reschedule(wait)

@@ -101,7 +101,7 @@ class Broadcasts:
 
     async def stop(self) -> Broadcast | None:
         """Stop the one that is running; None if there is none."""
-        running = await self._store.running_broadcast()
+        running = await self._store.running_broadcast(str(self._view.caller.bot.id))
         if running is None or not await self._store.end_broadcast(running.id, BroadcastState.STOPPED):
             return None
         await self._show(running.id)
@@ -109,7 +109,7 @@ class Broadcasts:
 
     async def round(self) -> int:
         """Go on with the broadcast that is running; any instance may, several at once do no harm."""
-        broadcast = await self._store.running_broadcast()
+        broadcast = await self._store.running_broadcast(str(self._view.caller.bot.id))
         if broadcast is None:
             return 0
         until, shown, sent = monotonic() + ROUND_SECONDS, monotonic(), 0

@@ -136,11 +136,11 @@ class Admin:
         return operator.figures(
             ctx.translator,
             words[0],
-            await self._store.figures(days * DAY),
+            await self._store.figures(str(self._view.caller.bot.id), days * DAY),
             await self._store.counts(),
             refunds=len(await self._store.kv_list(REFUND)),
             maintenance=await self._store.kv_get(MAINTENANCE) is not None,
-            broadcast=await self._store.running_broadcast(),
+            broadcast=await self._store.running_broadcast(str(self._view.caller.bot.id)),
         )
 
     async def _list_commands(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
@@ -150,7 +150,7 @@ class Admin:
         return operator.attention(ctx.translator, self._titled(await self._store.jobs_needing_attention(LISTED)))
 
     async def _log(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
-        lines = await self._store.audit(LISTED * 2)
+        lines = await self._store.audit(LISTED * 2, str(self._view.caller.bot.id))
         names = {actor: await self._named(actor) for actor in {line.actor for line in lines}}
         return operator.log(ctx.translator, lines, names)
 

@@ -61,7 +61,7 @@ class Gifts:
         rules = self._view.rules
         if not rules.reward_inviter and not rules.reward_invited:
             return 0
-        due = await self._store.rewards_due(REWARDS_AT_ONCE)
+        due = await self._store.rewards_due(str(self._view.caller.bot.id), REWARDS_AT_ONCE)
         for guest, host in due:
             shares = (
                 (host, rules.reward_inviter, "inviter"),

@@ -141,6 +141,7 @@ class Payments:
 
     async def _strange(self, charge: str, payload: str) -> None:
         await self._store.add_audit(
+            bot=str(self._view.caller.bot.id),
             key=f"strange:{charge}",
             actor="telegram",
             action="strange payment",
@@ -250,6 +251,7 @@ class Payments:
                 outcome = f"{payment.stars} ⭐"
                 await self.tell_refunded(payment)
             await self._store.add_audit(
+                bot=str(self._view.caller.bot.id),
                 key=f"refund:{charge}:{payment.refunds}:{outcome[:40]}",
                 actor=fact.value,
                 action="refund of stars",
@@ -329,6 +331,7 @@ class Payments:
             await self._take_back(payment, "telegram")
         except ActionNotAllowed as error:
             await self._store.add_audit(
+                bot=str(self._view.caller.bot.id),
                 key=f"refunded:{charge}",
                 actor="telegram",
                 action="refund without credits",

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from genlock.sandbox.balancer import Balancer
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import KieSimulator
+from genlock.sandbox.load_balancer import LoadBalancer
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 WEBHOOK_KEY = "sandbox-webhook-key"
@@ -21,7 +21,7 @@ WEBHOOK_KEY = "sandbox-webhook-key"
 class Fleet:
     telegram: TelegramSimulator
     kie: KieSimulator
-    balancer: Balancer
+    balancer: LoadBalancer
     #: a guarded one: logs and pids are here
     folder: Path
     settings: dict[str, str]
@@ -42,19 +42,19 @@ class Fleet:
 
     async def start(self, count: int) -> None:
         """So many processes, all ready."""
-        await asyncio.gather(*(instance.ready() for instance in [self.add() for _ in range(count)]))
-        await self.balancer.served()
+        await asyncio.gather(*(instance.wait_until_ready() for instance in [self.add() for _ in range(count)]))
+        await self.balancer.wait_until_ready()
 
-    def said(self) -> list[dict[str, Any]]:
+    def log_lines(self) -> list[dict[str, Any]]:
         """What all of them have said so far, in the order of their times."""
-        return sorted((line for instance in self.instances for line in instance.said), key=itemgetter("at"))
+        return sorted((line for instance in self.instances for line in instance.log_lines), key=itemgetter("at"))
 
     async def stop(self) -> list[int]:
         """End all in order; their exit statuses."""
         return list(await asyncio.gather(*(one.stop() for one in self.instances if one.running)))
 
 
-def simulated(telegram_url: str, token: str, kie: KieSimulator, database_url: str) -> dict[str, str]:
+def simulator_settings(telegram_url: str, token: str, kie: KieSimulator, database_url: str) -> dict[str, str]:
     """The settings of an instance between the simulators: what each of them must be told."""
     return {
         "GENLOCK_TELEGRAM_TOKEN": token,
@@ -77,15 +77,15 @@ async def running_fleet(
     settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Fleet]:
     """A fleet without instances yet. Whatever still runs when the block ends is killed: stop it before."""
-    async with Balancer.running(port) as balancer:
-        told = {
-            **simulated(telegram.url, telegram.token, kie, database_url),
+    async with LoadBalancer.running(port) as balancer:
+        shared = {
+            **simulator_settings(telegram.url, telegram.token, kie, database_url),
             "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
             "GENLOCK_MEDIA_PRIVATE_HOSTS": ",".join(_host(url) for url in (telegram.url, kie.url, kie.files_url)),
             "GENLOCK_PUBLIC_URL": balancer.url,
         }
         fleet = Fleet(
-            telegram=telegram, kie=kie, balancer=balancer, folder=folder, settings=told | dict(settings or {})
+            telegram=telegram, kie=kie, balancer=balancer, folder=folder, settings=shared | dict(settings or {})
         )
         try:
             yield fleet

@@ -19,9 +19,9 @@ READY_SECONDS = 60.0
 #: a stop takes 20 s at the most
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.02
-TOLD_LINES = 30
+TAIL_LINES = 30
 #: the variables that may reach it from outside; what it is told besides is all it knows
-PASSED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ", "VIRTUAL_ENV")
+PASSED_VARIABLES = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ", "VIRTUAL_ENV")
 
 
 class Instance:
@@ -32,8 +32,8 @@ class Instance:
         self.port = int(settings.get("GENLOCK_PORT") or find_free_port())
         self.log = folder / f"{name}.log"
         self.log.unlink(missing_ok=True)  # what a former run said
-        self._read = 0
-        self._said: list[dict[str, Any]] = []
+        self._read_bytes = 0
+        self._lines: list[dict[str, Any]] = []
         self._pid = folder / f"{name}.pid"
         self._folder = folder
         self._settings = settings
@@ -87,15 +87,15 @@ class Instance:
         self._pid.write_text(f"{self._process.pid}\n")
 
     def _environment(self) -> dict[str, str]:
-        passed = {name: os.environ[name] for name in PASSED if name in os.environ}
+        passed = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
         return {**passed, "GENLOCK_LOG_FORMAT": "json", **self._settings, "GENLOCK_PORT": str(self.port)}
 
-    async def ready(self, seconds: float = READY_SECONDS) -> None:
+    async def wait_until_ready(self, seconds: float = READY_SECONDS) -> None:
         """Wait until it takes traffic."""
         deadline = time() + seconds
-        while not await answers(self.port):
+        while not await answers_200(self.port):
             if not self.running or time() > deadline:
-                raise ProgramFailed(f"`genlock serve` ({self.name}) is not ready:\n{self.last_words()}")
+                raise ProgramFailed(f"`genlock serve` ({self.name}) is not ready:\n{self.log_tail()}")
             await asyncio.sleep(POLL_SECONDS)
         self.starts.append(time() - self.started_at)
 
@@ -119,7 +119,7 @@ class Instance:
         self._pid.unlink(missing_ok=True)
         self.paused = False
 
-    async def ended(self, seconds: float = STOP_SECONDS) -> int:
+    async def wait_until_ended(self, seconds: float = STOP_SECONDS) -> int:
         """Wait for its end, and say how it ended."""
         async with asyncio.timeout(seconds):
             while (status := self.status) is None:  # noqa: ASYNC110 - the kernel tells only who waits
@@ -132,7 +132,7 @@ class Instance:
             self.resume()
         self.signal(SIGTERM)
         try:
-            return await self.ended(seconds)
+            return await self.wait_until_ended(seconds)
         except TimeoutError:
             return -SIGKILL
         finally:
@@ -144,39 +144,39 @@ class Instance:
     def text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def last_words(self) -> str:
-        return "\n".join(self.text.splitlines()[-TOLD_LINES:])
+    def log_tail(self) -> str:
+        return "\n".join(self.text.splitlines()[-TAIL_LINES:])
 
-    def news(self) -> list[dict[str, Any]]:
+    def new_lines(self) -> list[dict[str, Any]]:
         """The lines that are new since somebody asked, not kept here."""
         if not self.log.exists():
             return []
         with self.log.open("rb") as file:
-            file.seek(self._read)
+            file.seek(self._read_bytes)
             text = file.read()
         whole = text[: text.rfind(b"\n") + 1]  # the last one may still be in the making
-        self._read += len(whole)
-        return [_told(line, self.name) for line in whole.splitlines() if line.strip()]
+        self._read_bytes += len(whole)
+        return [_parse_line(line, self.name) for line in whole.splitlines() if line.strip()]
 
     @property
-    def said(self) -> list[dict[str, Any]]:
+    def log_lines(self) -> list[dict[str, Any]]:
         """All lines, for those who do not ask for news."""
-        self._said += self.news()
-        return self._said
+        self._lines += self.new_lines()
+        return self._lines
 
-    def of(self, event: str, **facts: Any) -> list[dict[str, Any]]:
+    def events(self, event: str, **facts: Any) -> list[dict[str, Any]]:
         """What it said under this name, with at least these facts."""
-        return [line for line in self.said if line["event"] == event and facts.items() <= line.items()]
+        return [line for line in self.log_lines if line["event"] == event and facts.items() <= line.items()]
 
-    async def until(self, event: str, *, seconds: float = STOP_SECONDS, **facts: Any) -> dict[str, Any]:
+    async def wait_for_event(self, event: str, *, seconds: float = STOP_SECONDS, **facts: Any) -> dict[str, Any]:
         """Wait until it says so. Raises ProgramFailed if it ends before, TimeoutError if it does not."""
         async with asyncio.timeout(seconds):
             while True:
                 running = self.running
-                if found := self.of(event, **facts):
+                if found := self.events(event, **facts):
                     return found[0]
                 if not running:
-                    raise ProgramFailed(f"`genlock serve` ({self.name}) never said {event}:\n{self.last_words()}")
+                    raise ProgramFailed(f"`genlock serve` ({self.name}) never said {event}:\n{self.log_tail()}")
                 await asyncio.sleep(POLL_SECONDS)
 
 
@@ -187,13 +187,13 @@ async def running_instance(settings: Mapping[str, str]) -> AsyncIterator[Instanc
         instance = Instance("instance", folder, settings)
         instance.start()
         try:
-            await instance.ready()
+            await instance.wait_until_ready()
             yield instance
         finally:
             instance.kill()
 
 
-async def answers(port: int, path: str = "/ready") -> bool:
+async def answers_200(port: int, path: str = "/ready") -> bool:
     """Whether a server says 200 there."""
     try:
         async with asyncio.timeout(2.0):
@@ -207,13 +207,13 @@ async def answers(port: int, path: str = "/ready") -> bool:
         return False
 
 
-def _told(line: bytes, name: str) -> dict[str, Any]:
+def _parse_line(line: bytes, name: str) -> dict[str, Any]:
     """A line as an event; what is none, such as a traceback, as text."""
     try:
-        said = json.loads(line)
+        fields = json.loads(line)
     except ValueError:
-        said = None
-    if not isinstance(said, dict) or "event" not in said:
-        said = {"event": "", "correlation_id": "", "text": line.decode(errors="replace")}
-    at = datetime.fromisoformat(said["at"]).timestamp() if "at" in said else time()
-    return {"process": name, **said, "at": at}
+        fields = None
+    if not isinstance(fields, dict) or "event" not in fields:
+        fields = {"event": "", "correlation_id": "", "text": line.decode(errors="replace")}
+    at = datetime.fromisoformat(fields["at"]).timestamp() if "at" in fields else time()
+    return {"process": name, **fields, "at": at}

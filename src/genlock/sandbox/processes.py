@@ -21,7 +21,7 @@ SECONDS_MAX = 30
 TEMPORARY = "/tmp" if AS_ROOT else None  # noqa: S108 (what is made there is unique)
 
 # Waits until this process lets go or is gone, ends the programs that still run, and removes the folder if it may.
-GUARD = """
+WATCHDOG = """
 cat
 running() { cat "$1"/pid "$1"/*.pid; }
 if [ -n "$(running "$1")" ]; then
@@ -62,9 +62,9 @@ def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
 
     Those are named in it, in files called pid or NAME.pid. Unless it is to be kept, it goes away with them.
     """
-    folder = _made(kept) if kept else Path(tempfile.mkdtemp(prefix="genlock-", dir=TEMPORARY))
-    quotas = subprocess.Popen(
-        ["sh", "-c", GUARD, "quotas", folder, "kept" if kept else ""],
+    folder = _prepare(kept) if kept else Path(tempfile.mkdtemp(prefix="genlock-", dir=TEMPORARY))
+    watchdog = subprocess.Popen(
+        ["sh", "-c", WATCHDOG, "quotas", folder, "kept" if kept else ""],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -75,10 +75,10 @@ def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
             os.chown(folder, user["user"], user["group"])
         yield folder
     finally:
-        quotas.communicate()
+        watchdog.communicate()
 
 
-def _made(folder: Path) -> Path:
+def _prepare(folder: Path) -> Path:
     """The folder, without the traces of programs that a power cut ended."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in (folder / "pid", *folder.glob("*.pid")):

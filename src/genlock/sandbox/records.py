@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.sandbox.kie.task import Task
-from genlock.sandbox.telegram.people import Person
 from genlock.sandbox.telegram.probe import make_sizes
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from genlock.sandbox.telegram.world import MEDIA, Message
+from genlock.sandbox.telegram.state import MEDIA, Message
 
 #: how the bot begins when an order brought nothing, in any language
-SORRY = "😔"
-DONE = "✅"
+FAILURE_MARK = "😔"
+DONE_MARK = "✅"
 _JOB = re.compile(r"(?:again|repeat|change|cancel):([0-9]+)")
 _LINK = re.compile(r"https?://\S+")
 
@@ -22,7 +22,7 @@ _LINK = re.compile(r"https?://\S+")
 class Order:
     """Something a person has asked for. No other order has the same words."""
 
-    person: Person
+    user: SimulatedUser
     prompt: str
     #: the message it was asked with
     message: int
@@ -43,18 +43,18 @@ class Records:
     def tasks(self) -> dict[str, list[Task]]:
         """Tasks by what they were asked for."""
         found = defaultdict(list)
-        for task in self._kie.shop.tasks.values():
+        for task in self._kie.service.tasks.values():
             found[str(task.values.get("prompt", ""))].append(task)
         return found
 
     # the chat's book
 
-    def said(self, person: Person) -> list[Message]:
+    def bot_messages(self, user: SimulatedUser) -> list[Message]:
         """What the bot's side of a chat looks like now."""
-        bot = self._telegram.world.bot_id
-        return [message for message in person.messages if message.sender == bot]
+        bot = self._telegram.state.bot_id
+        return [message for message in user.messages if message.sender == bot]
 
-    def shows(self, message: Message) -> Task | None:
+    def task_shown_by(self, message: Message) -> Task | None:
         """The task whose result a message shows."""
         if message.kind in MEDIA:
             links = [self._fetched(message), *(button.get("url") for button in message.buttons)]
@@ -64,14 +64,14 @@ class Records:
 
     def _fetched(self, message: Message) -> str | None:
         """Where the simulated Telegram itself got the file from."""
-        fetched = self._telegram.world.media.fetched
+        fetched = self._telegram.state.media.fetched
         if len(fetched) != len(self._urls):
             self._urls = {stored if isinstance(stored, str) else stored.id: url for (_, url), stored in fetched.items()}
         return self._urls.get(message.file_id or "")
 
     def _task(self, url: str) -> Task | None:
         if url not in self._tasks:
-            self._tasks |= {url: task for task in self._kie.shop.tasks.values() for url in task.results}
+            self._tasks |= {url: task for task in self._kie.service.tasks.values() for url in task.results}
         return self._tasks.get(url)
 
     def is_genuine(self, message: Message, task: Task) -> bool:
@@ -79,21 +79,21 @@ class Records:
         if message.file_id is None:
             return True  # a link: it leads where it leads
         shown = self._telegram.files.read(message.file_id)
-        made = [file.content for url in task.results if (file := self._kie.shop.files.find(url)) and file.content]
+        made = [file.content for url in task.results if (file := self._kie.service.files.find(url)) and file.content]
         return any(shown in {content, make_sizes(content)[-1][2]} for content in made)
 
     def results(self, order: Order) -> list[Message]:
         """The messages in its person's chat that show what was ordered."""
         return [
             message
-            for message in self.said(order.person)
-            if (task := self.shows(message)) and task.values.get("prompt") == order.prompt
+            for message in self.bot_messages(order.user)
+            if (task := self.task_shown_by(message)) and task.values.get("prompt") == order.prompt
         ]
 
     def has_ended(self, order: Order) -> bool:
         """Whether the person knows, who waits for one order at a time."""
-        newer = [message for message in self.said(order.person) if message.id > order.message]
-        return any(message.kind in MEDIA or message.text.startswith(SORRY) for message in newer) or bool(
+        newer = [message for message in self.bot_messages(order.user) if message.id > order.message]
+        return any(message.kind in MEDIA or message.text.startswith(FAILURE_MARK) for message in newer) or bool(
             self.results(order)
         )
 
@@ -106,9 +106,9 @@ def job_of(message: Message) -> int | None:
     return None
 
 
-def is_sorry(message: Message) -> bool:
-    return message.kind == "text" and message.text.startswith(SORRY)
+def is_failure_text(message: Message) -> bool:
+    return message.kind == "text" and message.text.startswith(FAILURE_MARK)
 
 
 def is_notice(message: Message) -> bool:
-    return message.kind == "text" and message.text.startswith(DONE) and job_of(message) is not None
+    return message.kind == "text" and message.text.startswith(DONE_MARK) and job_of(message) is not None

@@ -39,7 +39,7 @@ class Fault(StrEnum):
     TASK_MODERATED = "task_moderated"  #: fails for its content
     RESULT_EMPTY = "result_empty"  #: success, and nothing to show
     RESULT_BROKEN = "result_broken"  #: success, and a result that cannot be parsed
-    RESULT_WRONG_TASK = "result_foreign"  #: success, and addresses that are not on the web
+    RESULT_BAD_URLS = "result_foreign"  #: success, and addresses that are not on the web
     FILE_HTML = "file_html"  #: the file is a web page
     FILE_GONE = "file_gone"  #: the file is not there
     # the callback
@@ -62,15 +62,15 @@ class Faults:
     def __init__(self, rng: Random) -> None:
         self._rng = rng
         self._on: set[Fault] = set()
-        self._chances: dict[Fault, float] = {}
+        self._probabilities: dict[Fault, float] = {}
         self._coming: deque[frozenset[Fault]] = deque()
 
     def switch(self, *faults: Fault, on: bool = True) -> None:
         """For everything from now on."""
         self._on = self._on | set(faults) if on else self._on - set(faults)
 
-    def rng(self, fault: Fault, probability: float) -> None:
-        self._chances[fault] = probability
+    def set_probability(self, fault: Fault, probability: float) -> None:
+        self._probabilities[fault] = probability
 
     def order(self, *faults: Fault) -> None:
         """For the next order that nothing has been set for yet; none at all is also something."""
@@ -78,7 +78,7 @@ class Faults:
 
     def clear(self) -> None:
         self._on.clear()
-        self._chances.clear()
+        self._probabilities.clear()
         self._coming.clear()
 
     def draw(self) -> set[Fault]:
@@ -92,13 +92,15 @@ class Faults:
         return mine | self._common("status_")
 
     def _common(self, prefix: str) -> set[Fault]:
-        faults = self._on | {fault for fault, rng in self._chances.items() if self._rng.random() < rng}
+        faults = self._on | {
+            fault for fault, probability in self._probabilities.items() if self._rng.random() < probability
+        }
         return {fault for fault in faults if fault.startswith(prefix)}
 
-    def told(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, object]:
         return {
             "on": sorted(self._on),
-            "chances": dict(self._chances),
+            "chances": dict(self._probabilities),
             "coming": [sorted(faults) for faults in self._coming],
         }
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 PAGE = b"<!doctype html><title>502</title><h1>Bad gateway</h1>"
 #: browsers, and Telegram itself, which fetches what it is given an address of
-WELCOME = ("Mozilla/", "TelegramBot")
+ALLOWED_AGENTS = ("Mozilla/", "TelegramBot")
 
 
 @dataclass(kw_only=True)
@@ -49,7 +49,7 @@ class FileHost:
 
     async def _serve(self, request: web.Request) -> web.Response:
         agent = request.headers.get("User-Agent", "")
-        if not any(name in agent for name in WELCOME):
+        if not any(name in agent for name in ALLOWED_AGENTS):
             return web.Response(status=403, text="error code: 1010")
         file = self.files.get(request.match_info["path"])
         if file is None or file.gone or file.expires < time():

@@ -11,14 +11,14 @@ from genlock.providers.kie.families import ROUTES
 from genlock.sandbox.kie.simulator import running_kie
 
 UNLIMITED = (1_000_000, 1.0)
-RICH = 1e9
+CREDITS = 1e9
 SECONDS_MAX = 30
 OK = 200
 
 
 async def order_all(catalog: Catalog) -> list[Failure]:
     """What stands in the way of ordering what is offered."""
-    async with running_kie(catalog=catalog, create_limit=UNLIMITED, credits_=RICH) as kie:
+    async with running_kie(catalog=catalog, create_limit=UNLIMITED, credits_=CREDITS) as kie:
         return await check_at(kie.url, kie.key, catalog)
 
 
@@ -31,8 +31,8 @@ async def check_at(url: str, key: str, catalog: Catalog) -> list[Failure]:
         async def send(model: Model, values: Mapping[str, object]) -> None:
             route = ROUTES[model.family, model.operation]
             async with session.post(url + route.create, json=route.body(model.id, values, None)) as response:
-                said = await response.json()
-            if said.get("code") != OK:
-                raise SubmitRefused(str(said.get("code")), str(said.get("msg")))
+                body = await response.json()
+            if body.get("code") != OK:
+                raise SubmitRefused(str(body.get("code")), str(body.get("msg")))
 
         return await check(catalog, send)

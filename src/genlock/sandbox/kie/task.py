@@ -35,7 +35,7 @@ class Task:
 
     @property
     def failure(self) -> tuple[int, str] | None:
-        return next((told for fault, told in FAILURES.items() if fault in self.faults), None)
+        return next((failure for fault, failure in FAILURES.items() if fault in self.faults), None)
 
     @property
     def failed(self) -> bool:

@@ -21,19 +21,19 @@ def read_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def main(given: argparse.Namespace) -> None:
+async def main(options: argparse.Namespace) -> None:
     async with running_telegram(
-        token=given.token,
-        host=given.host,
-        port=given.port,
-        limiter=given.limiter,
-        speed=given.speed,
-        state=given.state,
+        token=options.token,
+        host=options.host,
+        port=options.port,
+        limiter=options.limiter,
+        speed=options.speed,
+        folder=options.state,
         seed=None,
-        kie_url=given.kie,
+        kie_url=options.kie,
     ) as telegram:
-        said = {"url": telegram.url, "token": telegram.token, "page_url": telegram.page_url}
-        sys.stdout.write(json.dumps(said) + "\n")
+        addresses = {"url": telegram.url, "token": telegram.token, "page_url": telegram.page_url}
+        sys.stdout.write(json.dumps(addresses) + "\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
 

@@ -53,7 +53,7 @@ class Switch:
         named = method != "getUpdates" if self.method is None else self.method.lower() == method.lower()
         return named and self.chat in {None, chat} and self.times != 0
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
@@ -88,8 +88,8 @@ class Faults:
         self.switches.append(made)
         return made
 
-    def once(self, fault: Fault, **where: Any) -> Switch:
-        return self.switch(fault, times=1, **where)
+    def once(self, fault: Fault, **reply_and_thread: Any) -> Switch:
+        return self.switch(fault, times=1, **reply_and_thread)
 
     def off(self, switch: Switch | int) -> None:
         gone = switch if isinstance(switch, int) else switch.id
@@ -115,5 +115,5 @@ class Faults:
         self.switches = [one for one in self.switches if one.times != 0]
         return drawn
 
-    def told(self) -> list[dict[str, Any]]:
-        return [switch.told() for switch in self.switches]
+    def as_json(self) -> list[dict[str, Any]]:
+        return [switch.as_json() for switch in self.switches]

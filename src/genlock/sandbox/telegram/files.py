@@ -32,7 +32,7 @@ class Stored:
     type: str
     size: int
     #: what a Message tells about it: the value of its field `photo`, `video`, …
-    told: Any = None
+    media_object: Any = None
     #: the whole photo, for one of its sizes
     main: str = ""
 
@@ -74,10 +74,10 @@ class Files:
         """The content, for tests that look."""
         return (self.folder / self.known[file_id].path).read_bytes()
 
-    def dumped(self) -> str:
+    def dump(self) -> str:
         return json.dumps({"count": self.count, "known": [asdict(stored) for stored in self.known.values()]})
 
     def load(self, text: str) -> None:
-        said = json.loads(text)
-        self.count = said["count"]
-        self.known = {one["id"]: Stored(**one) for one in said["known"]}
+        saved = json.loads(text)
+        self.count = saved["count"]
+        self.known = {one["id"]: Stored(**one) for one in saved["known"]}

@@ -20,5 +20,5 @@ class Call:
     faults: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -41,7 +41,7 @@ class Probe:
     sound: bool = False
 
 
-def look_at(content: bytes) -> Probe:
+def probe_content(content: bytes) -> Probe:
     return _as_picture(content) or _as_stream(content) or Probe(kind="document", type=_plain_type(content))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from genlock.domain.catalog import Catalog, Model, Output, Status
 from genlock.domain.errors import InvalidInput
-from genlock.sandbox.kie.caller import Caller, in_order
-from genlock.sandbox.kie.face import Face
+from genlock.sandbox.kie.callbacks import CallbackSender, order_callbacks
+from genlock.sandbox.kie.endpoint import SimulatedEndpoint
 from genlock.sandbox.kie.faults import Fault, Faults
 from genlock.sandbox.kie.files import PAGE, FileHost
 from genlock.sandbox.kie.task import EXTENSIONS, STATES, Task
@@ -23,7 +23,7 @@ NOT_SUPPORTED = (
 )
 
 
-class Refused(Exception):
+class KieError(Exception):
     """An order, or a question, that is answered with an error."""
 
     def __init__(self, code: int, text: str) -> None:
@@ -47,16 +47,16 @@ class Window:
             self._recent.popleft()
         if len(self._recent) >= self.count:
             self.refused += 1
-            raise Refused(429, "Your call frequency is too high. Please try again later.")
+            raise KieError(429, "Your call frequency is too high. Please try again later.")
         self._recent.append(now)
         self.admitted.append(now)
 
 
 @dataclass(kw_only=True)
-class Shop:
+class KieService:
     catalog: Catalog
     files: FileHost
-    caller: Caller
+    callback_sender: CallbackSender
     faults: Faults
     rng: Random
     credits: int  #: thousandths
@@ -69,37 +69,37 @@ class Shop:
 
     # orders
 
-    def accept(self, face: Face, body: Mapping[str, Any], faults: set[Fault]) -> Task:
+    def accept(self, endpoint: SimulatedEndpoint, body: Mapping[str, Any], faults: set[Fault]) -> Task:
         """Take an order and its price. Raises Refused."""
         self.creates.admit(asyncio.get_running_loop().time())
         callback_url = body.get("callBackUrl")
-        if face.needs_callback and not callback_url:
-            raise Refused(422, "Please enter callBackUrl.")
-        model = self._find(face, dict(body))
-        values = _validated(model, face.order(dict(body))[1])
+        if endpoint.needs_callback and not callback_url:
+            raise KieError(422, "Please enter callBackUrl.")
+        model = self._find(endpoint, dict(body))
+        values = _validated(model, endpoint.read_order(dict(body))[1])
         price = _price(model, values)
         if price > self.credits:
             code, text = (
                 (500, "Credits insufficient") if Fault.CREDITS_AS_500 in faults else (402, "Insufficient Credits")
             )
-            raise Refused(code, text)
+            raise KieError(code, text)
         self.credits -= price
         task = self._make(model, values, callback_url if isinstance(callback_url, str) else None, price, faults)
         self.tasks[task.id] = task
         return task
 
-    def _find(self, face: Face, body: dict[str, Any]) -> Model:
-        name, values = face.order(body)
+    def _find(self, endpoint: SimulatedEndpoint, body: dict[str, Any]) -> Model:
+        name, values = endpoint.read_order(body)
         models = [
             model
             for model in self.catalog.models.values()
-            if (model.family, model.operation) == (face.family, face.operation)
+            if (model.family, model.operation) == (endpoint.family, endpoint.operation)
             and (model.id == name if name is not None else _is_fixed(model, values))
         ]
         if not models or models[0].status is Status.DEAD:
-            raise Refused(422, NOT_SUPPORTED)
+            raise KieError(422, NOT_SUPPORTED)
         if models[0].status is Status.PAUSED:
-            raise Refused(500, "This interface is temporarily paused.")
+            raise KieError(500, "This interface is temporarily paused.")
         return models[0]
 
     def _make(
@@ -125,10 +125,10 @@ class Shop:
     def _result(self, task: Task, kind: Output, number: int) -> str:
         title, values = task.model.title, task.values
         if kind is Output.TEXT:
-            told = "; ".join(f"{key}: {value}" for key, value in values.items())
-            return f"{title} no. {number + 1} has heard: {told}"
+            given = "; ".join(f"{key}: {value}" for key, value in values.items())
+            return f"{title} no. {number + 1} was asked: {given}"
         path = f"{kind}/{task.id}_{number + 1}.{EXTENSIONS[kind]}"
-        url = self.files.add(path, _maker(kind, title, values, number), seconds=RESULT_SECONDS)
+        url = self.files.add(path, _content_maker(kind, title, values, number), seconds=RESULT_SECONDS)
         file = self.files.files[path]
         file.gone = Fault.FILE_GONE in task.faults
         if Fault.FILE_HTML in task.faults:
@@ -137,26 +137,26 @@ class Shop:
 
     # a task's life
 
-    def start(self, task: Task, face: Face) -> None:
-        self._spawn(self._run(task, face))
+    def start(self, task: Task, endpoint: SimulatedEndpoint) -> None:
+        self._spawn(self._run(task, endpoint))
 
-    async def hurry(self, task: Task, face: Face) -> None:
+    async def finish_now(self, task: Task, endpoint: SimulatedEndpoint) -> None:
         """End a task and call back before anything else happens."""
         self._end(task)
-        for share, said in in_order(task, face.calls(task)):
-            await self.caller.call(task, face, said, last=share >= 1.0)
+        for share, body in order_callbacks(task, endpoint.callbacks(task)):
+            await self.callback_sender.call(task, endpoint, body, last=share >= 1.0)
 
-    async def _run(self, task: Task, face: Face) -> None:
+    async def _run(self, task: Task, endpoint: SimulatedEndpoint) -> None:
         """What is said is decided when it is said: faults may be added while the task runs."""
         end = task.created + task.real_seconds
         place = 0
-        while place < len(calls := in_order(task, face.calls(replace(task, ended=task.ended or end)))):
+        while place < len(calls := order_callbacks(task, endpoint.callbacks(replace(task, ended=task.ended or end)))):
             share = calls[place][0]
             await asyncio.sleep(max(0.0, task.created + task.real_seconds * share - time()))
             if share >= 1.0 and task.ended is None:
                 self._end(task)
-            said = in_order(task, face.calls(replace(task, ended=task.ended or end)))[place][1]
-            self._spawn(self.caller.call(task, face, said, last=share >= 1.0))
+            body = order_callbacks(task, endpoint.callbacks(replace(task, ended=task.ended or end)))[place][1]
+            self._spawn(self.callback_sender.call(task, endpoint, body, last=share >= 1.0))
             place += 1
 
     def _end(self, task: Task) -> None:
@@ -191,8 +191,8 @@ def _validated(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
         return model.validate({name: value for name, value in values.items() if name in known})
     except InvalidInput as refused:
         if refused.problem == "missing":
-            raise Refused(500, f"{refused.field} is required") from None
-        raise Refused(422, f"Invalid {refused.field} parameter: {refused.message}") from None
+            raise KieError(500, f"{refused.field} is required") from None
+        raise KieError(422, f"Invalid {refused.field} parameter: {refused.message}") from None
 
 
 def _price(model: Model, values: Mapping[str, Any]) -> int:
@@ -202,7 +202,7 @@ def _price(model: Model, values: Mapping[str, Any]) -> int:
         return 1000
 
 
-def _maker(kind: Output, title: str, values: Mapping[str, Any], number: int) -> Callable[[], bytes]:
+def _content_maker(kind: Output, title: str, values: Mapping[str, Any], number: int) -> Callable[[], bytes]:
     def make() -> bytes:
         from genlock.sandbox.kie.media import make_media  # noqa: PLC0415 - only who looks at a result needs the codecs
 

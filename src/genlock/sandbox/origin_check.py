@@ -5,14 +5,14 @@ from aiohttp import web
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
-def foreign_host(request: web.Request, listening: str) -> str | None:
+def host_error(request: web.Request, listening: str) -> str | None:
     """Why a request is not served here: a name that points to this machine is not ours."""
     if listening in LOOPBACK and request.url.host not in LOOPBACK:
         return "this host is not served"
     return None
 
 
-def foreign_page(request: web.Request) -> str | None:
+def page_origin_error(request: web.Request) -> str | None:
     """Why a request is not served: another site's page made it."""
     origin = request.headers.get("Origin")
     foreign = request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}

@@ -19,7 +19,7 @@ LEASE_SECONDS = 5.0
 PAUSE_SECONDS = LEASE_SECONDS + 3.0
 PAUSE_EVERY_SECONDS = 12.0
 RESTART_EVERY_SECONDS = 30.0
-KIE_CHANCES = {
+KIE_PROBABILITIES = {
     KieFault.CREATE_429: 0.02,
     KieFault.CREATE_CUT: 0.02,
     KieFault.CREATE_GARBLED: 0.01,
@@ -36,7 +36,7 @@ KIE_CHANCES = {
     KieFault.CALLBACK_FORGED: 0.02,
     KieFault.CALLBACK_UNPARSABLE: 0.01,
 }
-TELEGRAM_CHANCES = {
+TELEGRAM_PROBABILITIES = {
     TelegramFault.DROP_BEFORE: 0.02,
     TelegramFault.DROP_AFTER: 0.02,
     TelegramFault.SERVER_ERROR: 0.01,
@@ -55,7 +55,7 @@ STARTS_MAX = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blow:
+class Disruption:
     """Something that happened to an instance."""
 
     #: kill, pause, or end: by itself
@@ -65,7 +65,7 @@ class Blow:
 
 
 @dataclass(kw_only=True)
-class Trouble:
+class Disruptor:
     fleet: Fleet
     database: PostgresServer | None
     rng: Random
@@ -74,16 +74,16 @@ class Trouble:
     restart_db: bool
     #: told when an instance could not be started again
     failed: Callable[[BaseException], None]
-    blows: list[Blow] = field(default_factory=list)
+    disruptions: list[Disruption] = field(default_factory=list)
     restarts: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _restart: asyncio.Task[None] | None = None
 
     def set_faults(self) -> None:
-        for fault, rng in KIE_CHANCES.items():
-            self.fleet.kie.faults.rng(fault, rng)
-        for trouble, rng in TELEGRAM_CHANCES.items():
-            self.fleet.telegram.faults.switch(trouble, probability=rng, seconds=TOO_MANY_SECONDS)
+        for fault, probability in KIE_PROBABILITIES.items():
+            self.fleet.kie.faults.set_probability(fault, probability)
+        for failure, probability in TELEGRAM_PROBABILITIES.items():
+            self.fleet.telegram.faults.switch(failure, probability=probability, seconds=TOO_MANY_SECONDS)
 
     def begin(self) -> None:
         self._spawn(self._supervise())
@@ -123,24 +123,24 @@ class Trouble:
                     instance.start()
             await asyncio.sleep(SUPERVISE_SECONDS)
 
-    async def _victim(self) -> Instance:
+    async def _pick_instance(self) -> Instance:
         """Mostly somebody who works, sometimes somebody in the middle of a start. Never while nobody works at all."""
-        while not (working := [one for one in self._awake() if self.fleet.balancer.is_ready(one.port)]):
-            await self.fleet.balancer.served()
+        while not (working := [one for one in self._running_instances() if self.fleet.balancer.is_ready(one.port)]):
+            await self.fleet.balancer.wait_until_ready()
             await asyncio.sleep(LIFE_SECONDS)
-        starting = [one for one in self._awake() if one not in working]
+        starting = [one for one in self._running_instances() if one not in working]
         return self.rng.choice(starting if starting and self.rng.random() < START_SHARE else working)
 
-    def _awake(self) -> list[Instance]:
+    def _running_instances(self) -> list[Instance]:
         return [instance for instance in self.fleet.instances if instance.running and not instance.paused]
 
     def _note(self, what: str, instance: Instance) -> None:
-        self.blows.append(Blow(what=what, instance=instance.name, at=time()))
+        self.disruptions.append(Disruption(what=what, instance=instance.name, at=time()))
 
     async def _kill_some(self, every: float) -> None:
         while True:
             await asyncio.sleep(every)
-            victim = await self._victim()
+            victim = await self._pick_instance()
             self._note("kill", victim)
             victim.kill()
             victim.start()
@@ -148,7 +148,7 @@ class Trouble:
     async def _pause_some(self) -> None:
         while True:
             await asyncio.sleep(self.rng.uniform(0.5, 1.0) * PAUSE_EVERY_SECONDS)
-            victim = await self._victim()
+            victim = await self._pick_instance()
             self._note("pause", victim)
             victim.pause()
             await asyncio.sleep(PAUSE_SECONDS)
@@ -175,7 +175,7 @@ async def _bring_up(instance: Instance) -> None:
         if not instance.running:
             instance.start()
         try:
-            await instance.ready()
+            await instance.wait_until_ready()
         except ProgramFailed:
             if not left:
                 raise

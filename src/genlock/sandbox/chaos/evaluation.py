@@ -13,16 +13,16 @@ from genlock.domain.events import Event
 from genlock.domain.job import Job, State
 from genlock.domain.money import HoldState
 from genlock.ports import Store, Violation
-from genlock.sandbox.chaos.trouble import Blow
-from genlock.sandbox.records import Order, Records, is_notice, is_sorry, job_of
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.chaos.disruptions import Disruption
+from genlock.sandbox.records import Order, Records, is_failure_text, is_notice, job_of
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 
 PAGE = 500
 ENDED = {State.FAILED, State.CANCELLED, State.EXPIRED}
 
 
 @dataclass(kw_only=True)
-class Verdict:
+class Evaluation:
     jobs: int = 0
     #: one message shows the result
     delivered_once: int = 0
@@ -51,81 +51,87 @@ class Verdict:
         broken = (self.duplicates, self.lost, self.failed_silent, self.double_submits, self.astray)
         return not any(broken) and self.ledger_ok and not self.violations
 
-    def told(self) -> dict[str, Any]:
-        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {"ok": self.ok} | said | {"concerned": [order.prompt for order in self.concerned]}
+    def as_json(self) -> dict[str, Any]:
+        counts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {"ok": self.ok} | counts | {"concerned": [order.prompt for order in self.concerned]}
 
 
-async def judge(
-    records: Records, store: Store, orders: Sequence[Order], people: Sequence[Person], *, welcome: int
-) -> Verdict:
+async def evaluate(
+    records: Records, store: Store, orders: Sequence[Order], users: Sequence[SimulatedUser], *, welcome: int
+) -> Evaluation:
     """When no work is left. `welcome` is what everybody had at first, in thousandths."""
     rows = await all_jobs(store)
     by_prompt: dict[str, Job] = {prompt_of(job): job for job in rows}
-    verdict = Verdict(jobs=len(orders))
+    evaluation = Evaluation(jobs=len(orders))
     tasks = records.tasks()
     for order in orders:
         job = by_prompt.get(order.prompt)
-        problems = [_judge_chat(verdict, records, order, job), _judge_money(verdict, records, order, job)]
+        problems = [_check_chat(evaluation, records, order, job), _check_charge(evaluation, records, order, job)]
         extra = len(tasks[order.prompt]) - 1
         if extra > 0:
-            verdict.double_submits += extra
+            evaluation.double_submits += extra
         if any(problems) or extra > 0:
-            verdict.concerned.append(order)
-    _judge_places(verdict, records, orders, people)
+            evaluation.concerned.append(order)
+    _check_recipients(evaluation, records, orders, users)
     if extra_rows := len(rows) - len(by_prompt):
-        verdict.violations.append(f"{extra_rows} jobs that nobody ordered")
-    broken = [*await store.violations(settled=True), *await _judge_wallets(store, people, rows, welcome)]
-    verdict.violations += [f"{one.rule} {one.subject}: {one.detail}" for one in broken]
-    verdict.ledger_ok = not broken and not verdict.wrongly_charged
-    return verdict
+        evaluation.violations.append(f"{extra_rows} jobs that nobody ordered")
+    broken = [*await store.violations(settled=True), *await _check_wallets(store, users, rows, welcome)]
+    evaluation.violations += [f"{one.rule} {one.subject}: {one.detail}" for one in broken]
+    evaluation.ledger_ok = not broken and not evaluation.wrongly_charged
+    return evaluation
 
 
-def _judge_chat(verdict: Verdict, records: Records, order: Order, job: Job | None) -> bool:
+def _check_chat(evaluation: Evaluation, records: Records, order: Order, job: Job | None) -> bool:
     """Whether something is wrong with what the person sees."""
     results = records.results(order)
-    about = [message for message in records.said(order.person) if job and job_of(message) == job.id]
+    about = [message for message in records.bot_messages(order.user) if job and job_of(message) == job.id]
     duplicates = max(0, len(results) - 1) + max(0, sum(is_notice(message) for message in about) - 1)
-    verdict.duplicates += duplicates
+    evaluation.duplicates += duplicates
     if results:
-        false = sum(not records.is_genuine(message, task) for message in results if (task := records.shows(message)))
-        verdict.astray += false
-        verdict.delivered_once += len(results) == 1
+        false = sum(
+            not records.is_genuine(message, task) for message in results if (task := records.task_shown_by(message))
+        )
+        evaluation.astray += false
+        evaluation.delivered_once += len(results) == 1
         return duplicates > 0 or false > 0
-    if any(is_sorry(message) for message in about):
-        verdict.failed_told += 1
+    if any(is_failure_text(message) for message in about):
+        evaluation.failed_told += 1
         return duplicates > 0
     if job is not None and job.attention_reason is not None:
-        verdict.listed += 1
+        evaluation.listed += 1
     elif job is not None and job.state in ENDED:
-        verdict.failed_silent += 1
+        evaluation.failed_silent += 1
     else:
-        verdict.lost += 1
+        evaluation.lost += 1
     return True
 
 
-def _judge_money(verdict: Verdict, records: Records, order: Order, job: Job | None) -> bool:
+def _check_charge(evaluation: Evaluation, records: Records, order: Order, job: Job | None) -> bool:
     """Paid is what is in the chat, and nothing else; what came too late is free."""
     shown = bool(records.results(order))
     paid = job is not None and job.hold_state is HoldState.CAPTURED
     late = job is not None and job.late
     wrong = (paid and not shown) or (shown and not paid and not late)
-    verdict.wrongly_charged += wrong
+    evaluation.wrongly_charged += wrong
     return wrong
 
 
-def _judge_places(verdict: Verdict, records: Records, orders: Sequence[Order], people: Sequence[Person]) -> None:
-    whose = {order.prompt: order for order in orders}
-    for person in people:
-        for message in records.said(person):
-            task = records.shows(message)
-            order = whose.get(str(task.values.get("prompt"))) if task else None
-            if order is not None and order.person.id != person.id:
-                verdict.astray += 1
-                verdict.concerned.append(order)
+def _check_recipients(
+    evaluation: Evaluation, records: Records, orders: Sequence[Order], users: Sequence[SimulatedUser]
+) -> None:
+    orders_by_prompt = {order.prompt: order for order in orders}
+    for user in users:
+        for message in records.bot_messages(user):
+            task = records.task_shown_by(message)
+            order = orders_by_prompt.get(str(task.values.get("prompt"))) if task else None
+            if order is not None and order.user.id != user.id:
+                evaluation.astray += 1
+                evaluation.concerned.append(order)
 
 
-async def _judge_wallets(store: Store, people: Sequence[Person], rows: Sequence[Job], welcome: int) -> list[Violation]:
+async def _check_wallets(
+    store: Store, users: Sequence[SimulatedUser], rows: Sequence[Job], welcome: int
+) -> list[Violation]:
     """Everybody has what they were given, less what arrived."""
     spent: Counter[int] = Counter()
     owners: dict[str, int] = {}
@@ -134,8 +140,8 @@ async def _judge_wallets(store: Store, people: Sequence[Person], rows: Sequence[
         if job.hold_state is HoldState.CAPTURED:
             spent[job.account_id] += job.price
     found = []
-    for person in people:
-        number = owners.get(str(person.id))
+    for user in users:
+        number = owners.get(str(user.id))
         if number is None:
             continue
         wallet = await store.wallet(number)
@@ -156,48 +162,48 @@ def prompt_of(job: Job) -> str:
     return str(json.loads(job.input).get("prompt", ""))
 
 
-def story(order: Order, records: Records, jobs: Sequence[Job], lines: Sequence[dict[str, Any]]) -> list[str]:
+def order_history(order: Order, records: Records, jobs: Sequence[Job], lines: Sequence[dict[str, Any]]) -> list[str]:
     """What happened to one order, by the logs of all instances and by the chat."""
     job = next((job for job in jobs if prompt_of(job) == order.prompt), None)
-    told = [f"“{order.prompt}” of {order.person.user.name}, job {job.id if job else 'none'}"]
+    lines_ = [f"“{order.prompt}” of {order.user.user.name}, job {job.id if job else 'none'}"]
     if job:
-        told.append(
+        lines_.append(
             f"  row: {job.state}, {job.delivery}, notice {job.notice}, hold_state {job.hold_state}, attention {job.attention_reason}"
         )
         own = [line for line in lines if line.get("correlation_id") == job.correlation_id or line.get("job") == job.id]
-        told += [f"  {tell(line)}" for line in sorted(own, key=itemgetter("at"))]
-    told += [f"  Kie.ai: task {task.id} {task.state}" for task in records.tasks()[order.prompt]]
-    told += [
+        lines_ += [f"  {format_line(line)}" for line in sorted(own, key=itemgetter("at"))]
+    lines_ += [f"  Kie.ai: task {task.id} {task.state}" for task in records.tasks()[order.prompt]]
+    lines_ += [
         f"  chat: message {message.id} {message.kind} {message.text!r}"
-        for message in order.person.messages
+        for message in order.user.messages
         if message.id >= order.message
     ]
-    return told
+    return lines_
 
 
-def tell(line: Mapping[str, Any]) -> str:
+def format_line(line: Mapping[str, Any]) -> str:
     hidden = {"event", "correlation_id", "at", "process", "instance"}
     facts = " ".join(f"{key}={value}" for key, value in line.items() if key not in hidden and value is not None)
     clock = datetime.fromtimestamp(line["at"], UTC).strftime("%H:%M:%S.%f")[:-3]
     return f"{clock} {line['process']} [{line['event'] or '-'}] {facts}"
 
 
-def takeovers(lines: Sequence[Mapping[str, Any]], blows: Sequence[Blow]) -> list[float]:
+def takeovers(lines: Sequence[Mapping[str, Any]], disruptions: Sequence[Disruption]) -> list[float]:
     """For every instance that was killed: the seconds until another had seen it and taken its work."""
     seen: dict[str, float] = {}
     for line in lines:
         if line["event"] == Event.PEER_DEAD:
             seen.setdefault(str(line["peer"]), line["at"])
     found = []
-    for blow in blows:
-        lives = [line for line in lines if line["process"] == blow.instance and line["at"] <= blow.at]
+    for disruption in disruptions:
+        lives = [line for line in lines if line["process"] == disruption.instance and line["at"] <= disruption.at]
         instance = next((line["instance"] for line in reversed(lives) if "instance" in line), None)
-        if blow.what == "kill" and instance in seen:
-            found.append(seen[instance] - blow.at)
+        if disruption.what == "kill" and instance in seen:
+            found.append(seen[instance] - disruption.at)
     return found
 
 
-def spans(seconds: Sequence[float]) -> dict[str, float]:
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     """The usual and the worst."""
     if not seconds:
         return {}

@@ -28,11 +28,11 @@ STATE = Path(".sandbox")
 #: of the chat page; the service, the simulated Kie.ai and its files come after it
 FIRST_PORT = 8080
 WELCOME_CREDITS = 500
-LOOK_SECONDS = 0.25
+WATCH_SECONDS = 0.25
 #: an instance that ends sooner than this, so many times in a row, cannot be helped by starting it again
 FAST_SECONDS = 5.0
 FAST_ENDS_MAX = 3
-LOUD = {"STAGE_ERROR", "ALARM", ""}
+PRINTED_EVENTS = {"STAGE_ERROR", "ALARM", ""}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +57,10 @@ def run(options: Options) -> int:
     console = Console(stderr=True)
     with ExitStack() as stack:
         folder = stack.enter_context(guarded_folder(options.state))
-        stack.enter_context(_alone(folder))
+        stack.enter_context(_locked(folder))
         try:
             database = _start_database(options, folder, stack)
-            asyncio.run(_play(options, folder, database, console))
+            asyncio.run(_run_sandbox(options, folder, database, console))
         except ProgramFailed as error:
             console.print(str(error), style="red", highlight=False, markup=False)
             return 1
@@ -75,7 +75,7 @@ def _start_database(options: Options, folder: Path, stack: ExitStack) -> str:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[IO[str]]:
+def _locked(folder: Path) -> Iterator[IO[str]]:
     """One sandbox per folder: two would write over each other's chats."""
     with (folder / "lock").open("w", encoding="utf-8") as lock:
         try:
@@ -87,10 +87,10 @@ def _alone(folder: Path) -> Iterator[IO[str]]:
         yield lock
 
 
-async def _play(options: Options, folder: Path, database: str, console: Console) -> None:
-    asked = _listen()
+async def _run_sandbox(options: Options, folder: Path, database: str, console: Console) -> None:
+    stop_requests = _listen_for_signals()
     began = time()
-    overlay = _hurried(folder, options.speed)
+    overlay = _write_fast_catalog(folder, options.speed)
     page_port, service_port, kie_port, files_port = _ports(options.port)
     async with AsyncExitStack() as stack:
         with console.status("Starting…"):
@@ -109,7 +109,7 @@ async def _play(options: Options, folder: Path, database: str, console: Console)
                     limiter=True,
                     seed=None,
                     port=page_port,
-                    state=folder / "telegram" if options.state else None,
+                    folder=folder / "telegram" if options.state else None,
                     kie_url=kie.url,
                 )
             )
@@ -127,14 +127,14 @@ async def _play(options: Options, folder: Path, database: str, console: Console)
                 )
             )
             await fleet.start(options.instances)
-        if not telegram.world.users:
-            telegram.person("Ann", language="en", started=False)
-        console.print(_welcome(fleet, options, folder, time() - began))
-        await _watch(fleet, asked, console)
-        await _stop(fleet, asked, console)
+        if not telegram.state.users:
+            telegram.add_user("Ann", language="en", started=False)
+        console.print(_welcome_panel(fleet, options, folder, time() - began))
+        await _watch(fleet, stop_requests, console)
+        await _stop(fleet, stop_requests, console)
 
 
-def _hurried(folder: Path, speed: float) -> Path:
+def _write_fast_catalog(folder: Path, speed: float) -> Path:
     """A catalog whose models take less time: the simulator keeps to it, and the bot's words and progress say so."""
     file = folder / "catalog.toml"
     seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in load().models.items()}
@@ -143,68 +143,68 @@ def _hurried(folder: Path, speed: float) -> Path:
 
 
 @dataclass(frozen=True)
-class Asked:
+class StopRequests:
     """How often somebody has asked for the end."""
 
     once: asyncio.Event
     again: asyncio.Event
 
-    def hear(self) -> None:
+    def record(self) -> None:
         (self.again if self.once.is_set() else self.once).set()
 
 
-def _listen() -> Asked:
-    asked = Asked(asyncio.Event(), asyncio.Event())
+def _listen_for_signals() -> StopRequests:
+    stop_requests = StopRequests(asyncio.Event(), asyncio.Event())
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(name, asked.hear)
-    return asked
+        asyncio.get_running_loop().add_signal_handler(name, stop_requests.record)
+    return stop_requests
 
 
-async def _watch(fleet: Fleet, asked: Asked, console: Console) -> None:
+async def _watch(fleet: Fleet, stop_requests: StopRequests, console: Console) -> None:
     """Bring what the instances say to the page; start again who was killed. Ends when somebody asks for it."""
     fast_ends: Counter[str] = Counter()
-    while not asked.once.is_set():
-        _pass_on(fleet, console)
+    while not stop_requests.once.is_set():
+        _forward_log_lines(fleet, console)
         for instance in fleet.instances:
             if not instance.running:
                 lived = time() - instance.started_at
                 fast_ends[instance.name] = fast_ends[instance.name] + 1 if lived < FAST_SECONDS else 0
                 console.print(f"{instance.name} ended with {instance.status} after {lived:.1f} s", style="yellow")
                 if fast_ends[instance.name] == FAST_ENDS_MAX:
-                    raise ProgramFailed(f"{instance.name} does not stay:\n{instance.last_words()}")
+                    raise ProgramFailed(f"{instance.name} does not stay:\n{instance.log_tail()}")
                 instance.start()
         try:
-            async with asyncio.timeout(LOOK_SECONDS):
-                await asked.once.wait()
+            async with asyncio.timeout(WATCH_SECONDS):
+                await stop_requests.once.wait()
         except TimeoutError:
             continue
 
 
-def _pass_on(fleet: Fleet, console: Console) -> None:
-    for line in (line for instance in fleet.instances for line in instance.news()):
-        fleet.telegram.world.events.add("log", line=line)
-        if line["event"] in LOUD:
-            console.print(f"{line['process']}: {in_words(line)}", style="red", highlight=False, markup=False)
+def _forward_log_lines(fleet: Fleet, console: Console) -> None:
+    for line in (line for instance in fleet.instances for line in instance.new_lines()):
+        fleet.telegram.state.events.add("log", line=line)
+        if line["event"] in PRINTED_EVENTS:
+            console.print(f"{line['process']}: {describe_line(line)}", style="red", highlight=False, markup=False)
 
 
-def in_words(line: Mapping[str, Any]) -> str:
+def describe_line(line: Mapping[str, Any]) -> str:
     """A line of the log for the terminal: an alarm with its name, an error with its step."""
-    told = [str(line[key]) for key in ("name", "step", "found", "error") if line.get(key)]
-    return str(line.get("text") or f"[{line['event']}] {': '.join(told)}")
+    parts = [str(line[key]) for key in ("name", "step", "found", "error") if line.get(key)]
+    return str(line.get("text") or f"[{line['event']}] {': '.join(parts)}")
 
 
-async def _stop(fleet: Fleet, asked: Asked, console: Console) -> None:
+async def _stop(fleet: Fleet, stop_requests: StopRequests, console: Console) -> None:
     """In order; at once if somebody asks again."""
     with console.status("Stopping… (Ctrl-C again to stop at once)"):
         loop = asyncio.get_running_loop()
-        waiting = [loop.create_task(fleet.stop()), loop.create_task(asked.again.wait())]
+        waiting = [loop.create_task(fleet.stop()), loop.create_task(stop_requests.again.wait())]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-def _welcome(fleet: Fleet, options: Options, folder: Path, seconds: float) -> Panel:
+def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float) -> Panel:
     table = Table.grid(padding=(0, 2))
     table.add_row("Chat page", f"[bold link={fleet.telegram.page_url}]{fleet.telegram.page_url}[/]")
     table.add_row("Health", f"{fleet.url}/health")

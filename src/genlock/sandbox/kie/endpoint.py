@@ -8,13 +8,13 @@ from genlock.domain.catalog import Family
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.task import Task
 
-OutgoingMessage = dict[str, Any]
+JsonObject = dict[str, Any]
 #: a share of the task's time, and what is called back then
-Call = tuple[float, OutgoingMessage]
+StagedCallback = tuple[float, JsonObject]
 
 
 @dataclass(frozen=True)
-class Face(ABC):
+class SimulatedEndpoint(ABC):
     """A family with a flat body. Says what most of them say; the others say otherwise."""
 
     family: Family
@@ -23,48 +23,48 @@ class Face(ABC):
     query: str
     needs_callback: ClassVar[bool] = False
 
-    def order(self, body: OutgoingMessage) -> tuple[str | None, OutgoingMessage]:
+    def read_order(self, body: JsonObject) -> tuple[str | None, JsonObject]:
         """The model, if the order names one, and its input."""
         return None, {key: value for key, value in body.items() if key != "callBackUrl"}
 
-    def created(self, task: Task) -> OutgoingMessage:
+    def created(self, task: Task) -> JsonObject:
         return {"taskId": task.id}
 
-    def missing(self) -> OutgoingMessage:
+    def missing_record(self) -> JsonObject:
         return envelope(422, "The record does not exist", None)
 
     @abstractmethod
-    def record(self, task: Task) -> OutgoingMessage: ...
+    def record(self, task: Task) -> JsonObject: ...
 
     @abstractmethod
-    def calls(self, task: Task) -> list[Call]: ...
+    def callbacks(self, task: Task) -> list[StagedCallback]: ...
 
 
-def envelope(code: int, text: str, data: Any) -> OutgoingMessage:
+def envelope(code: int, text: str, data: Any) -> JsonObject:
     return {"code": code, "msg": text, "data": data}
 
 
-def shown(task: Task) -> list[str]:
+def result_urls(task: Task) -> list[str]:
     """The addresses a finished task tells."""
     if Fault.RESULT_EMPTY in task.faults:
         return []
-    if Fault.RESULT_WRONG_TASK in task.faults:
+    if Fault.RESULT_BAD_URLS in task.faults:
         return ["ftp://files.invalid/a.png", "javascript:alert(1)", "data:image/png;base64,AAAA", "not an address"]
     return task.results
 
 
-def first(task: Task) -> str:
-    urls = shown(task)
+def first_url(task: Task) -> str:
+    urls = result_urls(task)
     return urls[0] if urls else ""
 
 
-def song(task: Task, place: int, *, camel: bool = False) -> OutgoingMessage:
-    url = shown(task)[place]
+def song_json(task: Task, place: int, *, camel: bool = False) -> JsonObject:
+    url = result_urls(task)[place]
     title = str(task.values.get("title") or "A song")
     snake = {"audio_url": url, "stream_audio_url": f"{url}?stream", "image_url": url.replace(".mp3", ".png")}
     snake |= {"prompt": str(task.values.get("prompt", "")), "model_name": "chirp-v6"}
     names = {"audio_url": "audioUrl", "stream_audio_url": "streamAudioUrl", "image_url": "imageUrl"}
     names["model_name"] = "modelName"
-    said = {names.get(key, key): value for key, value in snake.items()} if camel else dict(snake)
+    body = {names.get(key, key): value for key, value in snake.items()} if camel else dict(snake)
     more = {"id": f"{task.id[:8]}-{place}", "title": title, "tags": "sandbox", "createTime": task.created_ms}
-    return said | more | {"duration": 3.0}
+    return body | more | {"duration": 3.0}

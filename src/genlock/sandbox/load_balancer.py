@@ -8,7 +8,7 @@ from typing import Any
 
 PROBE_SECONDS = 0.25
 #: who does not answer for so long is cut off
-PATIENCE_SECONDS = 1.0
+TIMEOUT_SECONDS = 1.0
 CHUNK = 65_536
 _PROBE = b"GET /ready HTTP/1.1\r\nHost: balancer\r\nConnection: close\r\n\r\n"
 
@@ -18,22 +18,22 @@ class Backend:
     port: int
     ready: bool = False
     #: the writing ends of the connections that go through it
-    lines: set[asyncio.StreamWriter] = field(default_factory=set)
+    writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
 
-class Balancer:
+class LoadBalancer:
     """Passes bytes on. Who is not ready gets no new connections; who does not answer loses those it has."""
 
     def __init__(self) -> None:
         self.url = ""
         self._backends: dict[int, Backend] = {}
-        self._turn = 0
+        self._next = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._probed = asyncio.Event()
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, port: int = 0) -> AsyncIterator["Balancer"]:
+    async def running(cls, port: int = 0) -> AsyncIterator["LoadBalancer"]:
         balancer = cls()
         server = await asyncio.start_server(balancer._accept, "127.0.0.1", port, backlog=2048)
         balancer.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -52,13 +52,13 @@ class Balancer:
     def remove(self, port: int) -> None:
         backend = self._backends.pop(port, None)
         if backend is not None:
-            _cut(backend)
+            _abort_connections(backend)
 
     def is_ready(self, port: int) -> bool:
         backend = self._backends.get(port)
         return backend is not None and backend.ready
 
-    async def served(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Wait until somebody is ready."""
         while not any(backend.ready for backend in self._backends.values()):
             await self._probed.wait()
@@ -71,9 +71,9 @@ class Balancer:
         task.add_done_callback(self._tasks.discard)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._spawn(self._pass(reader, writer))
+        self._spawn(self._forward(reader, writer))
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             found = await self._connect()
             if found is None:
@@ -82,11 +82,11 @@ class Balancer:
                 return
             backend, inner_reader, inner_writer = found
             ends = {writer, inner_writer}
-            backend.lines |= ends
+            backend.writers |= ends
             try:
                 await asyncio.gather(_pump(reader, inner_writer), _pump(inner_reader, writer))
             finally:
-                backend.lines -= ends
+                backend.writers -= ends
                 inner_writer.close()
         except OSError:
             return  # one of the two is gone; the other is told by the close
@@ -96,11 +96,11 @@ class Balancer:
     async def _connect(self) -> tuple[Backend, asyncio.StreamReader, asyncio.StreamWriter] | None:
         """The next one that is ready and can be reached."""
         ready = [backend for backend in self._backends.values() if backend.ready]
-        self._turn += 1
-        for place in range(len(ready)):
-            backend = ready[(self._turn + place) % len(ready)]
+        self._next += 1
+        for offset in range(len(ready)):
+            backend = ready[(self._next + offset) % len(ready)]
             try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
+                async with asyncio.timeout(TIMEOUT_SECONDS):
                     return (backend, *await asyncio.open_connection("127.0.0.1", backend.port))
             except (OSError, TimeoutError):
                 backend.ready = False
@@ -117,7 +117,7 @@ class Balancer:
 
     async def _probe(self, backend: Backend) -> None:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 reader, writer = await asyncio.open_connection("127.0.0.1", backend.port)
                 try:
                     writer.write(_PROBE)
@@ -126,14 +126,14 @@ class Balancer:
                     writer.close()
         except (OSError, TimeoutError):
             backend.ready = False
-            _cut(backend)
+            _abort_connections(backend)
         else:
             backend.ready = b" 200 " in line
 
 
-def _cut(backend: Backend) -> None:
+def _abort_connections(backend: Backend) -> None:
     """Those who wait for it learn at once that they wait in vain."""
-    for writer in backend.lines:
+    for writer in backend.writers:
         writer.transport.abort()
 
 

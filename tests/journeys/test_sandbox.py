@@ -62,7 +62,7 @@ class Sandbox:
 
     def is_ready(self) -> bool:
         assert self.process.poll() is None, self.said
-        return "Ctrl-C ends it" in self.said
+        return "Ctrl-C stops it" in self.said
 
     def ready(self) -> "Sandbox":
         until(self.is_ready, self.said)

@@ -1,4 +1,8 @@
-"""A load balancer of our own: connections go round the instances that say they are ready."""
+"""A small TCP load balancer for the sandbox: new connections go round-robin to the instances that are ready.
+
+It stands in for the platform's router in `genlock sandbox`, `smoke` and `chaos`. Each instance is asked for
+`GET /ready` several times a second.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -7,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 PROBE_SECONDS = 0.25
-#: who does not answer for so long is cut off
+#: an instance that does not answer a probe within this time loses its connections
 TIMEOUT_SECONDS = 1.0
 CHUNK = 65_536
 _PROBE = b"GET /ready HTTP/1.1\r\nHost: balancer\r\nConnection: close\r\n\r\n"
@@ -17,12 +21,12 @@ _PROBE = b"GET /ready HTTP/1.1\r\nHost: balancer\r\nConnection: close\r\n\r\n"
 class Backend:
     port: int
     ready: bool = False
-    #: the writing ends of the connections that go through it
+    #: both ends of every connection that goes through this instance
     writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
 
 class LoadBalancer:
-    """Passes bytes on. Who is not ready gets no new connections; who does not answer loses those it has."""
+    """Forward bytes. An instance that is not ready gets no new connections; one that does not answer loses its own."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -59,7 +63,7 @@ class LoadBalancer:
         return backend is not None and backend.ready
 
     async def wait_until_ready(self) -> None:
-        """Wait until somebody is ready."""
+        """Wait until at least one instance is ready."""
         while not any(backend.ready for backend in self._backends.values()):
             await self._probed.wait()
 
@@ -89,12 +93,12 @@ class LoadBalancer:
                 backend.writers -= ends
                 inner_writer.close()
         except OSError:
-            return  # one of the two is gone; the other is told by the close
+            return  # one end is gone; closing tells the other
         finally:
             writer.close()
 
     async def _connect(self) -> tuple[Backend, asyncio.StreamReader, asyncio.StreamWriter] | None:
-        """The next one that is ready and can be reached."""
+        """Connect to the next instance that is ready and reachable."""
         ready = [backend for backend in self._backends.values() if backend.ready]
         self._next += 1
         for offset in range(len(ready)):
@@ -106,7 +110,7 @@ class LoadBalancer:
                 backend.ready = False
         return None
 
-    # who is ready
+    # readiness
 
     async def _probe_all(self) -> None:
         while True:
@@ -132,7 +136,7 @@ class LoadBalancer:
 
 
 def _abort_connections(backend: Backend) -> None:
-    """Those who wait for it learn at once that they wait in vain."""
+    """Abort all connections of an instance, so that its clients fail at once instead of waiting."""
     for writer in backend.writers:
         writer.transport.abort()
 
@@ -143,4 +147,4 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(chunk)
             await writer.drain()
     finally:
-        writer.close()  # nobody speaks half of a conversation here
+        writer.close()  # half-closed connections are not used here

@@ -1,4 +1,8 @@
-"""`genlock sandbox`: the whole world on one machine, with a chat page in the browser."""
+"""`genlock sandbox`: run the product with simulators of Telegram and Kie.ai, and serve a chat page in the browser.
+
+Starts both simulators, one or more real `genlock serve` processes and, with --postgres, a local PostgreSQL. Restarts
+instances that end, and shows their log lines on the chat page, until Ctrl-C.
+"""
 
 import asyncio
 import fcntl
@@ -25,11 +29,11 @@ from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_fol
 from genlock.sandbox.telegram.simulator import running_telegram
 
 STATE = Path(".sandbox")
-#: of the chat page; the service, the simulated Kie.ai and its files come after it
+#: port of the chat page; the service, the Kie.ai simulator and its file host use the next three
 FIRST_PORT = 8080
 WELCOME_CREDITS = 500
 WATCH_SECONDS = 0.25
-#: an instance that ends sooner than this, so many times in a row, cannot be helped by starting it again
+#: an instance that ends within FAST_SECONDS, FAST_ENDS_MAX times in a row, is not started again
 FAST_SECONDS = 5.0
 FAST_ENDS_MAX = 3
 PRINTED_EVENTS = {"STAGE_ERROR", "ALARM", ""}
@@ -39,11 +43,11 @@ PRINTED_EVENTS = {"STAGE_ERROR", "ALARM", ""}
 class Options:
     postgres: bool = False
     instances: int = 1
-    #: None: nothing is kept
+    #: folder that keeps chats and database; None: use a temporary one
     state: Path | None = STATE
-    #: the first of four; None: the usual ones, or any where those are taken
+    #: first of four ports; None: the default ports, or free ones where those are taken
     port: int | None = None
-    #: a picture takes a minute divided by this
+    #: models take their usual time divided by this
     speed: float = 6.0
 
     def check(self) -> None:
@@ -52,7 +56,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Run until Ctrl-C; 0 if everything ended in order."""
+    """Run until Ctrl-C; return the exit status."""
     options.check()
     console = Console(stderr=True)
     with ExitStack() as stack:
@@ -76,13 +80,13 @@ def _start_database(options: Options, folder: Path, stack: ExitStack) -> str:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[IO[str]]:
-    """One sandbox per folder: two would write over each other's chats."""
+    """Lock the folder: two sandboxes in one folder would overwrite each other's chats."""
     with (folder / "lock").open("w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise Refusal(
-                f"another sandbox keeps its world in {folder}: end that one, or use --fresh or --state FOLDER"
+                f"another sandbox is using {folder}: stop it first, or use --fresh or --state FOLDER"
             ) from None
         yield lock
 
@@ -135,7 +139,7 @@ async def _run_sandbox(options: Options, folder: Path, database: str, console: C
 
 
 def _write_fast_catalog(folder: Path, speed: float) -> Path:
-    """A catalog whose models take less time: the simulator keeps to it, and the bot's words and progress say so."""
+    """Write a catalog overlay with shorter expected times, which simulator, bot texts and progress all use."""
     file = folder / "catalog.toml"
     seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in load().models.items()}
     file.write_text("".join(f'[models."{name}"]\nexpected_seconds = {value}\n' for name, value in seconds.items()))
@@ -144,7 +148,7 @@ def _write_fast_catalog(folder: Path, speed: float) -> Path:
 
 @dataclass(frozen=True)
 class StopRequests:
-    """How often somebody has asked for the end."""
+    """Signals received: the first asks for a graceful stop, the second for an immediate one."""
 
     once: asyncio.Event
     again: asyncio.Event
@@ -161,7 +165,7 @@ def _listen_for_signals() -> StopRequests:
 
 
 async def _watch(fleet: Fleet, stop_requests: StopRequests, console: Console) -> None:
-    """Bring what the instances say to the page; start again who was killed. Ends when somebody asks for it."""
+    """Forward log lines to the page and restart instances that ended, until a stop is requested."""
     fast_ends: Counter[str] = Counter()
     while not stop_requests.once.is_set():
         _forward_log_lines(fleet, console)
@@ -171,7 +175,9 @@ async def _watch(fleet: Fleet, stop_requests: StopRequests, console: Console) ->
                 fast_ends[instance.name] = fast_ends[instance.name] + 1 if lived < FAST_SECONDS else 0
                 console.print(f"{instance.name} ended with {instance.status} after {lived:.1f} s", style="yellow")
                 if fast_ends[instance.name] == FAST_ENDS_MAX:
-                    raise ProgramFailed(f"{instance.name} does not stay:\n{instance.log_tail()}")
+                    raise ProgramFailed(
+                        f"{instance.name} ended {FAST_ENDS_MAX} times right after its start:\n{instance.log_tail()}"
+                    )
                 instance.start()
         try:
             async with asyncio.timeout(WATCH_SECONDS):
@@ -188,13 +194,13 @@ def _forward_log_lines(fleet: Fleet, console: Console) -> None:
 
 
 def describe_line(line: Mapping[str, Any]) -> str:
-    """A line of the log for the terminal: an alarm with its name, an error with its step."""
+    """Format a log line for the terminal: an alarm with its name, an error with its step."""
     parts = [str(line[key]) for key in ("name", "step", "found", "error") if line.get(key)]
     return str(line.get("text") or f"[{line['event']}] {': '.join(parts)}")
 
 
 async def _stop(fleet: Fleet, stop_requests: StopRequests, console: Console) -> None:
-    """In order; at once if somebody asks again."""
+    """Stop all instances gracefully, or return at once on a second signal."""
     with console.status("Stopping… (Ctrl-C again to stop at once)"):
         loop = asyncio.get_running_loop()
         waiting = [loop.create_task(fleet.stop()), loop.create_task(stop_requests.again.wait())]
@@ -211,20 +217,20 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
     table.add_row("Metrics", f"{fleet.url}/metrics")
     table.add_row("Kie.ai", f"{fleet.kie.url}/_control (simulated)")
     store = "PostgreSQL" if options.postgres else "SQLite"
-    table.add_row("Running", f"genlock serve on {store}, {len(fleet.instances)} of them, ready in {seconds:.1f} s")
+    table.add_row("Running", f"{len(fleet.instances)} × genlock serve on {store}, ready in {seconds:.1f} s")
     for instance in fleet.instances:
         table.add_row("", f"[dim]{instance.name}: pid {instance.pid}, {instance.url}, log {instance.log}[/]")
-    kept = f"{folder} (--fresh for an empty one)" if options.state else "nowhere: this one is thrown away"
-    table.add_row("Kept in", kept)
+    kept = f"{folder} (--fresh starts an empty one)" if options.state else "a temporary folder, removed at the end"
+    table.add_row("State", kept)
     table.add_row("", "")
     table.add_row("Try", "Start, Text to image, Z-Image, “cat astronaut”, 1:1, ✅ Generate")
     table.add_row("", "or write [bold]/gen z-image cat astronaut[/]")
-    table.add_row("", f"everybody begins with {WELCOME_CREDITS} credits; nothing here costs anything")
-    return Panel(table, title="genlock sandbox", subtitle="Ctrl-C ends it", border_style="green", expand=False)
+    table.add_row("", f"every user starts with {WELCOME_CREDITS} credits; nothing here costs real money")
+    return Panel(table, title="genlock sandbox", subtitle="Ctrl-C stops it", border_style="green", expand=False)
 
 
 def _ports(first: int | None) -> list[int]:
-    """Page, service, Kie.ai, files: in a row, or any if nobody asked for these."""
+    """Ports of page, service, Kie.ai and file host: consecutive, or any free ones unless --port was given."""
     row = list(range(first or FIRST_PORT, (first or FIRST_PORT) + 4))
     taken = [port for port in row if not _is_free(port)]
     if first is not None and taken:

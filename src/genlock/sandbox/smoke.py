@@ -1,4 +1,8 @@
-"""Smoke: a real process between both simulators; nine phases from a person's first message to the last retry."""
+"""`genlock smoke`: one real `genlock serve` process with both simulators, checked in nine phases.
+
+The phases go from a user's first message to the retry of a delivery that failed. What happened is read from the
+simulators; the ledger is read from the database after the process has stopped.
+"""
 
 import asyncio
 import json
@@ -32,19 +36,19 @@ from genlock.sandbox.telegram.simulator import running_telegram
 from genlock.sandbox.telegram.state import Message
 
 PHASES = ("person", "balance", "job", "task", "callback", "money", "delivery", "orphan", "undelivered retry")
-#: without these the others have nothing to stand on
+#: the other phases depend on these
 NEEDED = {"person", "job", "task"}
 WELCOME_CREDITS = 500
 MODEL = "z-image"
 PROMPT, LOST, RETRIED = "cat astronaut", "cat whose callback got lost", "cat that would not be shown"
-#: a task takes a second, and an answer that is slow on purpose a little longer
+#: a task takes about one second; a slow create answer takes SLOW_SECONDS
 KIE_SPEED = 60.0
 SLOW_SECONDS = 2.0
 TIMEOUT_SECONDS = 15.0
 
 
 class PhaseFailed(Exception):
-    """What a phase is about does not hold."""
+    """A phase found something wrong."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +59,7 @@ class Phase:
 
 
 T = TypeVar("T")
-#: phases that are tried at the same time
+#: phases that run at the same time
 PhaseGroup = dict[str, Callable[[], Awaitable[str]]]
 
 
@@ -72,7 +76,7 @@ class Smoke:
     async def person(self) -> str:
         await self.ann.start()
         message = await self._wait_for("an answer to /start", lambda: self.records.bot_messages(self.ann))
-        return f"/start is answered: {message[0].text.splitlines()[0]!r}"
+        return f"/start was answered: {message[0].text.splitlines()[0]!r}"
 
     async def balance(self) -> str:
         asked = await self.ann.say("/balance")
@@ -84,7 +88,7 @@ class Smoke:
                 if message.id > asked.id and str(WELCOME_CREDITS) in message.text
             ],
         )
-        return f"/balance tells of the {WELCOME_CREDITS} credits that everybody begins with"
+        return f"/balance shows the {WELCOME_CREDITS} credits that every user starts with"
 
     async def job(self) -> str:
         order = await self._order(PROMPT, self.ann)
@@ -92,7 +96,7 @@ class Smoke:
             "an answer to the order",
             lambda: [message for message in self.records.bot_messages(self.ann) if message.id > order.message],
         )
-        return f"/gen {MODEL} {PROMPT} is accepted after {time() - order.asked_at:.1f} s"
+        return f"/gen {MODEL} {PROMPT} was accepted after {time() - order.asked_at:.1f} s"
 
     async def task(self) -> str:
         task = await self._task(PROMPT)
@@ -111,22 +115,22 @@ class Smoke:
 
     async def delivery(self) -> str:
         seconds = await self._check_delivered(PROMPT)
-        return f"one picture in the chat {seconds:.1f} s after the order, and one notice"
+        return f"one image in the chat {seconds:.1f} s after the order, and one notice"
 
     async def orphan(self) -> str:
-        """A callback comes by the door without a secret while the create call is still unanswered."""
+        """A callback arrives at the URL without a secret while the create call is still unanswered."""
         self.fleet.kie.faults.order(KieFault.CREATE_SLOW, KieFault.CALLBACK_LOST)
         await self._order(LOST, self.bob)
         status = await self._send_untrusted_callback(await self._task(LOST))
         if status != 200:
             raise PhaseFailed(f"a callback without a job was answered with {status}")
         await self._check_delivered(LOST)
-        return "a callback without a job was kept, found its job, and brought the picture"
+        return "a callback without a job was stored, matched to its job, and the image was delivered"
 
     async def retry(self) -> str:
-        """One edit fails, one is made and its answer lost."""
+        """One edit fails; the next takes effect but its answer is lost."""
         faults = self.fleet.telegram.faults
-        await self._task(LOST)  # whose order is the next at Kie.ai, and gets what was set for it
+        await self._task(LOST)  # the faults set for the next order belong to this one
         faults.once(Fault.BAD_GATEWAY, method="editMessageMedia", chat=self.eve.id)
         await self._order(RETRIED, self.eve)
         await self._wait_for(
@@ -140,7 +144,7 @@ class Smoke:
         return f"shown once after a failed edit and a lost answer, {seconds:.1f} s after the order"
 
     async def money(self) -> str:
-        """By the ledger, when the service has ended."""
+        """Check the ledger after the service has stopped."""
         [status] = await self.fleet.stop()
         if status:
             raise PhaseFailed(f"the service ended with {status}:\n{self.fleet.instances[0].log_tail()}")
@@ -157,12 +161,12 @@ class Smoke:
             raise PhaseFailed(f"paid for {paid}, violations {broken}")
         left = {number: (wallet.available, wallet.held) for number, wallet in wallets.items()}
         if left != {job.account_id: (WELCOME_CREDITS * 1000 - job.price, 0) for job in jobs}:
-            raise PhaseFailed(f"the people have {left} available and held, in thousandths")
+            raise PhaseFailed(f"accounts have {left} (available, held) in thousandths of a credit")
         if matched != [self.records.tasks()[LOST][0].id]:
-            raise PhaseFailed(f"the orphans that were matched are {matched}")
-        return f"{len(paid)} people paid for one picture each ({jobs[0].price / 1000:g} credits); the ledger adds up"
+            raise PhaseFailed(f"unexpected matched orphan callbacks: {matched}")
+        return f"{len(paid)} users paid for one image each ({jobs[0].price / 1000:g} credits); the ledger balances"
 
-    # hands and eyes
+    # actions and waiting
 
     async def _order(self, prompt: str, user: SimulatedUser) -> Order:
         message = await user.say(f"/gen {MODEL} {prompt}")
@@ -178,13 +182,13 @@ class Smoke:
 
     async def _check_delivered(self, prompt: str) -> float:
         order = self.orders[prompt]
-        await self._wait_for(f"the picture of {prompt!r}", lambda: self.records.results(order))
+        await self._wait_for(f"the image for {prompt!r}", lambda: self.records.results(order))
         seconds = time() - order.asked_at
         await self._wait_for("the notice", lambda: [message for message in self._after(order) if is_notice(message)])
         results = len(self.records.results(order))
         notices = sum(is_notice(message) for message in self._after(order))
         if (results, notices) != (1, 1) or len(self.records.tasks()[prompt]) != 1:
-            raise PhaseFailed(f"{results} pictures and {notices} notices of {len(self.records.tasks()[prompt])} tasks")
+            raise PhaseFailed(f"{results} images and {notices} notices of {len(self.records.tasks()[prompt])} tasks")
         return seconds
 
     def _after(self, order: Order) -> list[Message]:
@@ -194,7 +198,7 @@ class Smoke:
         return self.fleet.telegram.calls("editMessageMedia", chat=self.eve.id)
 
     async def _send_untrusted_callback(self, task: Task) -> int:
-        """A callback as Kie.ai would send it, to the door that everybody knows."""
+        """Send a callback as Kie.ai would, but to the URL without a job secret; return the HTTP status."""
         kinds = (task.model.family, task.model.operation)
         endpoint = next(endpoint for endpoint in ENDPOINTS if (endpoint.family, endpoint.operation) == kinds)
         body = json.dumps(endpoint.callbacks(replace(task, ended=time()))[-1][1]).encode()
@@ -211,18 +215,18 @@ class Smoke:
             return response.status
 
     async def _wait_for(self, what: str, look: Callable[[], list[T]]) -> list[T]:
-        """Wait until there is something."""
+        """Wait until `look` returns something. Raises PhaseFailed after TIMEOUT_SECONDS."""
         deadline = time() + TIMEOUT_SECONDS
         while not (found := look()):
             if time() > deadline:
                 people = (self.ann, self.bob, self.eve)
                 shown = [(message.kind, message.text[:80]) for person in people for message in person.messages]
-                raise PhaseFailed(f"there is not {what} after {TIMEOUT_SECONDS:.0f} s; the chats show {shown}")
+                raise PhaseFailed(f"did not see {what} within {TIMEOUT_SECONDS:.0f} s; the chats show {shown}")
             await asyncio.sleep(0.02)
         return found
 
     def phases(self) -> list[PhaseGroup]:
-        """In the order in which they are tried: the ledger is read when everything is over."""
+        """In the order in which they run; the ledger is read last."""
         return [
             {"person": self.person},
             {"balance": self.balance},
@@ -289,7 +293,7 @@ async def _running(folder: Path) -> AsyncIterator[Smoke]:
 
 
 def _print(phases: list[Phase], seconds: float) -> None:
-    from rich.console import Console  # noqa: PLC0415 - not for those who want JSON
+    from rich.console import Console  # noqa: PLC0415 - not needed for JSON
 
     console = Console(highlight=False)
     for phase in phases:
@@ -297,4 +301,4 @@ def _print(phases: list[Phase], seconds: float) -> None:
         console.print(f"{mark} {phase.name:18}", end="")
         console.print(phase.detail, markup=False)
     good = sum(phase.ok for phase in phases)
-    console.print(f"{good} of {len(phases)} phases hold ({seconds:.1f} s)")
+    console.print(f"{good} of {len(phases)} phases passed ({seconds:.1f} s)")

@@ -1,4 +1,4 @@
-"""Chaos: real processes that are killed, paused and cut off while people order; the verdict in figures."""
+"""`genlock chaos`: kill, pause and disconnect real processes while simulated users order; report the guarantees."""
 
 import asyncio
 import json
@@ -31,9 +31,9 @@ from genlock.sandbox.telegram.simulator import running_telegram
 WELCOME_CREDITS = 1000
 #: a task takes its usual time divided by this
 KIE_SPEED = 20.0
-#: how much faster its own retries of updates come, which are minutes apart after a few failures
+#: Telegram retries webhook calls minutes apart after a few failures; the simulator does it this much faster
 TELEGRAM_SPEED = 20.0
-#: Kie.ai's usual 20 would make every run a test of patience. The provider keeps to the same figure, and refuses more.
+#: create calls per 10 s, for the product and for the simulator's own limit; Kie.ai's real 20 would be too slow
 KIE_CREATES = 400
 GRACE_SECONDS = 10.0
 QUIET_SECONDS_MAX = 120.0
@@ -50,7 +50,7 @@ class Plan:
     pause: bool = False
     restart_db: bool = False
     faults: bool = False
-    #: nobody can call us: updates and results are asked for
+    #: run without a public URL: long polling and provider polling
     polling: bool = False
     seed: int = 1
     limit_seconds: float | None = None
@@ -65,13 +65,13 @@ class Plan:
 
     @property
     def timeout_seconds(self) -> float:
-        """How long the people wait at the most: much longer than it should take."""
+        """How long users wait at most; much longer than it should take."""
         return self.limit_seconds or 240.0 + 0.6 * self.jobs
 
 
 @dataclass(kw_only=True)
 class ChaosRun:
-    """Everything of one run."""
+    """All parts of one run."""
 
     plan: Plan
     fleet: Fleet
@@ -87,7 +87,7 @@ Watch = Callable[[ChaosRun], None]
 
 
 def run(plan: Plan, *, as_json: bool) -> int:
-    """Run it, print the verdict, say whether it holds."""
+    """Run, print the report, and return the exit status."""
     plan.check()
     with ExitStack() as stack:
         folder = stack.enter_context(guarded_folder())
@@ -114,7 +114,7 @@ async def _run(
 async def running_chaos(
     plan: Plan, folder: Path, database: PostgresServer | None, **settings: str
 ) -> AsyncIterator[ChaosRun]:
-    """Simulators, instances that are ready, and people who have not ordered yet. `settings` go before ours."""
+    """Yield ready instances and users that have not ordered yet. `settings` override the defaults of chaos."""
     rng = Random(plan.seed)
     url = database.create_database() if database else f"sqlite:///{folder}/genlock.db"
     async with AsyncExitStack() as stack:
@@ -122,17 +122,17 @@ async def running_chaos(
         kie = await stack.enter_async_context(
             running_kie(webhook_key=WEBHOOK_KEY, speed=KIE_SPEED, seed=plan.seed, create_limit=(KIE_CREATES, 10.0))
         )
-        settings_ = {
+        defaults = {
             "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
             "GENLOCK_KIE_CREATES_PER_10_SECONDS": str(KIE_CREATES),
             "GENLOCK_GRACE_SECONDS": str(GRACE_SECONDS),
         }
         if plan.polling:
-            settings_["GENLOCK_PUBLIC_URL"] = ""
+            defaults["GENLOCK_PUBLIC_URL"] = ""
         if plan.pause:
-            settings_["GENLOCK_LEASE_SECONDS"] = str(LEASE_SECONDS)
+            defaults["GENLOCK_LEASE_SECONDS"] = str(LEASE_SECONDS)
         fleet = await stack.enter_async_context(
-            running_fleet(telegram=telegram, kie=kie, folder=folder, database_url=url, settings=settings_ | settings)
+            running_fleet(telegram=telegram, kie=kie, folder=folder, database_url=url, settings=defaults | settings)
         )
         records = Records(telegram, kie)
         users = ChaosUsers(telegram, records, rng=rng, deadline=time() + plan.timeout_seconds)
@@ -144,7 +144,7 @@ async def running_chaos(
             kill_every=plan.kill_every,
             pause=plan.pause,
             restart_db=plan.restart_db,
-            failed=lambda error: problems.append(f"the trouble itself failed: {error!r}"),
+            failed=lambda error: problems.append(f"a disruption could not be carried out: {error!r}"),
         )
         await fleet.start(plan.instances)
         yield ChaosRun(
@@ -159,7 +159,7 @@ async def running_chaos(
 
 
 async def run_orders(chaos: ChaosRun, watch: Watch) -> None:
-    """Orders and trouble together, until the people know everything and the instances have ended in order."""
+    """Place orders while disrupting, wait until all work is done, and stop the instances."""
     started = time()
     plan, fleet = chaos.plan, chaos.fleet
     watching = asyncio.get_running_loop().create_task(_watch(chaos, watch))
@@ -170,9 +170,7 @@ async def run_orders(chaos: ChaosRun, watch: Watch) -> None:
         await chaos.users.order(plan.jobs, spread_seconds=plan.jobs / 50)
         await chaos.disruptor.end()
         if not await until_quiet(fleet.instances):
-            chaos.problems.append(
-                f"there was still work to do {QUIET_SECONDS_MAX:.0f} s after the last order had ended"
-            )
+            chaos.problems.append(f"work was still open {QUIET_SECONDS_MAX:.0f} s after the last order had ended")
         for instance, status in zip(fleet.instances, await fleet.stop(), strict=True):
             if status:
                 chaos.problems.append(f"{instance.name} ended with {status} when it was asked to stop")
@@ -188,7 +186,7 @@ async def _watch(chaos: ChaosRun, watch: Watch) -> None:
 
 
 async def until_quiet(instances: Sequence[Instance]) -> bool:
-    """Wait until nobody has anything to do: notices follow results, and lost answers are asked for again."""
+    """Wait until no instance has open work (notices follow results, lost answers are retried); False on timeout."""
     deadline = time() + QUIET_SECONDS_MAX
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
         quiet = 0
@@ -210,14 +208,14 @@ async def _health(session: aiohttp.ClientSession, url: str) -> dict[str, Any]:
 
 
 async def report(chaos: ChaosRun) -> tuple[dict[str, Any], list[list[str]]]:
-    """The verdict with its figures, and the stories of those it is about."""
+    """The report as JSON, and the histories of orders with problems."""
     store = await open_store(chaos.database_url, observer=Silent())
     try:
         users, records = chaos.users, chaos.records
         evaluation = await evaluate(records, store, users.orders, users.users, welcome=WELCOME_CREDITS * 1000)
         evaluation.violations += chaos.problems
         if len(users.orders) < chaos.plan.jobs:
-            evaluation.violations.append(f"only {len(users.orders)} of {chaos.plan.jobs} orders could be made")
+            evaluation.violations.append(f"only {len(users.orders)} of {chaos.plan.jobs} orders could be placed")
         rows = await all_jobs(store)
     finally:
         await store.close()
@@ -253,10 +251,10 @@ def _figures(chaos: ChaosRun) -> dict[str, Any]:
 
 
 class ProgressPrinter:
-    """Says how it goes: on one line that changes, or on a line now and then where nobody sees that."""
+    """Print progress: on one changing line in a terminal, else on a new line every few seconds."""
 
     def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415 - only who watches needs it
+        from rich.console import Console  # noqa: PLC0415 - slow to import
 
         self._console = Console(stderr=True)
         self._printed_at = 0.0
@@ -268,7 +266,7 @@ class ProgressPrinter:
         disruptions = Counter(disruption.what for disruption in disruptor.disruptions)
         text = (
             f"{now - self._started:5.0f} s  {users.ended} of {chaos.plan.jobs} orders ended, "
-            f"{len(users.orders) - users.ended} in the works, {disruptions['kill']} kills, "
+            f"{len(users.orders) - users.ended} open, {disruptions['kill']} kills, "
             f"{disruptions['pause']} pauses, {disruptor.restarts} database restarts"
         )
         if self._console.is_terminal:
@@ -292,5 +290,5 @@ def _print(report: dict[str, Any]) -> None:
     console = Console()
     console.print()
     console.print(table)
-    good = "[green]Every order came to one end, once.[/green]"
-    console.print(good if report["ok"] else "[red]The promise was broken: see above.[/red]")
+    good = "[green]Every order ended exactly once.[/green]"
+    console.print(good if report["ok"] else "[red]A guarantee was broken: see above.[/red]")

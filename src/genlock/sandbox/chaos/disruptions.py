@@ -1,4 +1,4 @@
-"""What happens to the instances and their database while people order."""
+"""Disruptions during a chaos run: kill, pause and restart instances, restart the database, inject faults."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -14,7 +14,7 @@ from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed
 from genlock.sandbox.telegram.faults import Fault as TelegramFault
 
-#: A paused process must sleep through its lease, which is the shortest there may be.
+#: A paused process must sleep longer than its lease, so chaos uses the shortest lease allowed.
 LEASE_SECONDS = 5.0
 PAUSE_SECONDS = LEASE_SECONDS + 3.0
 PAUSE_EVERY_SECONDS = 12.0
@@ -48,7 +48,7 @@ TELEGRAM_PROBABILITIES = {
 }
 TOO_MANY_SECONDS = 2.0
 SUPERVISE_SECONDS = 1.0
-#: how long the only one that works is left alone, and how often somebody is hit who has not come so far
+#: how long a single working instance is left alone, and how often a starting instance is chosen instead of a working one
 LIFE_SECONDS = 1.0
 START_SHARE = 0.25
 STARTS_MAX = 10
@@ -56,9 +56,9 @@ STARTS_MAX = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Disruption:
-    """Something that happened to an instance."""
+    """One event in the life of an instance."""
 
-    #: kill, pause, or end: by itself
+    #: "kill", "pause", or "end" (the process ended by itself)
     what: str
     instance: str
     at: float
@@ -72,7 +72,7 @@ class Disruptor:
     kill_every: float | None
     pause: bool
     restart_db: bool
-    #: told when an instance could not be started again
+    #: called when a background task of the disruptor failed
     failed: Callable[[BaseException], None]
     disruptions: list[Disruption] = field(default_factory=list)
     restarts: int = 0
@@ -95,7 +95,7 @@ class Disruptor:
             self._spawn(self._restart_database(self.database))
 
     async def end(self) -> None:
-        """No more of it, and everything runs again."""
+        """Stop disrupting, clear all faults and bring every instance up again."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -115,7 +115,7 @@ class Disruptor:
             self.failed(error)
 
     async def _supervise(self) -> None:
-        """As every platform does: who ended is started again."""
+        """Restart instances that ended, as every hosting platform does."""
         while True:
             for instance in self.fleet.instances:
                 if not instance.running:
@@ -124,7 +124,7 @@ class Disruptor:
             await asyncio.sleep(SUPERVISE_SECONDS)
 
     async def _pick_instance(self) -> Instance:
-        """Mostly somebody who works, sometimes somebody in the middle of a start. Never while nobody works at all."""
+        """Pick mostly a ready instance, sometimes a starting one; wait while none is ready."""
         while not (working := [one for one in self._running_instances() if self.fleet.balancer.is_ready(one.port)]):
             await self.fleet.balancer.wait_until_ready()
             await asyncio.sleep(LIFE_SECONDS)
@@ -155,11 +155,11 @@ class Disruptor:
             victim.resume()
 
     async def _restart_database(self, database: PostgresServer) -> None:
-        """In order and by a crash, in turn."""
+        """Restart repeatedly, alternating a clean shutdown and a crash."""
         while True:
             await asyncio.sleep(self.rng.uniform(0.3, 1.0) * RESTART_EVERY_SECONDS)
             self._restart = asyncio.get_running_loop().create_task(self._restart_once(database))
-            await asyncio.shield(self._restart)  # once it is down it must come up again, whoever stops waiting
+            await asyncio.shield(self._restart)  # a cancelled wait must not leave the database down
 
     async def _restart_once(self, database: PostgresServer) -> None:
         await asyncio.to_thread(database.stop if self.restarts % 2 else database.crash)
@@ -168,7 +168,7 @@ class Disruptor:
 
 
 async def _bring_up(instance: Instance) -> None:
-    """Make it run, also if its first starts meet a database that is only just coming up."""
+    """Make it run; retry, because the database may still be starting."""
     if instance.paused:
         instance.resume()
     for left in reversed(range(STARTS_MAX)):

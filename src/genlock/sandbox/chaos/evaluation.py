@@ -1,4 +1,7 @@
-"""The verdict on a run: what the people saw and what the provider was asked for, against the rows and the ledger."""
+"""Evaluate a chaos run: compare what the chats show and which tasks were created with the job rows and the ledger.
+
+Field names of `Evaluation` are keys of `genlock chaos --json`.
+"""
 
 import json
 from collections import Counter
@@ -24,26 +27,26 @@ ENDED = {State.FAILED, State.CANCELLED, State.EXPIRED}
 @dataclass(kw_only=True)
 class Evaluation:
     jobs: int = 0
-    #: one message shows the result
+    #: orders whose result exactly one message shows
     delivered_once: int = 0
-    #: messages beyond the first that show a result, or say that it is there
+    #: results and notices shown more than once
     duplicates: int = 0
-    #: the person was told nothing, and nobody knows why
+    #: orders without a result or failure text in the chat that the operator does not see either
     lost: int = 0
     failed_told: int = 0
     failed_silent: int = 0
-    #: on the operator's list, and the person does not know
+    #: orders that only the operator's attention list shows
     listed: int = 0
-    #: tasks beyond the first for one order
+    #: tasks created beyond the first of an order
     double_submits: int = 0
-    #: results in a chat of somebody else, or of another order
+    #: results shown in the wrong chat or for the wrong order
     astray: int = 0
-    #: paid without a result, or a result in time that nobody paid for
+    #: orders paid without a result, or with a result in time that was not paid
     wrongly_charged: int = 0
     ledger_ok: bool = True
-    #: what else does not hold: invariants of the store, ends of processes
+    #: broken invariants of the store, and processes that did not stop properly
     violations: list[str] = field(default_factory=list)
-    #: orders to tell the story of
+    #: orders with a problem
     concerned: list[Order] = field(default_factory=list)
 
     @property
@@ -59,7 +62,7 @@ class Evaluation:
 async def evaluate(
     records: Records, store: Store, orders: Sequence[Order], users: Sequence[SimulatedUser], *, welcome: int
 ) -> Evaluation:
-    """When no work is left. `welcome` is what everybody had at first, in thousandths."""
+    """Evaluate a finished run. `welcome` is the initial balance of every account, in thousandths of a credit."""
     rows = await all_jobs(store)
     by_prompt: dict[str, Job] = {prompt_of(job): job for job in rows}
     evaluation = Evaluation(jobs=len(orders))
@@ -74,7 +77,7 @@ async def evaluate(
             evaluation.concerned.append(order)
     _check_recipients(evaluation, records, orders, users)
     if extra_rows := len(rows) - len(by_prompt):
-        evaluation.violations.append(f"{extra_rows} jobs that nobody ordered")
+        evaluation.violations.append(f"{extra_rows} jobs that no user ordered")
     broken = [*await store.violations(settled=True), *await _check_wallets(store, users, rows, welcome)]
     evaluation.violations += [f"{one.rule} {one.subject}: {one.detail}" for one in broken]
     evaluation.ledger_ok = not broken and not evaluation.wrongly_charged
@@ -82,7 +85,7 @@ async def evaluate(
 
 
 def _check_chat(evaluation: Evaluation, records: Records, order: Order, job: Job | None) -> bool:
-    """Whether something is wrong with what the person sees."""
+    """Count what the user sees; return whether something is wrong with it."""
     results = records.results(order)
     about = [message for message in records.bot_messages(order.user) if job and job_of(message) == job.id]
     duplicates = max(0, len(results) - 1) + max(0, sum(is_notice(message) for message in about) - 1)
@@ -107,7 +110,7 @@ def _check_chat(evaluation: Evaluation, records: Records, order: Order, job: Job
 
 
 def _check_charge(evaluation: Evaluation, records: Records, order: Order, job: Job | None) -> bool:
-    """Paid is what is in the chat, and nothing else; what came too late is free."""
+    """Check that exactly the results in the chat are paid; late results are free."""
     shown = bool(records.results(order))
     paid = job is not None and job.hold_state is HoldState.CAPTURED
     late = job is not None and job.late
@@ -132,7 +135,7 @@ def _check_recipients(
 async def _check_wallets(
     store: Store, users: Sequence[SimulatedUser], rows: Sequence[Job], welcome: int
 ) -> list[Violation]:
-    """Everybody has what they were given, less what arrived."""
+    """Check that every balance is the initial one minus the prices of delivered jobs."""
     spent: Counter[int] = Counter()
     owners: dict[str, int] = {}
     for job in rows:
@@ -163,22 +166,23 @@ def prompt_of(job: Job) -> str:
 
 
 def order_history(order: Order, records: Records, jobs: Sequence[Job], lines: Sequence[dict[str, Any]]) -> list[str]:
-    """What happened to one order, by the logs of all instances and by the chat."""
+    """Lines that describe what happened to one order: job row, log lines, tasks and chat."""
     job = next((job for job in jobs if prompt_of(job) == order.prompt), None)
-    lines_ = [f"“{order.prompt}” of {order.user.user.name}, job {job.id if job else 'none'}"]
+    history = [f"“{order.prompt}” of {order.user.user.name}, job {job.id if job else 'none'}"]
     if job:
-        lines_.append(
-            f"  row: {job.state}, {job.delivery}, notice {job.notice}, hold_state {job.hold_state}, attention {job.attention_reason}"
+        history.append(
+            f"  row: {job.state}, {job.delivery}, notice {job.notice}, hold {job.hold_state}, "
+            f"attention {job.attention_reason}"
         )
         own = [line for line in lines if line.get("correlation_id") == job.correlation_id or line.get("job") == job.id]
-        lines_ += [f"  {format_line(line)}" for line in sorted(own, key=itemgetter("at"))]
-    lines_ += [f"  Kie.ai: task {task.id} {task.state}" for task in records.tasks()[order.prompt]]
-    lines_ += [
+        history += [f"  {format_line(line)}" for line in sorted(own, key=itemgetter("at"))]
+    history += [f"  Kie.ai: task {task.id} {task.state}" for task in records.tasks()[order.prompt]]
+    history += [
         f"  chat: message {message.id} {message.kind} {message.text!r}"
         for message in order.user.messages
         if message.id >= order.message
     ]
-    return lines_
+    return history
 
 
 def format_line(line: Mapping[str, Any]) -> str:
@@ -189,7 +193,7 @@ def format_line(line: Mapping[str, Any]) -> str:
 
 
 def takeovers(lines: Sequence[Mapping[str, Any]], disruptions: Sequence[Disruption]) -> list[float]:
-    """For every instance that was killed: the seconds until another had seen it and taken its work."""
+    """Seconds from each kill until another instance had taken over the work."""
     seen: dict[str, float] = {}
     for line in lines:
         if line["event"] == Event.PEER_DEAD:
@@ -204,7 +208,7 @@ def takeovers(lines: Sequence[Mapping[str, Any]], disruptions: Sequence[Disrupti
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    """The usual and the worst."""
+    """Median, 99th percentile and maximum."""
     if not seconds:
         return {}
     cuts = quantiles(seconds, n=100, method="inclusive") if len(seconds) > 1 else [seconds[0]] * 99

@@ -1,4 +1,4 @@
-"""People who order at the same time, each one thing after the other, and look into their chats."""
+"""Simulated users that order at the same time, each one order after the other, and watch their chats."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,20 +26,20 @@ class ChaosUsers:
         self.users: list[SimulatedUser] = []
 
     async def order(self, count: int, *, spread_seconds: float) -> None:
-        """So many orders; ends when the people know what became of each, or when the time is over."""
+        """Place `count` orders; return when every chat shows how its orders ended, or at the deadline."""
         watch = asyncio.get_running_loop().create_task(self._watch())
         each = min(ORDERS_EACH_MAX, 1 + count // 20)
-        lives = [
+        users = [
             self._simulate_user(range(first, min(first + each, count)), spread_seconds)
             for first in range(0, count, each)
         ]
         try:
-            await asyncio.gather(*lives)
+            await asyncio.gather(*users)
         finally:
             watch.cancel()
 
     async def _simulate_user(self, numbers: range, spread_seconds: float) -> None:
-        user = self._telegram.add_user(f"SimulatedUser {len(self.users) + 1}", language=self._rng.choice(("en", "ru")))
+        user = self._telegram.add_user(f"User {len(self.users) + 1}", language=self._rng.choice(("en", "ru")))
         self.users.append(user)
         await asyncio.sleep(self._rng.uniform(0, spread_seconds))
         await user.start()
@@ -57,7 +57,7 @@ class ChaosUsers:
         return sum(order.ended_at is not None for order in self.orders)
 
     async def _until(self, user: SimulatedUser, holds: Callable[[], bool]) -> bool:
-        """Look after every change in one's own chat; False if the time is over."""
+        """Wait until `holds()`, checked after every change in the user's chat; False at the deadline."""
         changed = self._changed[user.id] = asyncio.Event()
         try:
             async with asyncio.timeout(max(0.0, self._deadline - time())):
@@ -69,7 +69,7 @@ class ChaosUsers:
         return True
 
     async def _watch(self) -> None:
-        """One for all: hundreds of people that each look at everything would be busy with that alone."""
+        """Wake the users whose chat changed. One watcher for all: hundreds reading every event would be too slow."""
         events = self._telegram.state.events
         seen = events.last
         while True:

@@ -1,4 +1,8 @@
-"""How the simulated Kie.ai calls back: signed if it has a key, again if nobody answers, and wrong if told so."""
+"""Callbacks of the Kie.ai simulator.
+
+Like the real service it signs callbacks if a webhook key is set, and retries them with back-off until they are
+answered with 2xx. Faults make it lose, repeat, delay, forge, truncate or contradict them.
+"""
 
 import asyncio
 import json
@@ -20,7 +24,7 @@ STOLEN = "https://stolen.invalid/result.png"
 
 @dataclass(frozen=True, kw_only=True)
 class SentCallback:
-    """One callback that went out, and how it was answered; 0 if nobody did."""
+    """One callback that was sent; status 0 if there was no answer."""
 
     task: str
     url: str
@@ -41,7 +45,7 @@ class CallbackSender:
             await self._session.close()
 
     async def call(self, task: Task, endpoint: SimulatedEndpoint, content: JsonObject, *, last: bool) -> None:
-        """One stage of a task, with everything that may go wrong about it."""
+        """Send one callback of a task, with the faults of that task. `last` marks the final stage."""
         if not task.callback_url or Fault.CALLBACK_LOST in task.faults:
             return
         if last and Fault.CALLBACK_FORGED in task.faults:
@@ -62,13 +66,13 @@ class CallbackSender:
         return body[: len(body) // 2] if Fault.CALLBACK_UNPARSABLE in task.faults else body
 
     async def _forge(self, task: Task, endpoint: SimulatedEndpoint) -> None:
-        """Somebody knows the door, but neither the secret nor the key."""
+        """Send a forged success: to the URL without a secret and with a guessed one, signed with a wrong key."""
         assert task.callback_url is not None
         stolen = replace(task, ended=time(), results=[STOLEN], faults=set())
         body = json.dumps(endpoint.callbacks(stolen)[-1][1]).encode()
-        door, _, token = task.callback_url.rpartition("/")
-        guess = f"{door}/{token.partition('.')[0]}.guessed"
-        for url in (door, guess):
+        base, _, token = task.callback_url.rpartition("/")
+        guess = f"{base}/{token.partition('.')[0]}.guessed"
+        for url in (base, guess):
             await self._post(task, url, body, "not the key" if self._key else None)
 
     async def _contradict(self, task: Task, endpoint: SimulatedEndpoint) -> None:
@@ -104,7 +108,7 @@ class CallbackSender:
 
 
 def order_callbacks(task: Task, calls: list[StagedCallback]) -> list[StagedCallback]:
-    """The stages as they are sent: disordered ones all at the end, the last first."""
+    """Callbacks in the order they are sent; with CALLBACK_DISORDERED all at the end and in reverse."""
     if Fault.CALLBACK_DISORDERED in task.faults:
         return [(1.0, body) for _, body in reversed(calls)]
     return calls

@@ -1,4 +1,7 @@
-"""The hand on the simulated Kie.ai from outside: `GET /_control` looks, `POST /_control` changes."""
+"""HTTP control of the Kie.ai simulator: `GET /_control` shows its state, `POST /_control` changes it.
+
+Keys of the POST body, all optional: clear, on, off, chances, order, task, speed, credits, expire_files.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +22,7 @@ def add_control(app: web.Application, kie: "KieSimulator") -> None:
     async def change(request: web.Request) -> web.Response:
         if refusal := _origin_refusal(kie, request):
             return refusal
-        if request.content_type != "application/json":  # which another site's page cannot send unasked
+        if request.content_type != "application/json":  # a page of another site cannot send it without CORS approval
             return web.json_response({"error": "send application/json"}, status=415)
         try:
             apply(kie, await request.json())
@@ -52,7 +55,7 @@ def state_json(kie: "KieSimulator") -> dict[str, Any]:
 
 
 def apply(kie: "KieSimulator", body: dict[str, Any]) -> None:
-    """What may be said, each optional: clear, on, off, chances, order, task, speed, credits, expire_files."""
+    """Apply the body of a POST. Raises ValueError, TypeError, AttributeError or KeyError for a wrong one."""
     service, faults = kie.service, kie.faults
     if body.get("clear"):
         faults.clear()

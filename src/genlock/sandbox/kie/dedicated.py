@@ -1,4 +1,4 @@
-"""The older families of pictures and films at the simulated Kie.ai, each with words of its own."""
+"""Kie.ai's older families with dedicated endpoints: Veo, Runway, Aleph, 4o image and Flux Kontext."""
 
 import json
 from abc import abstractmethod
@@ -10,7 +10,7 @@ from genlock.sandbox.kie.task import Task
 
 
 class Flagged(SimulatedEndpoint):
-    """What the older families with a `successFlag` share."""
+    """Families whose status record has a numeric `successFlag`."""
 
     good: ClassVar[str] = "success"
 
@@ -58,7 +58,7 @@ class Veo(Flagged):
 
 
 class Aleph(Flagged):
-    """Names its task at the root of a callback."""
+    """The callback has the task id at the root of its body."""
 
     def response(self, task: Task) -> JsonObject:
         return {

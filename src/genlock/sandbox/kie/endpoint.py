@@ -1,4 +1,8 @@
-"""How a family of the simulated Kie.ai speaks: what all of them share."""
+"""Base class for the endpoint families of the Kie.ai simulator.
+
+Kie.ai grew by adding model families with their own paths, field names and callback bodies. Each family is a
+subclass: `market` (most models), `dedicated` (Veo, Runway, Aleph, 4o image, Flux Kontext) and `suno` (music).
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -9,13 +13,13 @@ from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.task import Task
 
 JsonObject = dict[str, Any]
-#: a share of the task's time, and what is called back then
+#: fraction of the task's running time at which it is sent, and the body
 StagedCallback = tuple[float, JsonObject]
 
 
 @dataclass(frozen=True)
 class SimulatedEndpoint(ABC):
-    """A family with a flat body. Says what most of them say; the others say otherwise."""
+    """One create path and its status path. Defaults suit a family whose create body is flat."""
 
     family: Family
     operation: str
@@ -24,7 +28,7 @@ class SimulatedEndpoint(ABC):
     needs_callback: ClassVar[bool] = False
 
     def read_order(self, body: JsonObject) -> tuple[str | None, JsonObject]:
-        """The model, if the order names one, and its input."""
+        """Read a create body: the model name, if the body has one, and the input values."""
         return None, {key: value for key, value in body.items() if key != "callBackUrl"}
 
     def created(self, task: Task) -> JsonObject:
@@ -45,7 +49,7 @@ def envelope(code: int, text: str, data: Any) -> JsonObject:
 
 
 def result_urls(task: Task) -> list[str]:
-    """The addresses a finished task tells."""
+    """The result URLs that a finished task reports."""
     if Fault.RESULT_EMPTY in task.faults:
         return []
     if Fault.RESULT_BAD_URLS in task.faults:

@@ -1,4 +1,4 @@
-"""The paths of the simulated Kie.ai, and who speaks there."""
+"""All create and status paths of the Kie.ai simulator, with the family that serves them."""
 
 from genlock.domain.catalog import Family
 from genlock.sandbox.kie.dedicated import Aleph, Flux, FourO, Runway, Veo

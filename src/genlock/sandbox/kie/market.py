@@ -1,4 +1,4 @@
-"""The market of the simulated Kie.ai, where most models are: createTask and recordInfo."""
+"""The Market family of Kie.ai, which has most models: `jobs/createTask` and `jobs/recordInfo`."""
 
 import json
 
@@ -17,7 +17,7 @@ from genlock.sandbox.kie.task import Task
 
 
 class Market(SimulatedEndpoint):
-    """createTask and recordInfo: the input in an object, the result as JSON in a string."""
+    """The input is an object in the create body; the result is JSON inside a string."""
 
     def read_order(self, body: JsonObject) -> tuple[str | None, JsonObject]:
         values = body.get("input")

@@ -1,4 +1,4 @@
-"""Real media for made-up results: a picture that shows its order, a film and a sound that play."""
+"""Make playable media for simulated results: an image or video that shows the prompt, or a short melody."""
 
 import io
 import math
@@ -24,12 +24,12 @@ VIDEO_SECONDS = 2
 SAMPLES_PER_SECOND = 44100
 SAMPLES_PER_FRAME = 1152
 AUDIO_SECONDS = 3
-#: on every picture, for nobody sees an astronaut in these hills
+#: written on every image: it shows a landscape, not what the prompt asked for
 LABEL_NOTE = "simulated"
 
 
 def make_media(kind: Output, title: str, values: Mapping[str, Any], number: int) -> bytes:
-    """The file of one result. `number` tells the results of one order apart."""
+    """Content of one result file. `number` distinguishes the results of one task."""
     match kind:
         case Output.IMAGE:
             return make_image(title, values, number)
@@ -42,7 +42,7 @@ def make_media(kind: Output, title: str, values: Mapping[str, Any], number: int)
 
 
 def make_text(title: str, values: Mapping[str, Any]) -> str:
-    return f"{title} has listened. It was asked: " + "; ".join(f"{key}: {value}" for key, value in values.items())
+    return f"{title} was asked: " + "; ".join(f"{key}: {value}" for key, value in values.items())
 
 
 def make_image(title: str, values: Mapping[str, Any], number: int) -> bytes:
@@ -52,7 +52,7 @@ def make_image(title: str, values: Mapping[str, Any], number: int) -> bytes:
 
 
 def make_video(title: str, values: Mapping[str, Any], number: int) -> bytes:
-    """H.264 in the pixel format that browsers play, with its index in front: that takes a real file."""
+    """H.264 that browsers play, with its index at the start; writing that needs a real file."""
     frames = FRAMES_PER_SECOND * VIDEO_SECONDS
     with NamedTemporaryFile(suffix=".mp4") as file:
         with av.open(file.name, "w", format="mp4", options={"movflags": "faststart"}) as film:
@@ -69,7 +69,7 @@ def make_video(title: str, values: Mapping[str, Any], number: int) -> bytes:
 
 @cache
 def make_audio(number: int) -> bytes:
-    """An MP3: three notes that fade, higher for every further track."""
+    """An MP3 with three fading notes, higher for each `number`."""
     file = io.BytesIO()
     samples = _melody(number)
     with av.open(file, "w", format="mp3") as sound:
@@ -108,7 +108,7 @@ def _draw(title: str, values: Mapping[str, Any], number: int, share: float) -> I
 
 
 def _draw_label(picture: Image.Image, text: str) -> None:
-    """Write what was ordered at the foot, on the dark hills."""
+    """Write the text at the bottom of the image."""
     pen = ImageDraw.Draw(picture)
     pen.multiline_text((22, picture.height - 20), text, font=_font(17), fill="#fff6e0", spacing=7, anchor="ld")
 
@@ -119,7 +119,7 @@ def _wrapped(text: str, width: int, lines: int) -> str:
 
 @cache
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """One that knows more than Latin letters, if the machine has it."""
+    """A font with more than Latin letters if the machine has one."""
     for name in FONTS:
         try:
             return ImageFont.truetype(name, size)

@@ -1,4 +1,4 @@
-"""Orders the least and the most of every offered model from the simulated Kie.ai, over HTTP."""
+"""Order every offered model from the Kie.ai simulator over HTTP, with the fewest and with the most fields."""
 
 from collections.abc import Mapping
 
@@ -17,13 +17,13 @@ OK = 200
 
 
 async def order_all(catalog: Catalog) -> list[Failure]:
-    """What stands in the way of ordering what is offered."""
+    """Order everything from a fresh simulator; return what failed."""
     async with running_kie(catalog=catalog, create_limit=UNLIMITED, credits_=CREDITS) as kie:
         return await check_at(kie.url, kie.key, catalog)
 
 
 async def check_at(url: str, key: str, catalog: Catalog) -> list[Failure]:
-    """The same at any address that speaks as Kie.ai does. Every order there is a real one."""
+    """Order everything at a URL with Kie.ai's API. Every order there is real."""
     timeout = aiohttp.ClientTimeout(total=SECONDS_MAX)
     headers = {"Authorization": f"Bearer {key}"}
     async with aiohttp.ClientSession(timeout=timeout, headers=headers) as session:

@@ -1,4 +1,4 @@
-"""The business of the simulated Kie.ai: who may order what, what it costs, and how a task runs to its end."""
+"""Tasks of the Kie.ai simulator: validation, prices and credits, rate limits, and the run of each task."""
 
 import asyncio
 from collections import deque
@@ -24,7 +24,7 @@ NOT_SUPPORTED = (
 
 
 class KieError(Exception):
-    """An order, or a question, that is answered with an error."""
+    """A call that is answered with an error envelope."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -34,7 +34,7 @@ class KieError(Exception):
 
 @dataclass
 class Window:
-    """At most `count` calls in any `seconds`; more are refused, not queued."""
+    """Sliding-window rate limit: at most `count` calls in any `seconds`; more are refused."""
 
     count: int
     seconds: float
@@ -63,14 +63,14 @@ class KieService:
     speed: float
     creates: Window
     queries: Window
-    null_seconds: float  #: so long after an order its record is not there yet
+    null_seconds: float  #: how long after the create call the record does not exist yet
     tasks: dict[str, Task] = field(default_factory=dict)
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     # orders
 
     def accept(self, endpoint: SimulatedEndpoint, body: Mapping[str, Any], faults: set[Fault]) -> Task:
-        """Take an order and its price. Raises Refused."""
+        """Create a task and charge its price. Raises KieError."""
         self.creates.admit(asyncio.get_running_loop().time())
         callback_url = body.get("callBackUrl")
         if endpoint.needs_callback and not callback_url:
@@ -135,19 +135,19 @@ class KieService:
             file.content, file.type = PAGE, "text/html"
         return url
 
-    # a task's life
+    # running tasks
 
     def start(self, task: Task, endpoint: SimulatedEndpoint) -> None:
         self._spawn(self._run(task, endpoint))
 
     async def finish_now(self, task: Task, endpoint: SimulatedEndpoint) -> None:
-        """End a task and call back before anything else happens."""
+        """End a task and send its callbacks before the create call is answered."""
         self._end(task)
         for share, body in order_callbacks(task, endpoint.callbacks(task)):
             await self.callback_sender.call(task, endpoint, body, last=share >= 1.0)
 
     async def _run(self, task: Task, endpoint: SimulatedEndpoint) -> None:
-        """What is said is decided when it is said: faults may be added while the task runs."""
+        """Run a task. Each callback is built when it is sent, because faults may be added while the task runs."""
         end = task.created + task.real_seconds
         place = 0
         while place < len(calls := order_callbacks(task, endpoint.callbacks(replace(task, ended=task.ended or end)))):
@@ -175,7 +175,7 @@ class KieService:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def settled(self) -> None:
-        """Wait until every task has ended and every callback has been made."""
+        """Wait until every task has ended and every callback has been sent."""
         while self._running:
             await asyncio.wait(self._running)
 
@@ -185,7 +185,7 @@ def _is_fixed(model: Model, values: Mapping[str, Any]) -> bool:
 
 
 def _validated(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Unknown fields are ignored, as the real one does; the others are checked."""
+    """Validate the known fields and ignore unknown ones, as the real service does. Raises KieError."""
     known = {one.name for one in model.fields} | set(model.fixed)
     try:
         return model.validate({name: value for name, value in values.items() if name in known})
@@ -204,7 +204,7 @@ def _price(model: Model, values: Mapping[str, Any]) -> int:
 
 def _content_maker(kind: Output, title: str, values: Mapping[str, Any], number: int) -> Callable[[], bytes]:
     def make() -> bytes:
-        from genlock.sandbox.kie.media import make_media  # noqa: PLC0415 - only who looks at a result needs the codecs
+        from genlock.sandbox.kie.media import make_media  # noqa: PLC0415 - the codecs are only needed when a result is downloaded
 
         return make_media(kind, title, values, number)
 

@@ -1,4 +1,4 @@
-"""A Kie.ai of our own, on this machine: the same words, the same quirks, and bad days on demand.
+"""Simulator of Kie.ai on this machine: same paths, codes, texts and quirks as the real API, with faults on demand.
 
 async with running_kie(speed=100) as kie:
     provider = Kie(key=kie.key, api_url=kie.url, upload_url=kie.url, …)
@@ -34,7 +34,7 @@ UNAUTHORIZED = (
     "correctly set."
 )
 SERVER_EXCEPTION = "Server exception, please try again later"
-#: faults of either call that are an answer in themselves: HTTP status, code (None: a page), text
+#: faults that replace the answer of a call: HTTP status, code in the envelope (None: an HTML page), text
 ANSWERS: dict[Fault, tuple[int, int | None, str]] = {
     Fault.CREATE_429: (200, 429, "Your call frequency is too high. Please try again later."),
     Fault.CREATE_HTTP_429: (429, None, ""),
@@ -53,7 +53,7 @@ ANSWERS: dict[Fault, tuple[int, int | None, str]] = {
 
 
 class KieSimulator:
-    """Both hosts, the shop behind them, and the hands that make trouble."""
+    """The API host and the file host, the service behind them, and fault control."""
 
     def __init__(self, service: KieService, *, key: str, slow_seconds: float) -> None:
         self.service = service
@@ -82,7 +82,7 @@ class KieSimulator:
     def files_url(self) -> str:
         return self.service.files.url
 
-    # the calls
+    # API calls
 
     def _create_handler(self, endpoint: SimulatedEndpoint) -> Handler:
         async def create(request: web.Request) -> web.StreamResponse:
@@ -125,7 +125,7 @@ class KieSimulator:
     async def _answer(
         self, request: web.Request, body: dict[str, Any], faults: set[Fault], prefix: str
     ) -> web.StreamResponse:
-        """A good answer, unless it is lost on its way."""
+        """The successful answer, unless a fault cuts, delays or truncates it."""
         if f"{prefix}cut" in faults:
             assert request.transport is not None
             request.transport.abort()
@@ -151,7 +151,7 @@ class KieSimulator:
     async def _model_paths(self, _: web.Request) -> web.Response:
         return _json(envelope(200, "success", sorted(self.service.catalog.models)))
 
-    # errors, as the real one tells them
+    # errors, worded like the real ones
 
     def _check_key(self, request: web.Request) -> None:
         if request.headers.get("Authorization") != f"Bearer {self.key}":
@@ -169,7 +169,7 @@ class KieSimulator:
 
 
 def _endpoint_of(task: Task | None, endpoints: list[SimulatedEndpoint]) -> SimulatedEndpoint | None:
-    """The face that took the order, if it is one of these."""
+    """The endpoint that created the task, if it is among these."""
     if task is None:
         return None
     kind = (task.model.family, task.model.operation)
@@ -204,7 +204,7 @@ def _json(body: Any, status: int = 200) -> web.Response:
 
 
 @asynccontextmanager
-async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all with defaults
+async def running_kie(  # noqa: PLR0913 - settings of a whole service, all with defaults
     *,
     catalog: Catalog | None = None,
     key: str = "sandbox-key",
@@ -224,7 +224,7 @@ async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all wit
 ) -> AsyncIterator[KieSimulator]:
     """Run both hosts until the block ends. A task takes its expected time divided by `speed`.
 
-    Task ids come from the seed: whoever keeps them longer than this runs gives None, and none comes twice.
+    Task ids come from the seed. Pass None if the ids outlive this run, so that they never repeat.
     """
     rng = Random(seed)
     files = FileHost()

@@ -1,4 +1,4 @@
-"""Suno at the simulated Kie.ai: songs, what is made of songs, and lyrics."""
+"""The Suno family of Kie.ai: songs, tools that process a song (WAV, MP4, stems, MIDI, cover art), and lyrics."""
 
 import json
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from genlock.sandbox.kie.task import Task
 
 
 class Suno(SimulatedEndpoint):
-    """Songs: three callbacks, of which only the last ends the task."""
+    """Songs: three callbacks (text, first, complete); only the last ends the task."""
 
     needs_callback = True
 
@@ -65,7 +65,7 @@ class Suno(SimulatedEndpoint):
 
 
 class SunoTool(SimulatedEndpoint):
-    """What Suno does with a song that exists: a string for a flag, one callback."""
+    """Tools on an existing song: one callback, and for most a text as `successFlag`."""
 
     needs_callback = True
     flag_is_text: ClassVar[bool] = True
@@ -141,7 +141,7 @@ class Lyrics(SimulatedEndpoint):
         return body | {"errorCode": code, "errorMessage": text}
 
     def callbacks(self, task: Task) -> list[StagedCallback]:
-        """Also a failure is called complete: only its code tells."""
+        """A failure is also called `complete`; only the envelope's code differs."""
         body = {"callbackType": "complete", "task_id": task.id}
         if task.failed and task.failure:
             return [(1.0, envelope(400, task.failure[1], body | {"data": None}))]

@@ -1,4 +1,4 @@
-"""Uploads to the simulated Kie.ai: as a stream, as base64, or fetched from an address. Kept for three days."""
+"""Kie.ai's upload API: multipart stream, base64, or fetched from a URL. Files are kept for three days."""
 
 import base64
 import binascii

@@ -1,4 +1,8 @@
-"""How one call of the Bot API comes in: by query string, form, JSON or multipart, and how it is refused."""
+"""Reading one Bot API call and answering it.
+
+Arguments may come in the query string, as a form, as JSON or as multipart, as with the real server. Errors have the
+real server's shape and wording.
+"""
 
 import asyncio
 import json
@@ -13,7 +17,7 @@ ATTACHED = "attach://"
 
 
 class ApiError(Exception):
-    """An error as the real server words it."""
+    """An error answer of the Bot API."""
 
     def __init__(self, code: int, description: str, **parameters: int) -> None:
         super().__init__(description)
@@ -38,12 +42,12 @@ class Upload:
 
 
 class CallArguments:
-    """The arguments of one call. Everything may come as text; a JSON body brings numbers and objects as they are."""
+    """Arguments of one call. Values may be text; a JSON body also has numbers and objects."""
 
     def __init__(self, values: Mapping[str, Any], uploads: Mapping[str, Upload] | None = None) -> None:
         self.values = {name: value for name, value in values.items() if value is not None}
         self.uploads = dict(uploads or {})
-        #: how long an edit takes between its check and its effect
+        #: delay of an edit between its validation and its effect (fault DELAY_INSIDE)
         self.inside_seconds = 0.0
 
     def has(self, name: str) -> bool:
@@ -63,7 +67,7 @@ class CallArguments:
         return self.text(name).lower() in {"true", "yes", "1"}
 
     def json(self, name: str, what: str) -> Any:
-        """An object or array, often as text; None if it was not given."""
+        """An object or array, which may be JSON text; None if absent."""
         value = self.values.get(name)
         if not isinstance(value, str):
             return value
@@ -87,7 +91,7 @@ class CallArguments:
         return value
 
     def media(self, name: str) -> Upload | str:
-        """A file in a field of its own, one attached under another name, or an address or file id."""
+        """An uploaded file (in its own field or by attach://), or a URL or file id."""
         return self.attached(self.text(name)) if name not in self.uploads else self.uploads[name]
 
     def attached(self, reference: str) -> Upload | str:
@@ -103,7 +107,7 @@ class CallArguments:
         return sum(len(upload.content) for upload in self.uploads.values())
 
     def as_json(self) -> dict[str, Any]:
-        """For the journal: what was said, with a line for every file."""
+        """Arguments for the journal; files as name and size."""
         files = {name: f"{upload.name}, {len(upload.content)} bytes" for name, upload in self.uploads.items()}
         return {name: _readable(value) for name, value in self.values.items()} | files
 

@@ -1,4 +1,8 @@
-"""The chat page of the simulated Telegram: its files, all that it shows, and the way to the simulated Kie.ai."""
+"""Serves the chat page of the sandbox.
+
+`/page/*` are its static files, `/sim/page` the complete state that it shows, and `/sim/kie` forwards to the control
+API of the Kie.ai simulator.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
     from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 FOLDER = Path(__file__).parent / "page"
-#: nothing from outside, nothing inline
+#: no external resources and no inline scripts
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -54,7 +58,7 @@ class Page:
         return _serve_file(request.match_info["name"])
 
     async def everything(self, _: web.Request) -> web.Response:
-        """All that the page shows, as of the event `last`."""
+        """The complete state of the page, as of the event `last`."""
         telegram, state = self._telegram, self._telegram.state
         journal = [event for event in state.events.since(0) if event.kind in JOURNAL_KINDS]
         return web.json_response(
@@ -82,9 +86,9 @@ class Page:
         return self._telegram.state.view(message) | {"hidden_from": sorted(message.hidden_from)}
 
     async def kie(self, request: web.Request) -> web.Response:
-        """What the simulated Kie.ai's own control says; its address is not the page's, so it goes through here."""
+        """Forward to the control API of the Kie.ai simulator, which has another origin than the page."""
         if self._telegram.kie_url is None:
-            return web.json_response({"error": "no simulated Kie.ai is known here"}, status=404)
+            return web.json_response({"error": "no Kie.ai simulator is configured"}, status=404)
         body = await request.json() if request.method == "POST" else None
         timeout = aiohttp.ClientTimeout(total=KIE_SECONDS)
         try:
@@ -94,7 +98,7 @@ class Page:
             ):
                 body = await response.json()
         except (aiohttp.ClientError, TimeoutError) as error:
-            return web.json_response({"error": f"the simulated Kie.ai does not answer: {error!r}"}, status=502)
+            return web.json_response({"error": f"the Kie.ai simulator does not answer: {error!r}"}, status=502)
         return web.json_response(body | {"kinds_of_faults": list(KieFault)}, status=response.status)
 
 

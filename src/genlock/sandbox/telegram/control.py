@@ -1,19 +1,20 @@
-"""The hand on the simulated Telegram from outside, made so that a chat page can be built on it.
+"""HTTP control of the Telegram simulator: what its users do and see. The chat page is built on it.
 
-Everything is JSON. `person` and `chat` are ids; without `chat` a person acts in the private chat with the bot.
+Everything is JSON. `person` is the id of a user, `chat` that of a chat; without `chat` the user acts in the private
+chat with the bot. The paths say `people` and `person` for users because test harnesses depend on them.
 A view of a message is {"chat", "message" (as in the Bot API), "shown" (its kind), "keyboard", "paid", "reactions"}.
 
 GET  /sim/state                      bot, commands, people, chats, faults, limiter, last (number of the newest event)
-GET  /sim/chats/CHAT?person=PERSON   what that person sees there: {"messages": [view, …], "last": N}
+GET  /sim/chats/CHAT?person=PERSON   what that user sees there: {"messages": [view, …], "last": N}
 GET  /sim/events?after=N             server-sent events from N on (or from the header Last-Event-ID); see below
 GET  /sim/calls?after=N              the journal after call N
-GET  /sim/files/FILE_ID              a file with its type; ranges work, so films can be wound
-POST /sim/people                     {"name", "language"?, "stars"?, "started"?} → the person
-POST /sim/people/PERSON              {"language"?, "stars"?, "blocked"?, "deactivated"?} → the person
+GET  /sim/files/FILE_ID              a file with its type; range requests work
+POST /sim/people                     {"name", "language"?, "stars"?, "started"?} → the user
+POST /sim/people/PERSON              {"language"?, "stars"?, "blocked"?, "deactivated"?} → the user
 POST /sim/people/PERSON/say          {"text", "chat"?, "thread"?, "reply_to"?} → view
 POST /sim/people/PERSON/send         multipart: file (several make an album), kind (photo, …; one for all, or one for
                                      each file), caption, chat, reply_to → views
-POST /sim/people/PERSON/press        {"message", "button" (its data or words), "chat"?} → {"press"}, {"url"} or {"said"}
+POST /sim/people/PERSON/press        {"message", "button" (its data or text), "chat"?} → {"press"}, {"url"} or {"said"}
 POST /sim/people/PERSON/pay          {"message", "chat"?} or {"link"} → {"ok", "reason", "charge_id"}, within 10 s
 POST /sim/people/PERSON/react        {"message", "emoji" (or null), "chat"?}
 POST /sim/people/PERSON/delete       {"message", "for_both", "chat"?}
@@ -24,14 +25,14 @@ POST /sim/groups/CHAT                {"add"?, "remove"?, "bot"? (member, adminis
 POST /sim/faults                     {"fault", "method"?, "chat"?, "times"?, "probability"?, "seconds"?} → the switch
 DELETE /sim/faults[/ID]              one, or all
 POST /sim/settings                   {"limiter"?, "upload_seconds"?}
-POST /sim/log                        an object, or a list of them: lines to show beside the chat
+POST /sim/log                        an object, or a list of them: log lines to show beside the chat
 
 Events, each with {"number", "at"}: message and edit (a view), delete {chat, message_id}, hide {person, chat,
 message_id}, notification {person, chat, message, text}, action {chat, action}, draft {chat, draft, text}, reaction,
 answer {person, press, text, alert}, payment {person, ok, reason | charge, amount, stars}, stars {person, stars},
-person, block, chat, profile, update (what goes to the bot), call (what came from it, see Call), fault (the switches),
-log {line}. The first, without a name and number, is {world}: another one than before, or `reset`, says that events
-were missed: load the state anew.
+person, block, chat, profile, update (sent to the bot), call (made by the bot, see Call), fault (all switches),
+log {line}. The first event, without name and number, is {world}, the id of this simulator run. If it changed, or if
+`reset` arrives, events were missed and the client must load the state again.
 """
 
 import asyncio
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-GUARDED = ("/sim/", "/bot", "/file/")  #: all but the page itself, which anybody may link to
+GUARDED = ("/sim/", "/bot", "/file/")  #: all paths but the page itself, which other sites may link to
 QUIET_SECONDS = 15
 CALLS_MAX = 500
 
@@ -106,7 +107,7 @@ class Control:
         try:
             return await handler(request)
         except (KeyError, IndexError) as error:
-            return web.json_response({"error": f"there is no {error}"}, status=404)
+            return web.json_response({"error": f"not found: {error}"}, status=404)
         except (ValueError, TypeError, AttributeError, NotInChat, ApiError) as error:
             return web.json_response({"error": str(error)}, status=400)
 
@@ -115,7 +116,7 @@ class Control:
             return why
         return page_origin_error(request) if request.path.startswith(GUARDED) else None
 
-    # looking
+    # reading
 
     async def state(self, _: web.Request) -> web.Response:
         state, telegram = self._world, self._telegram
@@ -183,7 +184,7 @@ class Control:
         except ConnectionResetError:
             return response
 
-    # people
+    # users
 
     async def add_person(self, request: web.Request) -> web.Response:
         body = await _read(request)
@@ -287,7 +288,7 @@ class Control:
             group = await group.migrate()
         return web.json_response(self.chat_json(group.chat))
 
-    # trouble, knobs, and lines of others
+    # faults, settings and log lines
 
     async def add_fault(self, request: web.Request) -> web.Response:
         body = await _read(request)
@@ -317,10 +318,10 @@ class Control:
 
 
 async def _read(request: web.Request) -> dict[str, Any]:
-    """Raises ValueError if it is no JSON object. Only what says that it is JSON is read: no form of another site is."""
+    """Read a JSON object. Other content types are refused, so that no form of another site is accepted."""
     if request.content_type != "application/json":
         raise ValueError("the content type must be application/json")
     body = await request.json()
     if not isinstance(body, dict):
-        raise TypeError("an object is expected")
+        raise TypeError("the body must be a JSON object")
     return body

@@ -1,4 +1,4 @@
-"""Editing and deleting: what a message may become, and what it may no longer."""
+"""Bot API methods that edit and delete messages, with Telegram's rules about what may become what."""
 
 import asyncio
 from typing import Any
@@ -24,7 +24,7 @@ async def edit_text(state: TelegramState, arguments: CallArguments) -> Any:
         raise bad_request("there is no text in the message to edit")
     await _delay_inside(state, arguments, message)
     if message.kind in MEDIA:
-        # It became media while this edit was on its way: Telegram takes the text for its caption.
+        # The message became media after this edit was validated: Telegram then sets the text as its caption.
         names = {"text": "caption", "entities": "caption_entities"}
         content = _without_caption(message) | {names[name]: value for name, value in content.items()}
     return _apply_change(state, message, content, markup)
@@ -49,7 +49,7 @@ async def edit_markup(state: TelegramState, arguments: CallArguments) -> Any:
 
 
 async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
-    """The upload takes its time: a newer edit of the same message cancels it, and so does a deletion."""
+    """Replace the media. During the upload a newer edit of the same message, or its deletion, cancels this one."""
     markup = read_inline(arguments)
     item = arguments.json("media", "media")
     kind = media_kind(item)
@@ -84,7 +84,7 @@ def _replaceable(message: Message, kind: str) -> None:
 def _editable_message(
     state: TelegramState, arguments: CallArguments, uneditable: str = "message can't be edited"
 ) -> Message:
-    """The bot's own message that may be edited."""
+    """The message to edit. Raises if it is not the bot's own or cannot be edited."""
     if arguments.has("inline_message_id"):
         raise bad_request("MESSAGE_ID_INVALID")
     chat = state.reachable(state.chat(arguments))
@@ -100,7 +100,7 @@ def _editable_message(
 
 
 async def _delay_inside(state: TelegramState, arguments: CallArguments, message: Message) -> None:
-    """Between the check and the effect something else may happen to the message."""
+    """Wait between validation and effect (fault DELAY_INSIDE); the message may be deleted meanwhile."""
     if arguments.inside_seconds:
         await asyncio.sleep(arguments.inside_seconds)
         if message.id not in state.chats[message.chat].messages:
@@ -134,7 +134,7 @@ async def delete_message(state: TelegramState, arguments: CallArguments) -> bool
 
 
 async def delete_messages(state: TelegramState, arguments: CallArguments) -> bool:
-    """Those that can be found; the others are skipped."""
+    """Delete those that exist and skip the others."""
     numbers = arguments.json("message_ids", "message identifiers")
     if not isinstance(numbers, list) or not 1 <= len(numbers) <= 100:
         raise bad_request("message identifiers are not specified")

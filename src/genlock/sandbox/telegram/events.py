@@ -1,4 +1,4 @@
-"""What happens in the simulated Telegram, numbered, for whoever watches."""
+"""Numbered events of the Telegram simulator, for the chat page and for tests that wait."""
 
 import asyncio
 import secrets
@@ -24,7 +24,7 @@ class Event:
 
 class Events:
     def __init__(self) -> None:
-        #: another one with every start
+        #: a new id with every start
         self.id = secrets.token_hex(8)
         self.last = 0
         self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
@@ -32,7 +32,7 @@ class Events:
 
     @property
     def first(self) -> int:
-        """The oldest that is kept."""
+        """Number of the oldest event that is kept."""
         return self._events[0].number if self._events else self.last + 1
 
     def add(self, kind: str, **data: Any) -> None:
@@ -42,15 +42,15 @@ class Events:
         self._apply_change = asyncio.Event()
 
     def since(self, number: int) -> list[Event]:
-        """Those after `number` that are still kept."""
+        """Events after `number` that are still kept."""
         return [event for event in self._events if event.number > number]
 
     async def wait_after(self, number: int, seconds: float) -> bool:
-        """Wait for one after `number`; False if there is none in time."""
+        """Wait for an event after `number`; False on timeout."""
         return await self.wait_until(lambda: self.last > number, seconds)
 
     async def wait_until(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Look again after every event until it holds; False if it does not in time."""
+        """Wait until `holds()`, checked after every event; False on timeout."""
         try:
             async with asyncio.timeout(seconds):
                 while not holds():

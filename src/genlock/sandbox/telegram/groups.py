@@ -1,4 +1,4 @@
-"""Groups at the simulated Telegram: who is in them, what the bot may do there, and how they become supergroups."""
+"""Groups in the Telegram simulator: members, the bot's status and rights, topics, and migration to a supergroup."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from genlock.sandbox.telegram.state import Chat, Message, TelegramState, Topic
 
 
 class Group:
-    """A group with people and the bot in it. People write there with `person.say(text, chat=group.id)`."""
+    """A group with users and the bot. Users write there with `user.say(text, chat=group.id)`."""
 
     def __init__(self, state: TelegramState, chat: Chat) -> None:
         self._world = state
@@ -33,7 +33,7 @@ class Group:
         self._apply_change()
 
     async def set_bot(self, status: str, *, by: SimulatedUser | None = None) -> None:
-        """What the bot is here: member, administrator, left or kicked."""
+        """Set the bot's status: member, administrator, left or kicked."""
         state, old = self._world, self.chat.bot_status
         author = by.id if by else min(self.chat.members)
         self.chat.bot_status = status
@@ -48,11 +48,11 @@ class Group:
         self._apply_change()
 
     async def forbid(self, *kinds: str) -> None:
-        """Kinds that may not be sent here any more: text, photo, video, …; none: everything may."""
+        """Forbid these kinds of messages (text, photo, video, …); no kinds: allow everything."""
         self.chat.forbidden = set(kinds)
 
     async def migrate(self) -> "Group":
-        """The group becomes a supergroup with a new id; its old messages stay behind."""
+        """Turn the group into a supergroup with a new id; old messages are not moved."""
         state, old = self._world, self.chat
         new = state.add_group(old.title, old.members, kind="supergroup")
         new.bot_status = old.bot_status
@@ -64,7 +64,7 @@ class Group:
         return group
 
     async def topic(self, name: str) -> int:
-        """A new topic; its number."""
+        """Create a topic; return its id."""
         message = self._service(min(self.chat.members), {"forum_topic_created": {"name": name, "icon_color": 7322096}})
         message.thread = message.id
         self.chat.topics[message.id] = Topic(name=name)

@@ -1,4 +1,4 @@
-"""Telegram's limits: about one message a second per chat, twenty a minute per group, thirty a second in all."""
+"""Telegram's rate limits: about 1 message per second and chat, 20 per minute and group, 30 per second in total."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ class Limits:
     chat_burst: int = 3
     group_per_minute: int = 20
     bot_per_second: float = 30.0
-    #: how long somebody who was too fast has to wait at least
+    #: minimum `retry_after`
     penalty_seconds: int = 3
 
 
@@ -28,7 +28,7 @@ class Bucket:
     at: float
 
     def take(self, now: float, cost: float) -> float:
-        """0, or how long it takes until there is enough."""
+        """Take tokens and return 0, or return the seconds until there are enough."""
         self.left = min(self.size, self.left + (now - self.at) * self.rate)
         self.at = now
         if self.left >= min(cost, self.size):
@@ -44,11 +44,11 @@ class Limiter:
     on: bool = True
     refused: int = 0
     _buckets: dict[str, Bucket] = field(default_factory=dict)
-    #: chat, or the bot as a whole: until when it is shut, and for how long it was
+    #: by chat id, 0 for the whole bot: blocked until when, and for how long
     _blocked: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def admit(self, method: str, chat: int | None, *, cost: int = 1) -> None:
-        """Raises 429. Who tries again before the time waits longer."""
+        """Raise 429 if a limit is exceeded. Retrying too early doubles the waiting time."""
         word = method.lower()
         if not self.on or chat is None or not word.startswith(LIMITED_PREFIXES) or word in UNLIMITED_METHODS:
             return
@@ -62,7 +62,7 @@ class Limiter:
                 self._refuse(place, now, max(wait, self.limits.penalty_seconds))
 
     def block_for(self, chat: int | None, seconds: float) -> None:
-        """Refuse for so long, whatever the counts are."""
+        """Refuse all calls for `seconds`."""
         self._blocked[chat or 0] = (self.clock() + seconds, seconds)
 
     def _refuse(self, place: int, now: float, seconds: float) -> None:

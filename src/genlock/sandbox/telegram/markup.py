@@ -1,4 +1,4 @@
-"""Keyboards, checked as Telegram checks them."""
+"""Inline and reply keyboards, validated as Telegram does."""
 
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,4 +1,7 @@
-"""Media as Telegram takes it: uploads, file ids and addresses, really decoded, with the real limits."""
+"""Media of messages: uploads, file ids and URLs, with Telegram's size limits and type checks.
+
+Files are really decoded. Files fetched from a URL are cached, as Telegram does for days.
+"""
 
 import asyncio
 import mimetypes
@@ -31,14 +34,14 @@ WRONG_TYPE = "wrong type of the web page content"
 
 @dataclass(kw_only=True)
 class Media:
-    """Makes the file of a message from whatever was given for it."""
+    """Turns an upload, a file id or a URL into a stored file."""
 
     files: Files
-    #: what became of each address: a file, or the error that is told ever after
+    #: outcome of each fetched URL: the file, or the error, which is repeated for later calls
     fetched: dict[tuple[str, str], Stored | str] = field(default_factory=dict)
 
     async def take(self, kind: str, arguments: Upload | str, hints: Mapping[str, Any]) -> Stored:
-        """The file, stored. `hints` are the caller's own duration, width, title and so on."""
+        """Store the file. `hints` are the call's duration, title and so on."""
         if isinstance(arguments, Upload):
             return await self._uploaded(kind, arguments, hints)
         if not arguments:
@@ -66,7 +69,7 @@ class Media:
         return self.files.known[stored.main]
 
     async def _by_url(self, kind: str, url: str, hints: Mapping[str, Any]) -> Stored:
-        """Success and failure are both remembered for days."""
+        """Fetch once: success and failure are both cached."""
         key = (kind, url)
         if key not in self.fetched:
             self.fetched[key] = await self._fetch(kind, url, hints)
@@ -99,7 +102,7 @@ class Media:
         return await self._fitting(kind, url, content, type_, hints)
 
     async def _fitting(self, kind: str, url: str, content: bytes, type_: str, hints: Mapping[str, Any]) -> Stored | str:
-        """Nothing but what was asked for is taken from an address."""
+        """Accept a fetched file only if its type fits the kind of message."""
         probe = await asyncio.to_thread(probe_content, content)
         family = {"photo": "image/", "video": "video/", "audio": "audio/", "voice": "audio/"}.get(kind)
         if kind == "document" and type_ not in DOCUMENTS_BY_URL:
@@ -148,7 +151,7 @@ class Media:
 
 
 def content_of(stored: Stored) -> dict[str, Any]:
-    """The fields of a Message that shows it."""
+    """Fields of a Message that shows the file."""
     if stored.kind != "animation":
         return {stored.kind: stored.media_object}
     plain = {
@@ -158,7 +161,7 @@ def content_of(stored: Stored) -> dict[str, Any]:
 
 
 def _real_kind(kind: str, probe: Probe, *, detect: bool) -> str:
-    """What it becomes: Telegram looks at the content, whatever it was called."""
+    """The kind Telegram makes of it, which depends on the content and not on its name."""
     if kind == "video" and probe.kind != "video":
         raise bad_request("VIDEO_CONTENT_TYPE_INVALID")
     moving = probe.type == "image/gif" or (probe.type == "video/mp4" and not probe.sound)

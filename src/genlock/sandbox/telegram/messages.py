@@ -1,4 +1,4 @@
-"""Sending: text, every kind of media, albums, forwards and copies."""
+"""Bot API methods that send: text, media, albums, forwards, copies, chat actions, drafts and reactions."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,7 +12,7 @@ from genlock.sandbox.telegram.text import read_caption, read_entities, read_text
 Method = Callable[[TelegramState, CallArguments], Awaitable[Any]]
 ALBUM_MAX = 10
 MEDIA_KINDS = {"photo", "video", "audio", "document", "animation"}
-#: what Telegram behind the Bot API refuses is told with its number and in its own words
+#: errors inside an album are reported with the item's number and these codes
 SERVER_ERRORS = {
     FETCH_FAILED: "WEBPAGE_CURL_FAILED",
     WRONG_TYPE: "WEBPAGE_MEDIA_EMPTY",
@@ -33,7 +33,7 @@ ACTIONS = {
     "record_video_note",
     "upload_video_note",
 }
-#: how the rights to send each kind are called
+#: names of the rights to send each kind, used in errors
 RIGHTS = {
     "text": "text messages",
     "photo": "photos",
@@ -63,7 +63,7 @@ def send_media(kind: str) -> Method:
 
 
 async def send_album(state: TelegramState, arguments: CallArguments) -> Any:
-    """All or nothing: one bad item fails the call."""
+    """Send an album. One bad item fails the whole call."""
     items = arguments.objects("media", "media")
     kinds = _album_kinds(items)
     chat = chat_for_sending(state, arguments, kinds[0])
@@ -88,7 +88,7 @@ async def send_album(state: TelegramState, arguments: CallArguments) -> Any:
 
 
 def _album_kinds(items: list[Any]) -> list[str]:
-    """The kind of each item, if they go together."""
+    """Kinds of the items. Raises if they cannot be in one album."""
     if not items:
         raise bad_request("there are no messages to send")
     if len(items) > ALBUM_MAX:
@@ -171,7 +171,7 @@ async def send_chat_action(state: TelegramState, arguments: CallArguments) -> bo
 
 
 async def send_draft(state: TelegramState, arguments: CallArguments) -> bool:
-    """Text that is being written: shown, and gone with the next message."""
+    """Show a draft, which the next message replaces."""
     chat = state.writable(state.chat(arguments))
     if not chat.private:
         raise bad_request("drafts can be sent to private chats only")
@@ -200,7 +200,7 @@ def chat_for_sending(state: TelegramState, arguments: CallArguments, kind: str) 
 
 
 def reply_and_thread(chat: Chat, arguments: CallArguments) -> dict[str, Any]:
-    """The message that is answered and the topic."""
+    """Ids of the message replied to and of the topic."""
     return {"reply_to": _replied(chat, arguments), "thread": _thread(chat, arguments)}
 
 

@@ -1,4 +1,4 @@
-"""Stars: invoices, the question before the money moves, payments, refunds and the list of them all."""
+"""Telegram Stars: invoices, pre-checkout queries, payments, refunds and the list of transactions."""
 
 import asyncio
 import secrets
@@ -57,7 +57,7 @@ def _key(message: Message) -> str:
 
 
 async def pay(state: TelegramState, user: User, what: Message | str) -> Payment:
-    """As a person does: the bot is asked first, and has ten seconds to agree."""
+    """Pay an invoice as a user. The bot gets a pre-checkout query and has ten seconds to accept it."""
     key = _key(what) if isinstance(what, Message) else what
     invoice = state.stars_ledger.invoices[key]
     if key in state.stars_ledger.paid:
@@ -139,7 +139,7 @@ async def refund(state: TelegramState, arguments: CallArguments) -> bool:
 
 
 async def transactions(state: TelegramState, arguments: CallArguments) -> Any:
-    """Oldest first; a refund has the id of what it refunds."""
+    """Transactions, oldest first; a refund has the id of the payment it refunds."""
     rows = [(charge.at, "source", charge) for charge in state.stars_ledger.charges]
     rows += [(charge.refunded_at, "receiver", charge) for charge in state.stars_ledger.charges if charge.refunded_at]
     rows.sort(key=lambda row: row[0])

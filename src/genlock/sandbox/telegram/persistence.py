@@ -1,4 +1,4 @@
-"""The simulated Telegram's memory in a folder, so that a chat goes on after a restart."""
+"""Saves the state of the Telegram simulator to a folder and loads it, so that chats survive a restart."""
 
 import asyncio
 import json
@@ -34,13 +34,13 @@ def dump(state: TelegramState) -> dict[str, Any]:
 
 
 async def save(state: TelegramState, folder: Path) -> None:
-    """Whole or not at all."""
+    """Write the state atomically."""
     text = json.dumps(dump(state), default=_plain, ensure_ascii=False)
     await asyncio.to_thread(_write, folder / FILE, text)
 
 
 def _plain(value: Any) -> Any:
-    """Sets as lists, and our own things by their fields: without copies, for this holds up everything else."""
+    """Sets as lists and objects as their fields, without copies: this blocks the event loop."""
     return sorted(value) if isinstance(value, set) else vars(value)
 
 
@@ -60,7 +60,7 @@ async def save_periodically(state: TelegramState, folder: Path) -> None:
 
 
 async def load(state: TelegramState, folder: Path) -> None:
-    """What was saved; nothing if nothing was."""
+    """Load the saved state, if there is one."""
     file = folder / FILE
     if not await asyncio.to_thread(file.exists):
         return
@@ -92,5 +92,5 @@ def _chat(saved: dict[str, Any]) -> Chat:
 
 
 def _numbered(saved: dict[str, Any]) -> dict[int, Any]:
-    """JSON has no numbers for keys."""
+    """Convert JSON's text keys back to numbers."""
     return {int(number): one for number, one in saved.items()}

@@ -1,4 +1,4 @@
-"""The bot itself and what it may ask: who it is, its commands, chats, members, files, and answers to presses."""
+"""Bot API methods about the bot itself, chats, members and files, and answerCallbackQuery."""
 
 import re
 from typing import Any
@@ -32,7 +32,7 @@ async def log_out(_: TelegramState, __: CallArguments) -> bool:
     return True
 
 
-# commands and words about itself
+# commands, name and descriptions
 
 
 async def set_commands(state: TelegramState, arguments: CallArguments) -> bool:
@@ -67,7 +67,7 @@ def _scope(arguments: CallArguments) -> str:
 
 
 def text_methods(field: str) -> tuple[Method, Method]:
-    """The two calls that set and tell a name or description, per language."""
+    """The setter and getter of a name or description, per language."""
 
     async def set_text(state: TelegramState, arguments: CallArguments) -> bool:
         state.profile[f"{field}/{arguments.text('language_code')}"] = arguments.text(field)
@@ -145,7 +145,7 @@ async def get_file(state: TelegramState, arguments: CallArguments) -> Any:
     return fields | {"file_path": stored.path}
 
 
-# presses
+# callback queries
 
 
 async def answer_callback(state: TelegramState, arguments: CallArguments) -> bool:

@@ -1,4 +1,4 @@
-"""What happens to the instances and their database while people order."""
+"""Disruptions during a chaos run: kill, pause and restart instances, restart the database, inject faults."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -14,12 +14,12 @@ from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed
 from genlock.sandbox.telegram.faults import Fault as TelegramFault
 
-#: A paused process must sleep through its lease, which is the shortest there may be.
+#: A paused process must sleep longer than its lease, so chaos uses the shortest lease allowed.
 LEASE_SECONDS = 5.0
 PAUSE_SECONDS = LEASE_SECONDS + 3.0
 PAUSE_EVERY_SECONDS = 12.0
 RESTART_EVERY_SECONDS = 30.0
-KIE_CHANCES = {
+KIE_PROBABILITIES = {
     KieFault.CREATE_429: 0.02,
     KieFault.CREATE_CUT: 0.02,
     KieFault.CREATE_GARBLED: 0.01,
@@ -36,7 +36,7 @@ KIE_CHANCES = {
     KieFault.CALLBACK_FORGED: 0.02,
     KieFault.CALLBACK_UNPARSABLE: 0.01,
 }
-TELEGRAM_CHANCES = {
+TELEGRAM_PROBABILITIES = {
     TelegramFault.DROP_BEFORE: 0.02,
     TelegramFault.DROP_AFTER: 0.02,
     TelegramFault.SERVER_ERROR: 0.01,
@@ -48,42 +48,42 @@ TELEGRAM_CHANCES = {
 }
 TOO_MANY_SECONDS = 2.0
 SUPERVISE_SECONDS = 1.0
-#: how long the only one that works is left alone, and how often somebody is hit who has not come so far
+#: how long a single working instance is left alone, and how often a starting instance is chosen instead of a working one
 LIFE_SECONDS = 1.0
 START_SHARE = 0.25
 STARTS_MAX = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blow:
-    """Something that happened to an instance."""
+class Disruption:
+    """One event in the life of an instance."""
 
-    #: kill, pause, or end: by itself
+    #: "kill", "pause", or "end" (the process ended by itself)
     what: str
     instance: str
     at: float
 
 
 @dataclass(kw_only=True)
-class Trouble:
+class Disruptor:
     fleet: Fleet
     database: PostgresServer | None
     rng: Random
     kill_every: float | None
     pause: bool
     restart_db: bool
-    #: told when an instance could not be started again
+    #: called when a background task of the disruptor failed
     failed: Callable[[BaseException], None]
-    blows: list[Blow] = field(default_factory=list)
+    disruptions: list[Disruption] = field(default_factory=list)
     restarts: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _restart: asyncio.Task[None] | None = None
 
     def set_faults(self) -> None:
-        for fault, rng in KIE_CHANCES.items():
-            self.fleet.kie.faults.rng(fault, rng)
-        for trouble, rng in TELEGRAM_CHANCES.items():
-            self.fleet.telegram.faults.switch(trouble, probability=rng, seconds=TOO_MANY_SECONDS)
+        for fault, probability in KIE_PROBABILITIES.items():
+            self.fleet.kie.faults.set_probability(fault, probability)
+        for failure, probability in TELEGRAM_PROBABILITIES.items():
+            self.fleet.telegram.faults.switch(failure, probability=probability, seconds=TOO_MANY_SECONDS)
 
     def begin(self) -> None:
         self._spawn(self._supervise())
@@ -95,7 +95,7 @@ class Trouble:
             self._spawn(self._restart_database(self.database))
 
     async def end(self) -> None:
-        """No more of it, and everything runs again."""
+        """Stop disrupting, clear all faults and bring every instance up again."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -115,7 +115,7 @@ class Trouble:
             self.failed(error)
 
     async def _supervise(self) -> None:
-        """As every platform does: who ended is started again."""
+        """Restart instances that ended, as every hosting platform does."""
         while True:
             for instance in self.fleet.instances:
                 if not instance.running:
@@ -123,24 +123,24 @@ class Trouble:
                     instance.start()
             await asyncio.sleep(SUPERVISE_SECONDS)
 
-    async def _victim(self) -> Instance:
-        """Mostly somebody who works, sometimes somebody in the middle of a start. Never while nobody works at all."""
-        while not (working := [one for one in self._awake() if self.fleet.balancer.is_ready(one.port)]):
-            await self.fleet.balancer.served()
+    async def _pick_instance(self) -> Instance:
+        """Pick mostly a ready instance, sometimes a starting one; wait while none is ready."""
+        while not (working := [one for one in self._running_instances() if self.fleet.balancer.is_ready(one.port)]):
+            await self.fleet.balancer.wait_until_ready()
             await asyncio.sleep(LIFE_SECONDS)
-        starting = [one for one in self._awake() if one not in working]
+        starting = [one for one in self._running_instances() if one not in working]
         return self.rng.choice(starting if starting and self.rng.random() < START_SHARE else working)
 
-    def _awake(self) -> list[Instance]:
+    def _running_instances(self) -> list[Instance]:
         return [instance for instance in self.fleet.instances if instance.running and not instance.paused]
 
     def _note(self, what: str, instance: Instance) -> None:
-        self.blows.append(Blow(what=what, instance=instance.name, at=time()))
+        self.disruptions.append(Disruption(what=what, instance=instance.name, at=time()))
 
     async def _kill_some(self, every: float) -> None:
         while True:
             await asyncio.sleep(every)
-            victim = await self._victim()
+            victim = await self._pick_instance()
             self._note("kill", victim)
             victim.kill()
             victim.start()
@@ -148,18 +148,18 @@ class Trouble:
     async def _pause_some(self) -> None:
         while True:
             await asyncio.sleep(self.rng.uniform(0.5, 1.0) * PAUSE_EVERY_SECONDS)
-            victim = await self._victim()
+            victim = await self._pick_instance()
             self._note("pause", victim)
             victim.pause()
             await asyncio.sleep(PAUSE_SECONDS)
             victim.resume()
 
     async def _restart_database(self, database: PostgresServer) -> None:
-        """In order and by a crash, in turn."""
+        """Restart repeatedly, alternating a clean shutdown and a crash."""
         while True:
             await asyncio.sleep(self.rng.uniform(0.3, 1.0) * RESTART_EVERY_SECONDS)
             self._restart = asyncio.get_running_loop().create_task(self._restart_once(database))
-            await asyncio.shield(self._restart)  # once it is down it must come up again, whoever stops waiting
+            await asyncio.shield(self._restart)  # a cancelled wait must not leave the database down
 
     async def _restart_once(self, database: PostgresServer) -> None:
         await asyncio.to_thread(database.stop if self.restarts % 2 else database.crash)
@@ -168,14 +168,14 @@ class Trouble:
 
 
 async def _bring_up(instance: Instance) -> None:
-    """Make it run, also if its first starts meet a database that is only just coming up."""
+    """Make it run; retry, because the database may still be starting."""
     if instance.paused:
         instance.resume()
     for left in reversed(range(STARTS_MAX)):
         if not instance.running:
             instance.start()
         try:
-            await instance.ready()
+            await instance.wait_until_ready()
         except ProgramFailed:
             if not left:
                 raise

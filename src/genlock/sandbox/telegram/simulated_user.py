@@ -3,27 +3,27 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from genlock.sandbox.telegram.api_call import Upload
 from genlock.sandbox.telegram.files import Stored
 from genlock.sandbox.telegram.media import content_of
 from genlock.sandbox.telegram.payments import pay
 from genlock.sandbox.telegram.profile import member
+from genlock.sandbox.telegram.stars import Payment
+from genlock.sandbox.telegram.state import CallbackQuery, Chat, Message, Notification, TelegramState, User
 from genlock.sandbox.telegram.text import found_entities
-from genlock.sandbox.telegram.till import Payment
-from genlock.sandbox.telegram.wire import Upload
-from genlock.sandbox.telegram.world import Chat, Message, Notification, Press, User, World
 
 NAMES = {"photo": "photo.jpg", "video": "video.mp4", "animation": "a.gif", "audio": "audio.mp3", "voice": "voice.ogg"}
 
 
-class Unseen(AssertionError):
+class NotInChat(AssertionError):
     """It did not come to pass in time; the text tells what was there instead."""
 
 
-class Person:
+class SimulatedUser:
     """One person's hands and eyes. Without `chat` everything happens in the private chat with the bot."""
 
-    def __init__(self, world: World, user: User) -> None:
-        self._world = world
+    def __init__(self, state: TelegramState, user: User) -> None:
+        self._world = state
         self.user = user
 
     @property
@@ -47,7 +47,7 @@ class Person:
 
     @property
     def notifications(self) -> list[Notification]:
-        return [told for told in self._world.notifications if told.person == self.id]
+        return [one for one in self._world.notifications if one.person == self.id]
 
     async def sees(
         self, what: str | Callable[[Message], bool], *, chat: int | None = None, seconds: float = 10
@@ -60,9 +60,9 @@ class Person:
         def found() -> list[Message]:
             return [message for message in self.messages_in(chat or self.id) if fits(message)]
 
-        if not await self._world.events.until(lambda: bool(found()), seconds):
+        if not await self._world.events.wait_until(lambda: bool(found()), seconds):
             there = [(message.id, message.kind, message.text) for message in self.messages_in(chat or self.id)]
-            raise Unseen(f"{self.user.name} sees {there}")
+            raise NotInChat(f"{self.user.name} sees {there}")
         return found()[-1]
 
     # hands
@@ -140,13 +140,13 @@ class Person:
         upload = Upload(name=name or NAMES.get(kind, "file.bin"), type="application/octet-stream", content=content)
         return await self._world.media.store(kind, upload, {"disable_content_type_detection": True})
 
-    async def press(self, message: Message | int, button: str, *, chat: int | None = None) -> Press | str:
+    async def press(self, message: Message | int, button: str, *, chat: int | None = None) -> CallbackQuery | str:
         """Press the button with this data or these words; an address button gives its address."""
         pressed = self._find(message, chat)
         found = [one for one in pressed.buttons if one.get("callback_data") == button]
         found = found or [one for one in pressed.buttons if one["text"] == button]
         if not found:
-            raise Unseen(f"{button!r} is not among {[one['text'] for one in pressed.buttons]}")
+            raise NotInChat(f"{button!r} is not among {[one['text'] for one in pressed.buttons]}")
         if "url" in found[0]:
             return str(found[0]["url"])
         if "callback_data" not in found[0]:
@@ -154,24 +154,24 @@ class Person:
             return str(found[0]["text"])
         return self._press(pressed, str(found[0]["callback_data"]))
 
-    def _press(self, message: Message, data: str) -> Press:
-        world = self._world
-        press = Press(id=str(world.rng.randrange(10**17, 10**18)), person=self.id, at=world.clock())
-        world.presses[press.id] = press
+    def _press(self, message: Message, data: str) -> CallbackQuery:
+        state = self._world
+        press = CallbackQuery(id=str(state.rng.randrange(10**17, 10**18)), person=self.id, at=state.clock())
+        state.callback_queries[press.id] = press
         query = {
             "id": press.id,
-            "from": self.user.told(),
-            "message": world.show(message),
+            "from": self.user.as_json(),
+            "message": state.show(message),
             "chat_instance": str(abs(message.chat) * 7919),
             "data": data,
         }
-        world.updates.add("callback_query", query, f"user {self.id}")
+        state.updates.add("callback_query", query, f"user {self.id}")
         return press
 
-    async def answered(self, press: Press, *, seconds: float = 10) -> Press:
+    async def answered(self, press: CallbackQuery, *, seconds: float = 10) -> CallbackQuery:
         """Wait until the bot has answered the press."""
-        if not await self._world.events.until(lambda: press.answered, seconds):
-            raise Unseen("the press was not answered")
+        if not await self._world.events.wait_until(lambda: press.answered, seconds):
+            raise NotInChat("the press was not answered")
         return press
 
     async def pay(self, invoice: Message | int | str, *, chat: int | None = None) -> Payment:
@@ -181,14 +181,14 @@ class Person:
 
     async def react(self, message: Message | int, emoji: str | None, *, chat: int | None = None) -> None:
         """Put one's reaction under a message, or take it back; the bot hears of it only if it asked to."""
-        world, found = self._world, self._find(message, chat)
+        state, found = self._world, self._find(message, chat)
         old, new = found.reactions.get(self.id), emoji
         found.reactions = {who: what for who, what in found.reactions.items() if who != self.id}
         found.reactions |= {self.id: new} if new else {}
-        change = {"chat": world.show_chat(world.chats[found.chat]), "message_id": found.id, "date": world.now()}
-        change |= {"user": self.user.told(), "old_reaction": _reaction(old), "new_reaction": _reaction(new)}
-        world.events.add("reaction", person=self.id, chat=found.chat, message_id=found.id, reaction=_reaction(new))
-        world.updates.add("message_reaction", change, f"chat {found.chat}")
+        change = {"chat": state.show_chat(state.chats[found.chat]), "message_id": found.id, "date": state.now()}
+        change |= {"user": self.user.as_json(), "old_reaction": _reaction(old), "new_reaction": _reaction(new)}
+        state.events.add("reaction", person=self.id, chat=found.chat, message_id=found.id, reaction=_reaction(new))
+        state.updates.add("message_reaction", change, f"chat {found.chat}")
 
     async def edit(self, message: Message, text: str) -> None:
         self._world.change(message, {"text": text, "entities": found_entities(text)}, None)
@@ -226,21 +226,21 @@ class Person:
         if self.user.blocked == blocked:
             return
         self.user.blocked = blocked
-        world, now = self._world, self._world.now()
+        state, now = self._world, self._world.now()
         words = ("member", "kicked") if blocked else ("kicked", "member")
-        change = {"chat": world.show_chat(world.chats[self.id]), "from": self.user.told(), "date": now}
-        change["old_chat_member"], change["new_chat_member"] = (member(world, world.bot_id, word) for word in words)
-        world.events.add("block", person=self.id, blocked=blocked)
-        world.updates.add("my_chat_member", change, f"chat {self.id}")
+        change = {"chat": state.show_chat(state.chats[self.id]), "from": self.user.as_json(), "date": now}
+        change["old_chat_member"], change["new_chat_member"] = (member(state, state.bot_id, word) for word in words)
+        state.events.add("block", person=self.id, blocked=blocked)
+        state.updates.add("my_chat_member", change, f"chat {self.id}")
 
     async def deactivate(self) -> None:
         """Delete the account."""
         self.user.deactivated = True
-        self._world.events.add("person", person=self.user.told(), deactivated=True)
+        self._world.events.add("person", person=self.user.as_json(), deactivated=True)
 
     async def set_language(self, language: str | None) -> None:
         self.user.language = language
-        self._world.events.add("person", person=self.user.told())
+        self._world.events.add("person", person=self.user.as_json())
 
     def _find(self, message: Message | int, chat: int | None) -> Message:
         if isinstance(message, Message):
@@ -250,18 +250,18 @@ class Person:
     def _write(
         self, content: dict[str, Any], chat: int | None, *, reply_to: Message | int | None, **more: Any
     ) -> Message:
-        world = self._world
-        place = world.chats[chat or self.id]
+        state = self._world
+        place = state.chats[chat or self.id]
         if place.private:
             self.user.started = True
             self._set_blocked(blocked=False)
         quoted = reply_to.id if isinstance(reply_to, Message) else reply_to
-        message = world.post(place, self.id, content, silent=place.private, reply_to=quoted, **more)
-        if self._reaches_bot(place, message):
+        message = state.post(place, self.id, content, silent=place.private, reply_to=quoted, **more)
+        if self._bot_receives(place, message):
             self._tell("message", message)
         return message
 
-    def _reaches_bot(self, chat: Chat, message: Message) -> bool:
+    def _bot_receives(self, chat: Chat, message: Message) -> bool:
         """In a group a bot hears commands, answers to itself and its own name, unless it is an administrator."""
         if chat.private or chat.bot_status == "administrator":
             return True

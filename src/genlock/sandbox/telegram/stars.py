@@ -14,9 +14,9 @@ class Invoice:
     payload: str
     amount: int
 
-    def told(self) -> dict[str, Any]:
-        said = {"title": self.title, "description": self.description, "start_parameter": ""}
-        return said | {"currency": STARS, "total_amount": self.amount}
+    def as_json(self) -> dict[str, Any]:
+        fields = {"title": self.title, "description": self.description, "start_parameter": ""}
+        return fields | {"currency": STARS, "total_amount": self.amount}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Charge:
 
 
 @dataclass(kw_only=True)
-class Till:
+class StarsLedger:
     #: of messages, by chat and number, and of links
     invoices: dict[str, Invoice] = field(default_factory=dict)
     #: invoices in messages can be paid once

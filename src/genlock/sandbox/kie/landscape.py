@@ -1,4 +1,4 @@
-"""A landscape for every order: the same words paint the same hills, and time moves the sun."""
+"""Draw a landscape from a seed text: the same text gives the same image, and the sun moves during a video."""
 
 import math
 from random import Random
@@ -6,7 +6,7 @@ from random import Random
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageOps
 
 Colour = tuple[int, int, int]
-#: the sky from its top down, and the farthest and nearest hills
+#: three sky colours from top to bottom, then the farthest and nearest hills
 PALETTES: tuple[tuple[Colour, Colour, Colour, Colour, Colour], ...] = (
     ((38, 27, 84), (214, 93, 120), (255, 200, 130), (150, 84, 130), (28, 18, 52)),
     ((12, 40, 84), (72, 140, 196), (250, 214, 165), (84, 124, 158), (14, 34, 54)),
@@ -19,7 +19,7 @@ STARS = 70
 
 
 def paint(size: tuple[int, int], seed: str, share: float = 0.0) -> Image.Image:
-    """The landscape of a seed, when `share` of its film has passed."""
+    """The landscape of a seed at the fraction `share` of its video."""
     rng = Random(seed)
     top, middle, low, far, near = rng.choice(PALETTES)
     picture = _sky(size, top, middle, low)
@@ -61,7 +61,7 @@ def _sun(picture: Image.Image, rng: Random, share: float) -> Image.Image:
 def _hill(
     pen: ImageDraw.ImageDraw, size: tuple[int, int], rng: Random, layer: int, colour: Colour, share: float
 ) -> None:
-    """A ridge of three waves; near ones move faster."""
+    """Draw a ridge of three sine waves; near layers move faster."""
     width, height = size
     waves = [(rng.uniform(0.6, 4.0), rng.random() * 7, rng.uniform(0.3, 1.0)) for _ in range(3)]
     foot = height * (0.54 + 0.12 * layer)

@@ -1,4 +1,8 @@
-"""A load balancer of our own: connections go round the instances that say they are ready."""
+"""A small TCP load balancer for the sandbox: new connections go round-robin to the instances that are ready.
+
+It stands in for the platform's router in `genlock sandbox`, `smoke` and `chaos`. Each instance is asked for
+`GET /ready` several times a second.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -7,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 PROBE_SECONDS = 0.25
-#: who does not answer for so long is cut off
-PATIENCE_SECONDS = 1.0
+#: an instance that does not answer a probe within this time loses its connections
+TIMEOUT_SECONDS = 1.0
 CHUNK = 65_536
 _PROBE = b"GET /ready HTTP/1.1\r\nHost: balancer\r\nConnection: close\r\n\r\n"
 
@@ -17,23 +21,23 @@ _PROBE = b"GET /ready HTTP/1.1\r\nHost: balancer\r\nConnection: close\r\n\r\n"
 class Backend:
     port: int
     ready: bool = False
-    #: the writing ends of the connections that go through it
-    lines: set[asyncio.StreamWriter] = field(default_factory=set)
+    #: both ends of every connection that goes through this instance
+    writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
 
-class Balancer:
-    """Passes bytes on. Who is not ready gets no new connections; who does not answer loses those it has."""
+class LoadBalancer:
+    """Forward bytes. An instance that is not ready gets no new connections; one that does not answer loses its own."""
 
     def __init__(self) -> None:
         self.url = ""
         self._backends: dict[int, Backend] = {}
-        self._turn = 0
+        self._next = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._probed = asyncio.Event()
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, port: int = 0) -> AsyncIterator["Balancer"]:
+    async def running(cls, port: int = 0) -> AsyncIterator["LoadBalancer"]:
         balancer = cls()
         server = await asyncio.start_server(balancer._accept, "127.0.0.1", port, backlog=2048)
         balancer.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -52,14 +56,14 @@ class Balancer:
     def remove(self, port: int) -> None:
         backend = self._backends.pop(port, None)
         if backend is not None:
-            _cut(backend)
+            _abort_connections(backend)
 
     def is_ready(self, port: int) -> bool:
         backend = self._backends.get(port)
         return backend is not None and backend.ready
 
-    async def served(self) -> None:
-        """Wait until somebody is ready."""
+    async def wait_until_ready(self) -> None:
+        """Wait until at least one instance is ready."""
         while not any(backend.ready for backend in self._backends.values()):
             await self._probed.wait()
 
@@ -71,9 +75,9 @@ class Balancer:
         task.add_done_callback(self._tasks.discard)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._spawn(self._pass(reader, writer))
+        self._spawn(self._forward(reader, writer))
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             found = await self._connect()
             if found is None:
@@ -82,31 +86,31 @@ class Balancer:
                 return
             backend, inner_reader, inner_writer = found
             ends = {writer, inner_writer}
-            backend.lines |= ends
+            backend.writers |= ends
             try:
                 await asyncio.gather(_pump(reader, inner_writer), _pump(inner_reader, writer))
             finally:
-                backend.lines -= ends
+                backend.writers -= ends
                 inner_writer.close()
         except OSError:
-            return  # one of the two is gone; the other is told by the close
+            return  # one end is gone; closing tells the other
         finally:
             writer.close()
 
     async def _connect(self) -> tuple[Backend, asyncio.StreamReader, asyncio.StreamWriter] | None:
-        """The next one that is ready and can be reached."""
+        """Connect to the next instance that is ready and reachable."""
         ready = [backend for backend in self._backends.values() if backend.ready]
-        self._turn += 1
-        for place in range(len(ready)):
-            backend = ready[(self._turn + place) % len(ready)]
+        self._next += 1
+        for offset in range(len(ready)):
+            backend = ready[(self._next + offset) % len(ready)]
             try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
+                async with asyncio.timeout(TIMEOUT_SECONDS):
                     return (backend, *await asyncio.open_connection("127.0.0.1", backend.port))
             except (OSError, TimeoutError):
                 backend.ready = False
         return None
 
-    # who is ready
+    # readiness
 
     async def _probe_all(self) -> None:
         while True:
@@ -117,7 +121,7 @@ class Balancer:
 
     async def _probe(self, backend: Backend) -> None:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 reader, writer = await asyncio.open_connection("127.0.0.1", backend.port)
                 try:
                     writer.write(_PROBE)
@@ -126,14 +130,14 @@ class Balancer:
                     writer.close()
         except (OSError, TimeoutError):
             backend.ready = False
-            _cut(backend)
+            _abort_connections(backend)
         else:
             backend.ready = b" 200 " in line
 
 
-def _cut(backend: Backend) -> None:
-    """Those who wait for it learn at once that they wait in vain."""
-    for writer in backend.lines:
+def _abort_connections(backend: Backend) -> None:
+    """Abort all connections of an instance, so that its clients fail at once instead of waiting."""
+    for writer in backend.writers:
         writer.transport.abort()
 
 
@@ -143,4 +147,4 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(chunk)
             await writer.drain()
     finally:
-        writer.close()  # nobody speaks half of a conversation here
+        writer.close()  # half-closed connections are not used here

@@ -1,20 +1,20 @@
-"""The older families of pictures and films at the simulated Kie.ai, each with words of its own."""
+"""Kie.ai's older families with dedicated endpoints: Veo, Runway, Aleph, 4o image and Flux Kontext."""
 
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
-from genlock.sandbox.kie.face import Call, Face, OutgoingMessage, envelope, first, shown
+from genlock.sandbox.kie.endpoint import JsonObject, SimulatedEndpoint, StagedCallback, envelope, first_url, result_urls
 from genlock.sandbox.kie.task import Task
 
 
-class Flagged(Face):
-    """What the older families with a `successFlag` share."""
+class Flagged(SimulatedEndpoint):
+    """Families whose status record has a numeric `successFlag`."""
 
     good: ClassVar[str] = "success"
 
-    def record(self, task: Task) -> OutgoingMessage:
+    def record(self, task: Task) -> JsonObject:
         code, text = task.failure if task.failed and task.failure else (None, None)
         return {
             "taskId": task.id,
@@ -28,83 +28,87 @@ class Flagged(Face):
         }
 
     @abstractmethod
-    def response(self, task: Task) -> OutgoingMessage: ...
+    def response(self, task: Task) -> JsonObject: ...
 
-    def calls(self, task: Task) -> list[Call]:
+    def callbacks(self, task: Task) -> list[StagedCallback]:
         if task.failed and task.failure:
             return [(1.0, self.failed(task, *task.failure))]
         return [(1.0, self.finished(task))]
 
     @abstractmethod
-    def finished(self, task: Task) -> OutgoingMessage: ...
+    def finished(self, task: Task) -> JsonObject: ...
 
     @abstractmethod
-    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage: ...
+    def failed(self, task: Task, code: int, text: str) -> JsonObject: ...
 
 
 class Veo(Flagged):
-    def response(self, task: Task) -> OutgoingMessage:
-        said = {"taskId": task.id, "resultUrls": shown(task), "originUrls": None, "resolution": "720p"}
-        return said | {"fullResultUrls": None, "hasAudioList": [True], "seeds": [10000]}
+    def response(self, task: Task) -> JsonObject:
+        body = {"taskId": task.id, "resultUrls": result_urls(task), "originUrls": None, "resolution": "720p"}
+        return body | {"fullResultUrls": None, "hasAudioList": [True], "seeds": [10000]}
 
-    def finished(self, task: Task) -> OutgoingMessage:
-        info = {"resultUrls": shown(task), "originUrls": [], "resolution": "720p"}
+    def finished(self, task: Task) -> JsonObject:
+        info = {"resultUrls": result_urls(task), "originUrls": [], "resolution": "720p"}
         prompt = json.dumps(task.values, ensure_ascii=False)
         data = {"taskId": task.id, "promptJson": prompt, "info": info, "fallbackFlag": False}
         return envelope(200, "Veo3.1 video generated successfully.", data)
 
-    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage:
+    def failed(self, task: Task, code: int, text: str) -> JsonObject:
         return envelope(code, text, {"taskId": task.id, "promptJson": "{}", "fallbackFlag": False})
 
 
 class Aleph(Flagged):
-    """Names its task at the root of a callback."""
+    """The callback has the task id at the root of its body."""
 
-    def response(self, task: Task) -> OutgoingMessage:
-        return {"taskId": task.id, "resultVideoUrl": first(task), "resultImageUrl": first(task).replace(".mp4", ".png")}
+    def response(self, task: Task) -> JsonObject:
+        return {
+            "taskId": task.id,
+            "resultVideoUrl": first_url(task),
+            "resultImageUrl": first_url(task).replace(".mp4", ".png"),
+        }
 
-    def finished(self, task: Task) -> OutgoingMessage:
-        data = {"result_video_url": first(task), "result_image_url": first(task).replace(".mp4", ".png")}
+    def finished(self, task: Task) -> JsonObject:
+        data = {"result_video_url": first_url(task), "result_image_url": first_url(task).replace(".mp4", ".png")}
         return envelope(200, "success", data) | {"taskId": task.id}
 
-    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage:
+    def failed(self, task: Task, code: int, text: str) -> JsonObject:
         return envelope(501, text, None) | {"taskId": task.id}
 
 
 class FourO(Flagged):
-    def record(self, task: Task) -> OutgoingMessage:
+    def record(self, task: Task) -> JsonObject:
         word = "GENERATING" if task.ended is None else "GENERATE_FAILED" if task.failed else "SUCCESS"
         flag = {3: 2}.get(task.flag, task.flag)
         return super().record(task) | {"status": word, "successFlag": flag, "progress": f"{task.progress:.2f}"}
 
-    def response(self, task: Task) -> OutgoingMessage:
-        return {"resultUrls": shown(task)}
+    def response(self, task: Task) -> JsonObject:
+        return {"resultUrls": result_urls(task)}
 
-    def finished(self, task: Task) -> OutgoingMessage:
-        return envelope(200, "success", {"taskId": task.id, "info": {"result_urls": shown(task)}})
+    def finished(self, task: Task) -> JsonObject:
+        return envelope(200, "success", {"taskId": task.id, "info": {"result_urls": result_urls(task)}})
 
-    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage:
+    def failed(self, task: Task, code: int, text: str) -> JsonObject:
         return envelope(code, text, {"taskId": task.id, "info": None})
 
 
 class Flux(Flagged):
-    def response(self, task: Task) -> OutgoingMessage:
-        return {"originImageUrl": first(task) and first(task) + "?origin", "resultImageUrl": first(task)}
+    def response(self, task: Task) -> JsonObject:
+        return {"originImageUrl": first_url(task) and first_url(task) + "?origin", "resultImageUrl": first_url(task)}
 
-    def finished(self, task: Task) -> OutgoingMessage:
+    def finished(self, task: Task) -> JsonObject:
         data = {"taskId": task.id, "info": self.response(task)}
         return envelope(200, "BFL image generated successfully.", data)
 
-    def failed(self, task: Task, code: int, text: str) -> OutgoingMessage:
+    def failed(self, task: Task, code: int, text: str) -> JsonObject:
         return envelope(code, text, {"taskId": task.id, "info": {"originImageUrl": "", "resultImageUrl": ""}})
 
 
-class Runway(Face):
+class Runway(SimulatedEndpoint):
     words: ClassVar[Mapping[str, str]] = {"waiting": "wait", "queuing": "queueing"}
 
-    def record(self, task: Task) -> OutgoingMessage:
+    def record(self, task: Task) -> JsonObject:
         code, text = task.failure if task.failed and task.failure else (0, "")
-        video = {"videoId": task.id, "taskId": task.id, "videoUrl": first(task), "imageUrl": _still(task)}
+        video = {"videoId": task.id, "taskId": task.id, "videoUrl": first_url(task), "imageUrl": _still_url(task)}
         return {
             "taskId": task.id,
             "generateParam": {"prompt": task.values.get("prompt", ""), "imageUrl": task.values.get("imageUrl", "")},
@@ -116,13 +120,13 @@ class Runway(Face):
             "expireFlag": 0,
         }
 
-    def calls(self, task: Task) -> list[Call]:
+    def callbacks(self, task: Task) -> list[StagedCallback]:
         empty = {"task_id": task.id, "video_id": "", "video_url": "", "image_url": ""}
         if task.failed and task.failure:
             return [(1.0, envelope(task.failure[0], task.failure[1], empty))]
-        data = {"task_id": task.id, "video_id": task.id, "video_url": first(task), "image_url": _still(task)}
+        data = {"task_id": task.id, "video_id": task.id, "video_url": first_url(task), "image_url": _still_url(task)}
         return [(1.0, envelope(200, "All generated successfully.", data))]
 
 
-def _still(task: Task) -> str:
-    return first(task).replace(".mp4", ".png")
+def _still_url(task: Task) -> str:
+    return first_url(task).replace(".mp4", ".png")

@@ -1,4 +1,8 @@
-"""How one call of the Bot API comes in: by query string, form, JSON or multipart, and how it is refused."""
+"""Reading one Bot API call and answering it.
+
+Arguments may come in the query string, as a form, as JSON or as multipart, as with the real server. Errors have the
+real server's shape and wording.
+"""
 
 import asyncio
 import json
@@ -12,8 +16,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 ATTACHED = "attach://"
 
 
-class Refused(Exception):
-    """An error as the real server words it."""
+class ApiError(Exception):
+    """An error answer of the Bot API."""
 
     def __init__(self, code: int, description: str, **parameters: int) -> None:
         super().__init__(description)
@@ -22,12 +26,12 @@ class Refused(Exception):
         self.parameters = parameters
 
 
-def bad_request(text: str, **parameters: int) -> Refused:
-    return Refused(400, f"Bad Request: {text}", **parameters)
+def bad_request(text: str, **parameters: int) -> ApiError:
+    return ApiError(400, f"Bad Request: {text}", **parameters)
 
 
-def forbidden(text: str) -> Refused:
-    return Refused(403, f"Forbidden: {text}")
+def forbidden(text: str) -> ApiError:
+    return ApiError(403, f"Forbidden: {text}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +41,13 @@ class Upload:
     content: bytes
 
 
-class Given:
-    """The arguments of one call. Everything may come as text; a JSON body brings numbers and objects as they are."""
+class CallArguments:
+    """Arguments of one call. Values may be text; a JSON body also has numbers and objects."""
 
     def __init__(self, values: Mapping[str, Any], uploads: Mapping[str, Upload] | None = None) -> None:
         self.values = {name: value for name, value in values.items() if value is not None}
         self.uploads = dict(uploads or {})
-        #: how long an edit takes between its check and its effect
+        #: delay of an edit between its validation and its effect (fault DELAY_INSIDE)
         self.inside_seconds = 0.0
 
     def has(self, name: str) -> bool:
@@ -63,7 +67,7 @@ class Given:
         return self.text(name).lower() in {"true", "yes", "1"}
 
     def json(self, name: str, what: str) -> Any:
-        """An object or array, often as text; None if it was not given."""
+        """An object or array, which may be JSON text; None if absent."""
         value = self.values.get(name)
         if not isinstance(value, str):
             return value
@@ -87,7 +91,7 @@ class Given:
         return value
 
     def media(self, name: str) -> Upload | str:
-        """A file in a field of its own, one attached under another name, or an address or file id."""
+        """An uploaded file (in its own field or by attach://), or a URL or file id."""
         return self.attached(self.text(name)) if name not in self.uploads else self.uploads[name]
 
     def attached(self, reference: str) -> Upload | str:
@@ -102,8 +106,8 @@ class Given:
     def uploaded_bytes(self) -> int:
         return sum(len(upload.content) for upload in self.uploads.values())
 
-    def told(self) -> dict[str, Any]:
-        """For the journal: what was said, with a line for every file."""
+    def as_json(self) -> dict[str, Any]:
+        """Arguments for the journal; files as name and size."""
         files = {name: f"{upload.name}, {len(upload.content)} bytes" for name, upload in self.uploads.items()}
         return {name: _readable(value) for name, value in self.values.items()} | files
 
@@ -117,16 +121,16 @@ def _readable(value: Any) -> Any:
         return value
 
 
-async def read_call(request: web.Request) -> Given:
+async def read_call(request: web.Request) -> CallArguments:
     values: dict[str, Any] = dict(request.query)
     if request.method != "POST":
-        return Given(values)
+        return CallArguments(values)
     try:
         if request.content_type == "application/json":
-            return Given(values | await _read_json(request))
+            return CallArguments(values | await _read_json(request))
         form = await request.post()
     except web.HTTPRequestEntityTooLarge:
-        raise Refused(413, "Request Entity Too Large") from None
+        raise ApiError(413, "Request Entity Too Large") from None
     except ConnectionResetError:
         raise bad_request("the caller has gone") from None
     except (ValueError, HttpProcessingError):
@@ -140,7 +144,7 @@ async def read_call(request: web.Request) -> Given:
             uploads[name] = Upload(name=name, type="application/octet-stream", content=bytes(value))
         else:
             values[name] = value
-    return Given(values, uploads)
+    return CallArguments(values, uploads)
 
 
 async def _read_json(request: web.Request) -> dict[str, Any]:
@@ -153,22 +157,22 @@ async def _read_json(request: web.Request) -> dict[str, Any]:
     return body
 
 
-def answer(result: Any, description: str | None = None) -> web.Response:
-    said = {"ok": True, "result": result} | ({"description": description} if description else {})
-    return _json(said, 200)
+def ok_response(result: Any, description: str | None = None) -> web.Response:
+    body = {"ok": True, "result": result} | ({"description": description} if description else {})
+    return _json(body, 200)
 
 
-def refusal(refused: Refused) -> web.Response:
-    said: dict[str, Any] = {"ok": False, "error_code": refused.code, "description": refused.description}
+def error_response(refused: ApiError) -> web.Response:
+    body: dict[str, Any] = {"ok": False, "error_code": refused.code, "description": refused.description}
     if refused.parameters:
-        said["parameters"] = refused.parameters
-    response = _json(said, refused.code)
+        body["parameters"] = refused.parameters
+    response = _json(body, refused.code)
     if "retry_after" in refused.parameters:
         response.headers["Retry-After"] = str(refused.parameters["retry_after"])
     return response
 
 
-def _json(said: Any, status: int) -> web.Response:
+def _json(body: Any, status: int) -> web.Response:
     return web.Response(
-        body=json.dumps(said, ensure_ascii=False).encode(), status=status, content_type="application/json"
+        body=json.dumps(body, ensure_ascii=False).encode(), status=status, content_type="application/json"
     )

@@ -173,7 +173,7 @@ class House:
         ended = await self.store.end_job(ending, self.engine.ctx.lease)
         assert ended.verdict is Verdict.WON
         assert ended.job is not None
-        self.engine.worker.take(ended.job)
+        self.engine.worker.start(ended.job)
         await idle(self.engine)
         return await self.see(job)
 
@@ -184,7 +184,7 @@ class House:
         """The next try, at once."""
         await self.store.retry(job.id)
         for taken in await self.store.claim(10, self.engine.ctx.lease):
-            self.engine.worker.take(taken)
+            self.engine.worker.start(taken)
         await idle(self.engine)
         return await self.see(job)
 
@@ -194,7 +194,7 @@ class House:
         assert row.due_at is not None
         self.clock.ahead += max(timedelta(), row.due_at - self.clock.now()) + timedelta(seconds=0.001)
         for taken in await self.store.claim(10, self.engine.ctx.lease):
-            self.engine.worker.take(taken)
+            self.engine.worker.start(taken)
         await idle(self.engine)
         return await self.see(job)
 

@@ -98,7 +98,7 @@ async def test_a_group_that_became_a_supergroup_gets_what_is_still_to_send_there
     job = await house.end(job, url, house.shelf.put("b.png", picture(colour="red"), PNG))
     assert job.delivery is Delivery.DELIVERED
     assert job.address == f"{new}/en"
-    assert len(house.recorder.of(Event.CHAT_MOVED, job=job.id)) == 1
+    assert len(house.recorder.of(Event.ADDRESS_CHANGED, job=job.id)) == 1
     there = [message.kind for message in house.ann.messages_in(new) if message.kind != "service"]
     before = [message.kind for message in house.ann.messages_in(old) if message.kind != "service"]
     assert sorted([*there, *before]) == ["photo", "photo", "text"]
@@ -245,7 +245,7 @@ async def test_a_refused_token_keeps_the_job_and_tells_the_operator(house: House
     house.telegram.state.token = "42:another"
     job = await house.end(job, url)
     assert (job.delivery, job.attempts) == (Delivery.PENDING, 0)
-    assert house.recorder.of(Event.CHANNEL_STRANGE, error="TokenRefused")
+    assert house.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, error="TokenRefused")
     house.telegram.state.token = "42:sandbox"
     assert (await house.next_try(job)).delivery is Delivery.DELIVERED
 
@@ -281,4 +281,4 @@ async def test_an_unknown_refusal_goes_down_the_levels_and_is_told(
     monkeypatch.setattr(Bot, "edit_message_media", refuse)
     job = await house.deliver(url)
     assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.TEXT)
-    assert house.recorder.of(Event.CHANNEL_STRANGE, text="SOMETHING_NOBODY_KNOWS")
+    assert house.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, text="SOMETHING_NOBODY_KNOWS")

@@ -392,7 +392,7 @@ async def test_a_backlog_of_uploads_is_worked_off_a_few_at_a_time(far_house: Hou
     for job in jobs:
         await house.store.retry(job.id)
     for taken in await house.store.claim(len(jobs), house.engine.ctx.lease):
-        house.engine.worker.take(taken)
+        house.engine.worker.start(taken)
     await idle(house.engine)
     methods = house.methods()[before:]
     assert (methods.count("editMessageCaption"), methods.count("editMessageMedia")) == (len(jobs), len(jobs))

@@ -130,6 +130,10 @@ class Town:
     postman: Postman
     make_bot: Callable[[], ChatBot]
 
+    @property
+    def bot_id(self) -> str:
+        return str(self.caller.bot.id)
+
     async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
         person = self.telegram.person(name, language=language)
         number = await self.store.ensure_account("telegram", str(self.caller.bot.id), str(person.id))

@@ -7,21 +7,21 @@ from typing import Any
 from telegram import LinkPreviewOptions
 from telegram.constants import ParseMode
 
+from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.order import draft as drafts
 from genlock.bot.order import screens as order
 from genlock.bot.order.draft import At, Draft
-from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import ScreenContext, quote
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.caller import Caller, Priority
+from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.errors import HasMedia, Unchanged
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.channels.telegram.text import fitted, keyboard
 from genlock.domain.chat import SavedDraft
 from genlock.domain.errors import ChannelError, InvalidInput, PlaceholderGone, RecipientUnreachable
-from genlock.i18n.translator import Html, Texts
+from genlock.i18n.translator import Html
 from genlock.ports import Database
 
 TOAST_LENGTH = 200
@@ -35,27 +35,21 @@ class DraftChanged(Exception):
 class ChatView:
     """Shows, says and keeps. Whatever may be repeated is an edit; what may not is harmless twice."""
 
-    def __init__(
-        self, *, caller: Caller, store: Database, storefront: Storefront, rules: BotRules, texts: Texts
-    ) -> None:
-        self.caller = caller
+    def __init__(self, *, bundle: BotBundle, store: Database, storefront: Storefront) -> None:
+        self.bundle = bundle
+        self.caller = bundle.caller
+        self.rules = bundle.rules
+        self.texts = bundle.texts
         self.store = store
         self.storefront = storefront
-        self.rules = rules
-        self.texts = texts
-        #: the bot's own name, once it is known
-        self.username = ""
 
-    async def introduce(self) -> None:
-        """Ask Telegram who we are, once."""
-        if not self.username:
-            me = await self.caller.call(self.caller.bot.get_me, chat=None, priority=Priority.SCREEN)
-            self.username = (me.username or "").lower()
+    @property
+    def username(self) -> str:
+        return self.bundle.username
 
     @property
     def link(self) -> str:
-        """The bot's own address."""
-        return f"https://t.me/{self.username}"
+        return self.bundle.link
 
     # the draft
 
@@ -175,17 +169,6 @@ class ChatView:
         """A word to somebody who has not just written."""
         content = _content(said if isinstance(said, OutgoingMessage) else OutgoingMessage(text=said))
         await self.caller.call(self.caller.bot.send_message, chat=chat, priority=Priority.SCREEN, **content)
-
-    async def write(self, ctx: UpdateContext, action: str, subject: object, detail: str = "") -> None:
-        """An operator did something: once per update in the book."""
-        await self.store.add_audit(
-            bot=str(self.caller.bot.id),
-            key=f"update:{ctx.update}",
-            actor=ctx.profile.external_id,
-            action=action,
-            subject=str(subject),
-            detail=detail[:500],
-        )
 
     async def remove(self, chat: int, message: int) -> None:
         """Take away a screen that has moved; where that cannot be, its buttons are told to be old when pressed."""

@@ -1,5 +1,6 @@
 """The chat product: every update of every person gets its answer here."""
 
+from functools import partial
 from time import monotonic
 
 from telegram import Bot, CallbackQuery, ChatMemberUpdated, Message, Update, User
@@ -7,8 +8,9 @@ from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
 from genlock.bot.admin.broadcasts import Broadcasts
-from genlock.bot.admin.campaigns import MAINTENANCE, Campaigns
-from genlock.bot.admin.commands import Admin
+from genlock.bot.admin.campaigns import MAINTENANCE
+from genlock.bot.admin.commands import make_admin
+from genlock.bot.bundle import BotBundle
 from genlock.bot.chat_view import ChatView, DraftChanged
 from genlock.bot.context import Behind, UpdateContext, nothing, shown_message, thread_of, who
 from genlock.bot.handlers.buttons import ButtonHandler
@@ -28,6 +30,7 @@ from genlock.channels.telegram.caller import Caller, Priority
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.engine.engine import Engine
+from genlock.engine.tell import tell
 from genlock.i18n.translator import Texts, package_texts
 from genlock.ports import Database
 
@@ -61,6 +64,7 @@ class ChatBot:
         self._gifts = gifts
         self._broadcasts = broadcasts
         self._people: dict[int, int] = {}
+        self._addresses: dict[int, str] = {}
         self._maintenance: tuple[float, str | None] = (0.0, None)
 
     @classmethod
@@ -77,12 +81,18 @@ class ChatBot:
     ) -> "ChatBot":
         """The whole product over its parts."""
         storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd)
-        view = ChatView(caller=caller, store=store, storefront=storefront, rules=rules, texts=texts or package_texts())
+        bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
+        view = ChatView(bundle=bundle, store=store, storefront=storefront)
+        notify = partial(tell, engine.ctx)
         quotas = Quotas(store, rules)
         files = Files(view=view, quotas=quotas, upload=upload)
         orders = Orders(view=view, engine=engine, quotas=quotas, files=files)
-        payments, gifts, broadcasts = Payments(view), Gifts(view, quotas), Broadcasts(view)
-        admin = Admin(view=view, engine=engine, payments=payments, campaigns=Campaigns(view, broadcasts))
+        payments = Payments(bundle=bundle, store=store, view=view, tell=notify)
+        gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
+        broadcasts = Broadcasts(bundle=bundle, store=store)
+        admin = make_admin(
+            bundle=bundle, view=view, engine=engine, store=store, payments=payments, broadcasts=broadcasts, tell=notify
+        )
         pages = Pages(view=view, orders=orders, payments=payments, gifts=gifts)
         return cls(
             view=view,
@@ -96,8 +106,8 @@ class ChatBot:
 
     async def start(self) -> None:
         """Learn our name and tell Telegram our commands, where they have changed."""
-        await self._view.introduce()
-        await register(self._view.caller, self._store, self._texts)
+        await self._view.bundle.introduce()
+        await register(self._view.bundle, self._store)
 
     async def reconcile(self) -> int:
         """Make good payments that we missed, by Telegram's own list; for the active instance, every few minutes."""
@@ -127,7 +137,7 @@ class ChatBot:
 
         `behind` tells what the same person did next, so that what belongs together is shown once.
         """
-        await self._view.introduce()
+        await self._view.bundle.introduce()
         for left in reversed(range(TRIES)):
             try:
                 await self._handle(update, first=first, behind=behind)
@@ -213,7 +223,7 @@ class ChatBot:
         if profile.fresh or not first:  # the try that made the profile may have ended there
             await self._gifts.welcome(person)
         saved = await self._store.draft(person, message.chat.id)
-        return UpdateContext(
+        ctx = UpdateContext(
             update=update.update_id,
             first=first,
             profile=profile,
@@ -223,6 +233,17 @@ class ChatBot:
             draft=drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft(),
             texts=self._texts,
         )
+        if not ctx.group:
+            await self._remember_address(person, str(ctx.address))
+        return ctx
+
+    async def _remember_address(self, account_id: int, address: str) -> None:
+        """Store where the user is reached outside an order, when it is new."""
+        if self._addresses.get(account_id) != address:
+            if len(self._addresses) >= PEOPLE_REMEMBERED:
+                self._addresses.clear()
+            await self._store.set_account_address(account_id, address)
+            self._addresses[account_id] = address
 
     async def _person(self, outside: int) -> int:
         if outside not in self._people:
@@ -237,7 +258,7 @@ class ChatBot:
         if user.id in view.rules.admin_ids:
             return False
         if ctx.profile.banned_at is not None:
-            key, words = "ban.told", {"support": view.rules.support or t.plain("paysupport.support_default")}
+            key, words = "ban.notice", {"support": view.rules.support or t.plain("paysupport.support_default")}
         elif (why := await self._under_maintenance()) is not None:
             key, words = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
         else:
@@ -251,8 +272,8 @@ class ChatBot:
     async def _under_maintenance(self) -> str | None:
         until, words = self._maintenance
         if monotonic() >= until:
-            fact = await self._store.kv_get(MAINTENANCE)
-            words = fact.value if fact else None
+            entry = await self._store.kv_get(MAINTENANCE, self._view.bundle.id)
+            words = entry.value if entry else None
             self._maintenance = (monotonic() + MAINTENANCE_SECONDS, words)
         return words
 

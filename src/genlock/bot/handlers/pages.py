@@ -49,7 +49,7 @@ class Pages:
         self.presses: Mapping[str, Handler] = {
             "balance": lambda ctx, _: self.balance(ctx),
             "topup": lambda ctx, _: self.topup(ctx),
-            "buy": lambda ctx, press: self._payments.bill(ctx, press.number()),
+            "buy": lambda ctx, press: self._payments.send_invoice(ctx, press.number()),
             "history": lambda ctx, press: self.history(ctx, press.number()),
             "order": self._order,
             "help": lambda ctx, _: self.help(ctx),

@@ -1,11 +1,12 @@
-"""Send a user a message that no job depends on."""
+"""Send a user a message that belongs to no job, through the channel of the user's account."""
 
 from genlock.domain.errors import AccountNotFound, ChannelError
+from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
 
 
 async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
-    """Send `text` to the user of an account through their channel; False if the user was not reached."""
+    """Send `text`, in the channel's markup, to the user of an account. Returns whether the user was reached."""
     try:
         account = await ctx.store.account(account_id)
     except AccountNotFound:
@@ -15,6 +16,7 @@ async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
         return False
     try:
         await channel.tell(account.address, text)
-    except ChannelError:
+    except ChannelError as error:
+        ctx.observer.event(Event.DELIVER_FAIL, step="tell", account=account_id, reason=type(error).__name__)
         return False
     return True

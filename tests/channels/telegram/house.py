@@ -26,8 +26,8 @@ from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.media.download import Downloads
 from genlock.ports import EndJob
-from genlock.sandbox.kie.media import make_film
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.kie.media import make_video
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from genlock.stores.database import SqlDatabase
 from genlock.stores.sqlite import SqliteStore
@@ -99,7 +99,7 @@ def noise(size: tuple[int, int], form: str = "PNG") -> bytes:
 
 @cache
 def film() -> bytes:
-    return make_film("a film", {"prompt": "waves"}, 0)
+    return make_video("a film", {"prompt": "waves"}, 0)
 
 
 class TurnableClock:
@@ -136,7 +136,7 @@ class House:
     channel: TelegramChannel
     turns: NoLimits
     clock: TurnableClock
-    ann: Person
+    ann: SimulatedUser
     person: int
     mill: Mill = field(default_factory=Mill)
     others: list[Engine] = field(default_factory=list)
@@ -173,7 +173,7 @@ class House:
         ended = await self.store.end_job(ending, self.engine.ctx.lease)
         assert ended.verdict is Verdict.WON
         assert ended.job is not None
-        self.engine.worker.take(ended.job)
+        self.engine.worker.start(ended.job)
         await idle(self.engine)
         return await self.see(job)
 
@@ -184,7 +184,7 @@ class House:
         """The next try, at once."""
         await self.store.retry(job.id)
         for taken in await self.store.claim(10, self.engine.ctx.lease):
-            self.engine.worker.take(taken)
+            self.engine.worker.start(taken)
         await idle(self.engine)
         return await self.see(job)
 
@@ -194,7 +194,7 @@ class House:
         assert row.due_at is not None
         self.clock.ahead += max(timedelta(), row.due_at - self.clock.now()) + timedelta(seconds=0.001)
         for taken in await self.store.claim(10, self.engine.ctx.lease):
-            self.engine.worker.take(taken)
+            self.engine.worker.start(taken)
         await idle(self.engine)
         return await self.see(job)
 
@@ -206,7 +206,7 @@ class House:
     def shown(self, job: Job) -> list[Any]:
         """The messages that the job's parts are on, as the person sees them."""
         numbers = [int(part.message or 0) for part in job.parts]
-        by_id = {message.id: message for message in self.telegram.world.chats[_chat(job)].messages.values()}
+        by_id = {message.id: message for message in self.telegram.state.chats[_chat(job)].messages.values()}
         return [by_id[number] for number in numbers]
 
     def methods(self) -> list[str]:
@@ -244,7 +244,7 @@ async def running_house(telegram: TelegramSimulator, folder: Path, *, near: bool
                 expected=lambda _: EXPECTED_SECONDS,
             )
         )
-        ann = telegram.person("Ann")
+        ann = telegram.add_user("Ann")
         house = House(telegram, shelf, store, recorder, engine, channel, turns, clock, ann, person, mill)
         yield house
         for each in (engine, *house.others):

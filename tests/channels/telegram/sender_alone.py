@@ -155,7 +155,7 @@ async def run(case: Case) -> None:
     if case.pieces:
         job = await _ended(case, store, channel, engine)
         steps.on = True
-        engine.worker.take(job)
+        engine.worker.start(job)
         await idle(engine)
     await _work_off(store, engine, clock)
     await store.close()
@@ -192,7 +192,7 @@ async def _work_off(store: SqliteStore, engine: Engine, clock: TurnableClock) ->
     """Whatever is due, until nothing is."""
     for _ in range(20):
         for job in await store.claim(10, engine.ctx.lease):
-            engine.worker.take(job)
+            engine.worker.start(job)
         await idle(engine)
         if not [row for row in await store.jobs(limit=1000) if row.due_at is not None]:
             return

@@ -81,7 +81,7 @@ async def test_who_blocked_the_bot_and_deleted_the_message_is_the_end(house: Hou
 
 
 async def test_a_person_who_never_opened_the_chat_cannot_be_written_to(house: House) -> None:
-    stranger = house.telegram.person("Bob", started=False)
+    stranger = house.telegram.add_user("Bob", started=False)
     job = replace(await house.running(), address=f"{stranger.id}/en")
     with pytest.raises(RecipientUnreachable, match="initiate"):
         await house.channel.create_placeholder(job, 0)
@@ -98,7 +98,7 @@ async def test_a_group_that_became_a_supergroup_gets_what_is_still_to_send_there
     job = await house.end(job, url, house.shelf.put("b.png", picture(colour="red"), PNG))
     assert job.delivery is Delivery.DELIVERED
     assert job.address == f"{new}/en"
-    assert len(house.recorder.of(Event.CHAT_MOVED, job=job.id)) == 1
+    assert len(house.recorder.of(Event.ADDRESS_CHANGED, job=job.id)) == 1
     there = [message.kind for message in house.ann.messages_in(new) if message.kind != "service"]
     before = [message.kind for message in house.ann.messages_in(old) if message.kind != "service"]
     assert sorted([*there, *before]) == ["photo", "photo", "text"]
@@ -163,7 +163,7 @@ async def test_a_deleted_placeholder_of_a_failure_is_replaced_by_words(house: Ho
 
 async def test_a_message_with_a_reply_keyboard_cannot_become_the_result(house: House, url: str) -> None:
     job = await house.running()
-    message = house.telegram.world.chats[house.ann.id].messages[int(job.placeholder or 0)]
+    message = house.telegram.state.chats[house.ann.id].messages[int(job.placeholder or 0)]
     message.markup = {"keyboard": [[{"text": "menu"}]]}
     job = await house.end(job, url)
     assert job.delivery is Delivery.DELIVERED
@@ -225,7 +225,7 @@ async def test_a_flood_stops_the_chat_for_the_whole_time_and_costs_no_try(house:
     assert house.turns.stopped == [(house.ann.id, 37)]
     assert job.due_at is not None
     assert 36 <= (job.due_at - house.clock.now()).total_seconds() <= 37
-    house.telegram.limiter._shut.clear()
+    house.telegram.limiter._blocked.clear()
     job = await house.next_try(job)
     assert job.delivery is Delivery.DELIVERED
 
@@ -235,18 +235,18 @@ async def test_a_flooded_notice_is_sent_later_once(house: House, url: str) -> No
     house.telegram.faults.once(Fault.TOO_MANY, method="sendMessage", seconds=2)
     job = await house.end(job, url)
     assert house.ann.notifications == []
-    house.telegram.limiter._shut.clear()
+    house.telegram.limiter._blocked.clear()
     await house.next_try(job)
     assert len(house.ann.notifications) == 1
 
 
 async def test_a_refused_token_keeps_the_job_and_tells_the_operator(house: House, url: str) -> None:
     job = await house.running()
-    house.telegram.world.token = "42:another"
+    house.telegram.state.token = "42:another"
     job = await house.end(job, url)
     assert (job.delivery, job.attempts) == (Delivery.PENDING, 0)
-    assert house.recorder.of(Event.CHANNEL_STRANGE, error="TokenRefused")
-    house.telegram.world.token = "42:sandbox"
+    assert house.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, error="TokenRefused")
+    house.telegram.state.token = "42:sandbox"
     assert (await house.next_try(job)).delivery is Delivery.DELIVERED
 
 
@@ -281,4 +281,4 @@ async def test_an_unknown_refusal_goes_down_the_levels_and_is_told(
     monkeypatch.setattr(Bot, "edit_message_media", refuse)
     job = await house.deliver(url)
     assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.TEXT)
-    assert house.recorder.of(Event.CHANNEL_STRANGE, text="SOMETHING_NOBODY_KNOWS")
+    assert house.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, text="SOMETHING_NOBODY_KNOWS")

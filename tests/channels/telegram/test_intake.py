@@ -32,7 +32,7 @@ class House:
         self.telegram = telegram
         self.store = store
         self.recorder = recorder
-        self.ann = telegram.person("Ann")
+        self.ann = telegram.add_user("Ann")
         self.kept: list[str] = []
         self.active = "first"
         self.fails = 0
@@ -109,14 +109,14 @@ async def test_what_cannot_be_kept_is_not_confirmed_and_comes_again(house: House
     async with house.polling():
         await house.ann.say("one")
         await house.until(lambda: house.texts() == ["one"])
-    assert house.telegram.world.updates.pending or house.polls() >= 2
+    assert house.telegram.state.updates.pending or house.polls() >= 2
     assert house.recorder.of(Event.STAGE_ERROR, step="poll updates")
 
 
 async def test_what_is_kept_is_confirmed_by_the_next_question(house: House) -> None:
     async with house.polling():
         await house.ann.say("one")
-        await house.until(lambda: house.texts() == ["one"] and not house.telegram.world.updates.pending)
+        await house.until(lambda: house.texts() == ["one"] and not house.telegram.state.updates.pending)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ async def test_the_webhook_is_set_once(house: House) -> None:
     assert call.arguments["url"] == "http://127.0.0.1:81/telegram/webhook"
     assert call.arguments["secret_token"] == SECRET
     assert call.arguments.get("drop_pending_updates") in (None, "false", False)
-    assert house.telegram.world.updates.allowed == list(ALLOWED)
+    assert house.telegram.state.updates.allowed == list(ALLOWED)
 
 
 @pytest.mark.parametrize("change", ["url", "secret", "removed", "allowed", "forgotten"])
@@ -274,7 +274,7 @@ async def test_updates_that_wait_are_not_dropped_when_the_webhook_is_set(house: 
     await house.ann.say("one")
     async with house.caller() as caller:
         await keeper(house, caller).ensure()
-    assert len(house.telegram.world.updates.pending) == 1
+    assert len(house.telegram.state.updates.pending) == 1
 
 
 async def test_the_secret_is_made_once_and_kept(house: House) -> None:

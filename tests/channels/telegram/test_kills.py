@@ -16,7 +16,7 @@ import pytest
 from genlock.app import SystemClock
 from genlock.domain.job import Delivery
 from genlock.domain.money import HoldState
-from genlock.sandbox.kie.media import make_picture
+from genlock.sandbox.kie.media import make_image
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.house import Shelf, film, running_shelf
 from tests.channels.telegram.sender_alone import Case
@@ -138,7 +138,7 @@ def pieces_of(what: str, shelf: Shelf) -> list[list[str]]:
     if what == "one video":
         return [["file", shelf.put("film.mp4", film(), "video/mp4")]]
     count = 4 if what == "four photos" else 1
-    urls = [shelf.put(f"{number}.png", make_picture(what, {}, number), "image/png") for number in range(count)]
+    urls = [shelf.put(f"{number}.png", make_image(what, {}, number), "image/png") for number in range(count)]
     return [["file", url] for url in urls]
 
 

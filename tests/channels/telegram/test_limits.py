@@ -59,8 +59,8 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
 async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
     """So many results, all at once, each with its message in one of the chats."""
     person = await store.ensure_account("telegram", "42", "1")
-    world = telegram.world
-    people = [telegram.person(f"P{number}") for number in range(CHATS)]
+    world = telegram.state
+    people = [telegram.add_user(f"P{number}") for number in range(CHATS)]
 
     async def one(number: int) -> None:
         chat = people[number % CHATS].id
@@ -301,7 +301,7 @@ async def test_a_flood_is_a_flood_even_if_it_cannot_be_written_down(telegram: Te
 
     recorder = Recorder()
     caller = Caller(make_bot(telegram.token, telegram.url), Free(Broken(), "42"), recorder)  # type: ignore[arg-type]
-    ann = telegram.person("Ann")
+    ann = telegram.add_user("Ann")
     telegram.faults.once(Fault.TOO_MANY, chat=ann.id, seconds=9)
     with pytest.raises(ChannelBusy) as busy:
         await caller.call(caller.bot.send_message, chat=ann.id, priority=Priority.RESULT, text="hello")
@@ -317,7 +317,7 @@ async def test_a_429_is_obeyed_for_all_instances(telegram: TelegramSimulator) ->
     callers = [
         Caller(make_bot(telegram.token, telegram.url), TelegramRateLimiter(store, "42"), recorder) for _ in range(2)
     ]
-    ann, bob = telegram.person("Ann"), telegram.person("Bob")
+    ann, bob = telegram.add_user("Ann"), telegram.add_user("Bob")
     telegram.faults.once(Fault.TOO_MANY, chat=ann.id, seconds=1)
     loop = asyncio.get_running_loop()
 

@@ -24,7 +24,7 @@ from genlock.media.formats import (
     recognise,
 )
 from genlock.media.mp4_info import Film, measure
-from genlock.sandbox.kie.media import make_sound
+from genlock.sandbox.kie.media import make_audio
 from tests.channels.telegram.house import film, picture
 
 FTYP = b"\0\0\0\x18ftyp"
@@ -44,7 +44,7 @@ FTYP = b"\0\0\0\x18ftyp"
         (FTYP + b"M4A ", Kind.AUDIO, ".m4a"),
         (FTYP + b"avif", Kind.PHOTO, ".avif"),
         (FTYP + b"heic", Kind.DOCUMENT, ".heic"),
-        (make_sound(0), Kind.AUDIO, ".mp3"),
+        (make_audio(0), Kind.AUDIO, ".mp3"),
         (b"\xff\xfb\x90\x64" + b"\0" * 100, Kind.AUDIO, ".mp3"),
         (b"ID3\x04" + b"\0" * 100, Kind.AUDIO, ".mp3"),
         (b"OggS\0\x02", Kind.AUDIO, ".ogg"),

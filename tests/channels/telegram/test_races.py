@@ -19,7 +19,7 @@ async def poll(house: House, engine: Engine) -> Job:
     """An instance takes the running job at its first moment, asks after it and shows progress."""
     house.clock.ahead += timedelta(seconds=MOMENTS[0] * EXPECTED_SECONDS + 0.1)
     [taken] = await house.store.claim(1, engine.ctx.lease)
-    engine.worker.take(taken)
+    engine.worker.start(taken)
     return taken
 
 
@@ -79,7 +79,7 @@ async def test_two_senders_of_one_upload_show_one_result_and_fall_no_level(far_h
     house.clock.ahead += timedelta(seconds=60)
     other = house.another("other")
     [taken] = await house.store.claim(1, other.ctx.lease)
-    other.worker.take(taken)
+    other.worker.start(taken)
     await idle(other)
     await first
 

@@ -15,7 +15,7 @@ from genlock.domain.job import Delivery, Notice, State
 from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind, Piece
 from genlock.engine import operate
-from genlock.sandbox.kie.media import make_sound
+from genlock.sandbox.kie.media import make_audio
 from genlock.sandbox.telegram.faults import Fault
 from tests.channels.telegram.house import House, film, noise, picture
 from tests.engine.world import idle
@@ -61,7 +61,7 @@ def wav() -> bytes:
         (picture(), PNG, "photo", Level.ADDRESS),
         (picture(form="JPEG"), "image/jpeg", "photo", Level.ADDRESS),
         (film(), MP4, "video", Level.ADDRESS),
-        (make_sound(0), MP3, "audio", Level.ADDRESS),
+        (make_audio(0), MP3, "audio", Level.ADDRESS),
         (gif(), "image/gif", "animation", Level.ADDRESS),
         (b"%PDF-1.7 and so on", "application/pdf", "document", Level.ADDRESS),
         (archive(), "application/zip", "document", Level.ADDRESS),
@@ -108,7 +108,7 @@ async def test_an_uploaded_file_is_called_after_its_words(
     assert message.content[kind]["file_name"] == f"Words-of-order-{job.id}{suffix}"
 
 
-@pytest.mark.parametrize("sound", [(make_sound(0), MP3), (wav(), "audio/wav")])
+@pytest.mark.parametrize("sound", [(make_audio(0), MP3), (wav(), "audio/wav")])
 async def test_a_sound_has_a_title_and_a_performer(house: House, sound: tuple[bytes, str]) -> None:
     job = await house.deliver(house.shelf.put("05b6e6d1_1", *sound))
 
@@ -130,7 +130,7 @@ async def test_a_telegram_far_away_is_not_sent_to_private_addresses(far_house: H
 
 
 async def test_an_address_that_telegram_cannot_fetch_is_uploaded_instead(house: House) -> None:
-    house.telegram.world.media.fetched["photo", house.shelf.put("a.png", picture(), PNG)] = (
+    house.telegram.state.media.fetched["photo", house.shelf.put("a.png", picture(), PNG)] = (
         "failed to get HTTP URL content"
     )
     job = await house.deliver(f"{house.shelf.url}/a.png")
@@ -185,7 +185,7 @@ async def test_bytes_that_telegram_refuses_as_their_kind_become_a_document(house
     group = house.telegram.group("Friends", [house.ann])
     await group.forbid("photo")
     job = await house.running(chat=group.id)
-    house.telegram.world.chats[group.id].messages[int(job.placeholder or 0)].content = {"text": "gone by the person"}
+    house.telegram.state.chats[group.id].messages[int(job.placeholder or 0)].content = {"text": "gone by the person"}
     await house.ann.delete(int(job.placeholder or 0), chat=group.id)
     job = await house.end(job, house.shelf.put("a.png", picture(), PNG))
     assert ([message.kind for message in house.shown(job)], job.parts[0].level) == (["document"], Level.DOCUMENT)
@@ -392,7 +392,7 @@ async def test_a_backlog_of_uploads_is_worked_off_a_few_at_a_time(far_house: Hou
     for job in jobs:
         await house.store.retry(job.id)
     for taken in await house.store.claim(len(jobs), house.engine.ctx.lease):
-        house.engine.worker.take(taken)
+        house.engine.worker.start(taken)
     await idle(house.engine)
     methods = house.methods()[before:]
     assert (methods.count("editMessageCaption"), methods.count("editMessageMedia")) == (len(jobs), len(jobs))

@@ -8,8 +8,8 @@ from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, arg
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.context import UpdateContext
 from genlock.channels.telegram.messages import OutgoingMessage
-from genlock.domain.chat import Profile
 from genlock.domain.money import THOUSANDTHS, EntryKind
+from genlock.domain.profile import Profile
 from genlock.i18n.translator import Html
 from genlock.ports import Database
 

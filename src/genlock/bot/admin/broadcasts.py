@@ -15,7 +15,7 @@ from genlock.bot.bundle import BotBundle
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.text import keyboard
-from genlock.domain.chat import Broadcast, BroadcastState
+from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
 from genlock.ports import Database
 

@@ -14,7 +14,7 @@ from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.messages import OutgoingMessage
-from genlock.domain.chat import Promo
+from genlock.domain.promo import Promo
 from genlock.i18n.translator import DAY, Html
 from genlock.ports import Database
 
@@ -158,7 +158,7 @@ def _preview_key(ctx: UpdateContext) -> str:
 
 
 def _read_promo(args: Sequence[str]) -> tuple[Promo, int]:
-    """A promo code and its days: `CODE CREDITS [uses=N] [each=N] [days=N]`, or `CODE runs=N …`. Raises NotUnderstood."""
+    """A promo code and its days: `CODE CREDITS [uses=N] [each=N] [days=N]` or `CODE runs=N …`. Raises NotUnderstood."""
     if not args or not _CODE.fullmatch(args[0].upper()):
         raise NotUnderstood
     numbers = {"uses": 0, "each": 1, "days": 0, "runs": 0}

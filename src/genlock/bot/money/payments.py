@@ -12,7 +12,6 @@ from genlock.bot.order.ordering import CHANNEL
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.errors import AlreadyRefunded, QueryTooOld
-from genlock.domain.chat import Payment, PaymentState
 from genlock.domain.errors import (
     AccountNotFound,
     ActionNotAllowed,
@@ -23,6 +22,7 @@ from genlock.domain.errors import (
     Refusal,
 )
 from genlock.domain.money import THOUSANDTHS, EntryKind
+from genlock.domain.payment import Payment, PaymentState
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Html
 from genlock.ports import Database

@@ -125,17 +125,15 @@ async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(datab
 
 
 async def test_each_bot_has_its_own_place_in_telegrams_list(here: Town) -> None:
-    await here.store.kv_put("chat:stars", "1")
-    await here.store.kv_put("chat:stars:999", "50")  # another bot's
+    await here.store.kv_put("chat:stars", "1", here.bot_id)
+    await here.store.kv_put("chat:stars", "50", "999")  # another bot's
     ann = await here.person(having=0)
     charges = [await bought(ann), await bought(ann)]
     await here.caller.bot.refund_star_payment(ann.hands.id, charges[1])
 
     assert await here.bot.reconcile() == 1
-    mine = await here.store.kv_get(f"chat:stars:{here.caller.bot.id}")
-    assert mine is not None
-    assert mine.value == "3"
-    assert await here.store.kv_get("chat:stars") is None
+    positions = [await here.store.kv_get("chat:stars", bot) for bot in (here.bot_id, "999")]
+    assert [entry and entry.value for entry in positions] == ["3", "50"]
 
 
 async def test_a_payment_found_in_telegrams_list_first_is_thanked_for_once(here: Town) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from genlock.channels.telegram.operator_messages import tell_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
-from genlock.domain.alarm import Words
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.errors import ChannelOutcomeUnknown
 from genlock.domain.payment import PaymentState
@@ -228,7 +227,7 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
     for _ in range(4):  # as a process would that dies after each
         found = await here.store.reach_next(running.id)
         assert found is not None
-        await here.bot._broadcasts._send(running, found[0], int(found[2]))
+        await here.bot._broadcasts._send(running, found[0])
     await boss.say("/admin stop")
     stopped = await here.store.broadcast(running.id)
     assert stopped is not None
@@ -284,7 +283,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
 
     monkeypatch.setattr(turns, "take", counted)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.5)
-    sending = asyncio.ensure_future(here.bot._broadcasts._send(running, ann.number, ann.hands.id))
+    sending = asyncio.ensure_future(here.bot._broadcasts._send(running, ann.number))
     async with asyncio.timeout(5):
         await asked.wait()
     await here.store.end_broadcast(running.id, BroadcastState.STOPPED)
@@ -426,7 +425,7 @@ async def test_a_refund_that_is_asked_for_again_stays_the_one_that_was_begun(off
     for operator in ("one", "two"):
         with pytest.raises(ChannelOutcomeUnknown):
             await here.bot._payments.refund(charge, operator)
-    [fact] = await here.store.kv_list("chat:refund:")
+    [fact] = await here.store.kv_list("chat:refund:", here.bot_id)
 
     assert fact.value == "one", "so its age is that of the first try"
 
@@ -478,8 +477,8 @@ async def test_alarms_come_in_the_operators_language(office: Office) -> None:
     async def language(outside: int) -> str:
         return await _language_of(here.store, outside)
 
-    words = Words(english="Look at `genlock <doctor>`", russian="Посмотрите `genlock`")
-    await tell_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, words)
+    texts = {"en": "Look at `genlock <doctor>`", "ru": "Посмотрите `genlock`"}
+    await tell_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, lambda code: texts[code or "en"])
 
     assert boss.from_bot[-1].text == "Look at genlock <doctor>"
     assert [one["type"] for one in boss.from_bot[-1].content["entities"]] == ["code"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from genlock.app import costs_paid_for, expected_seconds, make_engine, open_store
+from genlock.bot.bundle import BotBundle
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts
 from genlock.bot.router import BotRouter
@@ -29,7 +30,7 @@ from genlock.domain.update import NewUpdate, Received, Update
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.updates import Handler, UpdateWorker
-from genlock.i18n.translator import Texts
+from genlock.i18n.translator import Texts, package_texts
 from genlock.media.download import Downloads
 from genlock.ports import Database
 from genlock.providers.kie.client import Kie
@@ -116,6 +117,10 @@ class Town:
     recorder: UpdateRecorder
     intake: Intake
     make_bot: Callable[[], BotRouter]
+
+    @property
+    def bot_id(self) -> str:
+        return str(self.caller.bot.id)
 
     async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
         person = self.telegram.add_user(name, language=language)
@@ -262,15 +267,8 @@ async def town(
         assert engine.updates is not None
 
         def make() -> BotRouter:
-            return make_router(
-                caller=caller,
-                store=store,
-                engine=engine,
-                catalog=catalog,
-                rules=rules,
-                upload=provider.upload,
-                texts=texts,
-            )
+            bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
+            return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=provider.upload)
 
         bot = make()
         await bot.start()

@@ -14,8 +14,8 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.catalog import load
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.alarm import AlarmNotice, Finding
-from genlock.domain.promo import FreeRuns
 from genlock.domain.money import Wallet
+from genlock.domain.promo import FreeRuns
 from genlock.i18n.alarms import alarm_text
 from genlock.i18n.loader import InvalidLanguage
 from genlock.i18n.translator import Texts, Translator, package_texts

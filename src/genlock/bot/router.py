@@ -1,16 +1,17 @@
 """Routes each Telegram update to its handler, and wires the parts of a bot."""
 
 import json
+from functools import partial
 from time import monotonic
 
 from telegram import CallbackQuery, ChatMemberUpdated, Message, Update, User
 from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
-from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts
-from genlock.bot.admin.campaigns import MAINTENANCE, Campaigns
-from genlock.bot.admin.commands import Admin
+from genlock.bot.admin.campaigns import MAINTENANCE
+from genlock.bot.admin.commands import make_admin
+from genlock.bot.bundle import BotBundle
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import (
     CHANNEL,
@@ -26,7 +27,6 @@ from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.files import Files, UploadFile
 from genlock.bot.handlers.messages import MessageHandler, start_payload
 from genlock.bot.handlers.pages import Pages
-from genlock.bot.identity import BotIdentity
 from genlock.bot.money.gifts import Gifts, inviter
 from genlock.bot.money.payments import Payments
 from genlock.bot.order import draft as drafts
@@ -36,13 +36,13 @@ from genlock.bot.order.orders import Orders
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.caller import Caller, Priority
+from genlock.channels.telegram.caller import Priority
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
 from genlock.engine.engine import Engine
 from genlock.engine.sell import SaleRules, Seller
-from genlock.i18n.translator import Texts, package_texts
+from genlock.engine.tell import tell
 from genlock.ports import Database
 
 ATTEMPTS = 3
@@ -59,11 +59,8 @@ class BotRouter:
         self,
         *,
         view: ChatView,
-        caller: Caller,
+        bundle: BotBundle,
         store: Database,
-        identity: BotIdentity,
-        rules: BotRules,
-        texts: Texts,
         files: Files,
         messages: MessageHandler,
         buttons: ButtonHandler,
@@ -72,11 +69,8 @@ class BotRouter:
         broadcasts: Broadcasts,
     ) -> None:
         self._view = view
-        self._caller = caller
+        self._bundle = bundle
         self._store = store
-        self._identity = identity
-        self._rules = rules
-        self._texts = texts
         self._files = files
         self._messages = messages
         self._buttons = buttons
@@ -84,12 +78,13 @@ class BotRouter:
         self._gifts = gifts
         self._broadcasts = broadcasts
         self._account_ids: dict[int, int] = {}
+        self._addresses: dict[int, str] = {}
         self._maintenance: tuple[float, str | None] = (0.0, None)
 
     async def start(self) -> None:
         """Ask Telegram for our username and register our commands where they have changed."""
-        await self._identity.load()
-        await register(self._caller, self._store, self._texts)
+        await self._bundle.introduce()
+        await register(self._bundle, self._store)
 
     async def reconcile(self) -> int:
         """Credit payments that Telegram lists and we missed. A periodic task of the leader."""
@@ -116,14 +111,14 @@ class BotRouter:
         await self.handle(self._parse(stored.body), first=stored.attempts == 1, next_update=next_update)
 
     def _parse(self, body: str) -> Update:
-        return Update.de_json(json.loads(body), self._caller.bot)
+        return Update.de_json(json.loads(body), self._bundle.caller.bot)
 
     async def handle(self, update: Update, *, first: bool, next_update: NextUpdate = no_next_update) -> None:
         """Handle one update. Raises transient errors of the store and the channel, so that the worker retries it.
 
         `behind` tells what the same person did next, so that what belongs together is shown once.
         """
-        await self._identity.load()
+        await self._bundle.introduce()
         for left in reversed(range(ATTEMPTS)):
             try:
                 await self._handle(update, first=first, next_update=next_update)
@@ -146,7 +141,7 @@ class BotRouter:
         if user is None or chat is None:
             return
         try:
-            t = self._texts.translator(self._texts.guess_language(user.language_code))
+            t = self._bundle.texts.translator(self._bundle.texts.guess_language(user.language_code))
             await self._view.send_to(chat.id, t.html("misc.error"))
         except ChannelError:
             return  # the original error is raised and reported
@@ -186,8 +181,11 @@ class BotRouter:
     async def _handle_button(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
         message = button_message_of(query)
         if message is None:  # too old: Telegram does not include it
-            await self._caller.call(
-                self._caller.bot.answer_callback_query, chat=None, priority=Priority.RESULT, callback_query_id=query.id
+            await self._bundle.caller.call(
+                self._bundle.caller.bot.answer_callback_query,
+                chat=None,
+                priority=Priority.RESULT,
+                callback_query_id=query.id,
             )
             return
         ctx = await self._make_context(update, message, user, first=first)
@@ -203,7 +201,7 @@ class BotRouter:
         person = await self._account_id(user.id)
         profile = await self._store.see_profile(
             person,
-            language=self._texts.guess_language(user.language_code),
+            language=self._bundle.texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message)) if message.text else None,
@@ -211,7 +209,7 @@ class BotRouter:
         if profile.fresh or not first:  # an attempt before may have crashed here
             await self._gifts.welcome(person)
         saved = await self._store.draft(person, message.chat.id)
-        return UpdateContext(
+        ctx = UpdateContext(
             update=update.update_id,
             first=first,
             profile=profile,
@@ -219,23 +217,34 @@ class BotRouter:
             thread=thread_of(message),
             group=message.chat.type != ChatType.PRIVATE,
             draft=drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft(),
-            texts=self._texts,
+            texts=self._bundle.texts,
         )
+        if not ctx.group:
+            await self._remember_address(ctx.person, str(ctx.address))
+        return ctx
+
+    async def _remember_address(self, account_id: int, address: str) -> None:
+        """Store where the user is reached outside a job, when it has changed."""
+        if self._addresses.get(account_id) != address:
+            if len(self._addresses) >= ACCOUNTS_CACHED:
+                self._addresses.clear()
+            await self._store.set_account_address(account_id, address)
+            self._addresses[account_id] = address
 
     async def _account_id(self, user_id: int) -> int:
         if user_id not in self._account_ids:
             if len(self._account_ids) >= ACCOUNTS_CACHED:
                 self._account_ids.clear()
-            self._account_ids[user_id] = await self._store.ensure_account(CHANNEL, self._identity.id, str(user_id))
+            self._account_ids[user_id] = await self._store.ensure_account(CHANNEL, self._bundle.id, str(user_id))
         return self._account_ids[user_id]
 
     async def _is_refused(self, ctx: UpdateContext, user: User) -> bool:
         """Refuse banned users, and everyone but operators during maintenance; return whether it was refused."""
         view, t = self._view, ctx.translator
-        if user.id in self._rules.admin_ids:
+        if user.id in self._bundle.rules.admin_ids:
             return False
         if ctx.profile.banned_at is not None:
-            key, words = "ban.told", {"support": self._rules.support or t.plain("paysupport.support_default")}
+            key, words = "ban.notice", {"support": self._bundle.rules.support or t.plain("paysupport.support_default")}
         elif (why := await self._under_maintenance()) is not None:
             key, words = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
         else:
@@ -249,7 +258,7 @@ class BotRouter:
     async def _under_maintenance(self) -> str | None:
         until, words = self._maintenance
         if monotonic() >= until:
-            fact = await self._store.kv_get(MAINTENANCE)
+            fact = await self._store.kv_get(MAINTENANCE, self._bundle.id)
             words = fact.value if fact else None
             self._maintenance = (monotonic() + MAINTENANCE_SECONDS, words)
         return words
@@ -263,27 +272,26 @@ class BotRouter:
             return
         came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if came and not gone:
-            await self._messages.greet_group(change.chat.id, self._texts.guess_language(change.from_user.language_code))
+            await self._messages.greet_group(
+                change.chat.id, self._bundle.texts.guess_language(change.from_user.language_code)
+            )
 
 
-def make_bot(
-    *,
-    caller: Caller,
-    store: Database,
-    engine: Engine,
-    catalog: Catalog,
-    rules: BotRules,
-    upload: UploadFile,
-    texts: Texts | None = None,
-) -> BotRouter:
+def make_bot(*, bundle: BotBundle, store: Database, engine: Engine, catalog: Catalog, upload: UploadFile) -> BotRouter:
     """Build a bot from its parts."""
-    texts = texts or package_texts()
+    rules, notify = bundle.rules, partial(tell, engine.ctx)
     storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers)
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
-    identity, view, quotas = BotIdentity(caller), ChatView(caller=caller, store=store), Quotas(store, rules)
+    view, quotas = ChatView(caller=bundle.caller, store=store), Quotas(store, rules)
     drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
     files = Files(
-        view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload
+        view=view,
+        drafts=drafts,
+        caller=bundle.caller,
+        store=store,
+        storefront=storefront,
+        quotas=quotas,
+        upload=upload,
     )
     orders = Orders(
         view=view,
@@ -294,35 +302,22 @@ def make_bot(
         engine=engine,
         quotas=quotas,
         files=files,
-        bot_id=identity.id,
+        bundle=bundle,
     )
-    payments = Payments(
-        view=view, drafts=drafts, caller=caller, store=store, identity=identity, rules=rules, texts=texts
-    )
-    gifts = Gifts(view=view, store=store, quotas=quotas, identity=identity, rules=rules)
-    broadcasts = Broadcasts(caller=caller, store=store, identity=identity)
-    audit = AuditLog(store, identity.id)
-    admin = Admin(
+    payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, tell=notify)
+    gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
+    broadcasts = Broadcasts(bundle=bundle, store=store)
+    admin = make_admin(
+        bundle=bundle,
         view=view,
         store=store,
         storefront=storefront,
         engine=engine,
         payments=payments,
-        campaigns=Campaigns(store=store, storefront=storefront, identity=identity, broadcasts=broadcasts, audit=audit),
-        audit=audit,
-        identity=identity,
-        rules=rules,
+        broadcasts=broadcasts,
+        tell=notify,
     )
-    pages = Pages(
-        view=view,
-        drafts=drafts,
-        store=store,
-        orders=orders,
-        payments=payments,
-        gifts=gifts,
-        identity=identity,
-        rules=rules,
-    )
+    pages = Pages(view=view, drafts=drafts, store=store, orders=orders, payments=payments, gifts=gifts, bundle=bundle)
     messages = MessageHandler(
         view=view,
         drafts=drafts,
@@ -332,22 +327,18 @@ def make_bot(
         files=files,
         gifts=gifts,
         admin=admin,
-        identity=identity,
-        rules=rules,
-        texts=texts,
+        bundle=bundle,
+    )
+    buttons = ButtonHandler(
+        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
     )
     return BotRouter(
         view=view,
-        caller=caller,
+        bundle=bundle,
         store=store,
-        identity=identity,
-        rules=rules,
-        texts=texts,
         files=files,
         messages=messages,
-        buttons=ButtonHandler(
-            view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
-        ),
+        buttons=buttons,
         payments=payments,
         gifts=gifts,
         broadcasts=broadcasts,

@@ -1,21 +1,24 @@
-"""The audit log of operators' actions."""
+"""The audit log: what operators of a bot did."""
 
+from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
-from genlock.ports import Database
+from genlock.ports import ChatStore
+
+DETAIL_LENGTH_MAX = 500
 
 
 class AuditLog:
-    def __init__(self, store: Database, bot_id: str) -> None:
+    def __init__(self, bundle: BotBundle, store: ChatStore) -> None:
+        self._bundle = bundle
         self._store = store
-        self._bot_id = bot_id
 
     async def write(self, ctx: UpdateContext, action: str, subject: object, detail: str = "") -> None:
-        """Record what an operator did, once per update."""
+        """Write down what the operator did; once per update, however often the update is handled."""
         await self._store.add_audit(
+            bot=self._bundle.id,
             key=f"update:{ctx.update}",
             actor=ctx.profile.external_id,
             action=action,
             subject=str(subject),
-            detail=detail[:500],
-            bot=self._bot_id,
+            detail=detail[:DETAIL_LENGTH_MAX],
         )

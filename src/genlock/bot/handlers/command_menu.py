@@ -5,7 +5,8 @@ import json
 
 from telegram import BotCommand
 
-from genlock.channels.telegram.caller import Caller, Priority
+from genlock.bot.bundle import BotBundle
+from genlock.channels.telegram.caller import Priority
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Texts
 from genlock.ports import UpkeepStore
@@ -17,14 +18,15 @@ NAMES = (
 REGISTERED = "chat:commands"
 
 
-async def register(caller: Caller, store: UpkeepStore, texts: Texts) -> bool:
+async def register(bundle: BotBundle, store: UpkeepStore) -> bool:
     """Tell Telegram our commands, once for each change of them. False if it knew them."""
+    caller, texts = bundle.caller, bundle.texts
     lists = {
         language: [(name, texts.translator(language).plain(f"command.{name}")) for name in NAMES]
         for language in texts.languages
     }
-    mark = hashlib.sha256(json.dumps([caller.bot.id, lists]).encode()).hexdigest()
-    known = await store.kv_get(REGISTERED)
+    mark = hashlib.sha256(json.dumps(lists).encode()).hexdigest()
+    known = await store.kv_get(REGISTERED, bundle.id)
     if known is not None and known.value == mark:
         return False
     for code, language in ((None, DEFAULT), *_by_telegram_code(texts)):
@@ -35,7 +37,7 @@ async def register(caller: Caller, store: UpkeepStore, texts: Texts) -> bool:
             commands=[BotCommand(name, text) for name, text in lists[language]],
             language_code=code,
         )
-    await store.kv_put(REGISTERED, mark)
+    await store.kv_put(REGISTERED, mark, bundle.id)
     return True
 
 

@@ -8,24 +8,23 @@ from telegram import Message
 from telegram.constants import ChatType, MessageEntityType
 
 from genlock.bot.admin.commands import Admin
+from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.handlers.files import Files, attachment
 from genlock.bot.handlers.pages import Pages
-from genlock.bot.identity import BotIdentity
 from genlock.bot.money.gifts import Gifts
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
-from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import shorten, titled
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import Storefront, code_of
 from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Category, Model
-from genlock.i18n.translator import Html, Texts
+from genlock.i18n.translator import Html
 
 Command = Callable[[UpdateContext, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
@@ -62,9 +61,7 @@ class MessageHandler:
         files: Files,
         gifts: Gifts,
         admin: Admin,
-        identity: BotIdentity,
-        rules: BotRules,
-        texts: Texts,
+        bundle: BotBundle,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -74,9 +71,7 @@ class MessageHandler:
         self._files = files
         self._gifts = gifts
         self._admin = admin
-        self._identity = identity
-        self._rules = rules
-        self._texts = texts
+        self._bundle = bundle
         self._commands: Mapping[str, Command] = {
             "start": self._start,
             "menu": self._start,
@@ -100,11 +95,11 @@ class MessageHandler:
             return None
         text = message.text or message.caption or ""
         command, name, rest = _command(message)
-        if name and name != self._identity.username:
+        if name and name != self._bundle.username:
             return None
         if message.chat.type == ChatType.PRIVATE:
             return IncomingText(command=command, text=rest if command else text)
-        mention = f"@{self._identity.username}"
+        mention = f"@{self._bundle.username}"
         named = mention in text.lower()
         answered = message.reply_to_message is not None and self._is_ours(message.reply_to_message)
         if not command and not named and not answered:
@@ -116,7 +111,7 @@ class MessageHandler:
         return IncomingText(command=command, text=text)
 
     def _is_ours(self, message: Message) -> bool:
-        return message.from_user is not None and (message.from_user.username or "").lower() == self._identity.username
+        return message.from_user is not None and (message.from_user.username or "").lower() == self._bundle.username
 
     async def handle(self, ctx: UpdateContext, message: Message, incoming: IncomingText) -> None:
         if (line := _admin_line(message, incoming)) is not None and self._admin.may(ctx):
@@ -214,8 +209,8 @@ class MessageHandler:
         notes = [
             t.html("menu.hello", name=ctx.profile.name, models=t.plain("unit.models", n=len(self._storefront.models())))
         ]
-        if ctx.profile.fresh and self._rules.welcome:
-            notes.append(t.html("menu.welcome_gift", credits=t.credits(self._rules.welcome)))
+        if ctx.profile.fresh and self._bundle.rules.welcome:
+            notes.append(t.html("menu.welcome_gift", credits=t.credits(self._bundle.rules.welcome)))
         if ctx.draft.sent:
             notes.append(t.html("menu.let_go"))
         if payload.startswith(PROMO_PAYLOAD):
@@ -284,9 +279,9 @@ class MessageHandler:
         await view.show(ctx, OutgoingMessage(text="\n".join(lines), buttons=tuple(rows)))
 
     async def greet_group(self, chat: int, language: str) -> None:
-        t = self._texts.translator(language)
-        link = Button(text=t.plain("button.open_private"), url=self._identity.link)
-        message = OutgoingMessage(text=t.html("misc.added_to_group", bot=self._identity.username), buttons=((link,),))
+        t = self._bundle.texts.translator(language)
+        link = Button(text=t.plain("button.open_private"), url=self._bundle.link)
+        message = OutgoingMessage(text=t.html("misc.added_to_group", bot=self._bundle.username), buttons=((link,),))
         await self._view.send_to(chat, message)
 
 

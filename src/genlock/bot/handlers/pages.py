@@ -3,17 +3,16 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
+from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import ButtonData, Row, base36
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
-from genlock.bot.identity import BotIdentity
 from genlock.bot.money import screens as wallet_screens
 from genlock.bot.money.gifts import Gifts
 from genlock.bot.money.payments import Payments
 from genlock.bot.order.draft import Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
-from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import quote
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.languages import language_rows, languages_text
@@ -45,8 +44,7 @@ class Pages:
         orders: Orders,
         payments: Payments,
         gifts: Gifts,
-        identity: BotIdentity,
-        rules: BotRules,
+        bundle: BotBundle,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -54,8 +52,7 @@ class Pages:
         self._orders = orders
         self._payments = payments
         self._gifts = gifts
-        self._identity = identity
-        self._rules = rules
+        self._bundle = bundle
         #: pages by the payload of /start, as links to the bot have it
         self.start_pages: Mapping[str, Callable[[UpdateContext], Awaitable[None]]] = {
             "balance": self.balance,
@@ -67,7 +64,7 @@ class Pages:
         self.button_handlers: Mapping[str, Handler] = {
             "balance": lambda ctx, _: self.balance(ctx),
             "topup": lambda ctx, _: self.topup(ctx),
-            "buy": lambda ctx, data: self._payments.bill(ctx, data.number()),
+            "buy": lambda ctx, data: self._payments.send_invoice(ctx, data.number()),
             "history": lambda ctx, data: self.history(ctx, data.number()),
             "order": self._order,
             "help": lambda ctx, _: self.help(ctx),
@@ -89,7 +86,7 @@ class Pages:
         """In a group, link to the same page in the private chat instead; return whether it was a group."""
         if not ctx.group:
             return False
-        t, url = ctx.translator, f"{self._identity.link}?start={page}"
+        t, url = ctx.translator, f"{self._bundle.link}?start={page}"
         if ctx.pressed is None:
             link = Button(text=t.plain("button.open_private"), url=url)
             await self._view.send(ctx, OutgoingMessage(text=t.html("misc.group_private"), buttons=((link,),)))
@@ -105,7 +102,7 @@ class Pages:
     async def topup(self, ctx: UpdateContext) -> None:
         if await self._private(ctx, "topup"):
             return
-        rules = self._rules
+        rules = self._bundle.rules
         await self._show(
             ctx, wallet_screens.topup(await self._drafts.screen_context(ctx), rules.packages, support=rules.support)
         )
@@ -115,7 +112,7 @@ class Pages:
         if await self._private(ctx, "topup"):
             return
         await self._view.toast(ctx)
-        screen, rules = await self._drafts.screen_context(ctx), self._rules
+        screen, rules = await self._drafts.screen_context(ctx), self._bundle.rules
         try:
             missing = quote(ctx.draft, model, screen).price - screen.wallet.available
         except InvalidInput:
@@ -154,7 +151,7 @@ class Pages:
 
     async def help(self, ctx: UpdateContext, *, note: Html | None = None) -> None:
         t = ctx.translator
-        text = t.html("help.group", bot=self._identity.username) if ctx.group else t.html("help.text")
+        text = t.html("help.group", bot=self._bundle.username) if ctx.group else t.html("help.text")
         lines = [*([note, ""] if note else []), text]
         await self.show_text(ctx, Html("\n".join(lines)))
 
@@ -168,7 +165,7 @@ class Pages:
 
     async def paysupport(self, ctx: UpdateContext) -> None:
         t = ctx.translator
-        support = self._rules.support or t.plain("paysupport.support_default")
+        support = self._bundle.rules.support or t.plain("paysupport.support_default")
         await self.show_text(ctx, t.html("paysupport.text", support=support, person=str(ctx.person)))
 
     async def language(self, ctx: UpdateContext) -> None:
@@ -197,7 +194,7 @@ class Pages:
     async def invite(self, ctx: UpdateContext) -> None:
         if await self._private(ctx, "invite"):
             return
-        rules, link = self._rules, f"{self._identity.link}?start=r{base36(ctx.person)}"
+        rules, link = self._bundle.rules, f"{self._bundle.link}?start=r{base36(ctx.person)}"
         message = wallet_screens.invite(
             ctx.translator, link, inviter=rules.reward_inviter, invited=rules.reward_invited
         )

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
@@ -46,7 +47,7 @@ class Orders:
         engine: Engine,
         quotas: Quotas,
         files: Files,
-        bot_id: str,
+        bundle: BotBundle,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -56,7 +57,7 @@ class Orders:
         self._engine = engine
         self._quotas = quotas
         self._files = files
-        self._bot_id = bot_id
+        self._bundle = bundle
 
     # a new order
 
@@ -98,7 +99,7 @@ class Orders:
             seconds=ctx.draft.seconds,
             key=key,
             channel=CHANNEL,
-            bot=self._bot_id,
+            bot=self._bundle.id,
             address=str(ctx.address),
             correlation_id=correlation_id(ctx.update),
         )

@@ -9,6 +9,7 @@ ChannelError
 ├── Unchanged              the message shows exactly this already: as good as done
 ├── HasMedia               a text was to be edited, and the message is a picture by now
 ├── HasNoMedia             a caption was to be edited, and the message is still a text
+├── AlreadyRefunded        the payment was refunded before: as good as done
 ├── QueryTooOld            a press or a payment that nobody waits for any more
 └── LevelRefused           this content is not taken: anything else, and every 400 that is not in the table
     ├── FileRefused        Telegram does not know this file id, or not as this kind
@@ -63,6 +64,10 @@ class QueryTooOld(ChannelError):
     """Nobody waits for this answer any more."""
 
 
+class AlreadyRefunded(ChannelError):
+    """Telegram has refunded this payment before."""
+
+
 class FileRefused(LevelRefused):
     """The file id does not work."""
 
@@ -77,6 +82,7 @@ TABLE: tuple[tuple[Callable[[str], ChannelError], tuple[str, ...]], ...] = (
     (ChannelOutcomeUnknown, ("canceled by new edit message request", "cancelled by new edit message request")),
     (HasMedia, ("there is no text in the message to edit",)),
     (HasNoMedia, ("there is no caption in the message to edit",)),
+    (AlreadyRefunded, ("charge_already_refunded",)),
     (QueryTooOld, ("query is too old", "query id is invalid", "query_id_invalid")),
     (
         WordsRefused,

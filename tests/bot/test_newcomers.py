@@ -17,6 +17,7 @@ from genlock.i18n.catalog_texts import category_title
 from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.media import make_video
+from tests.bot.pages import label, page
 from tests.bot.test_kindness import picture
 from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
 
@@ -85,7 +86,7 @@ async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
         await ann.say(f"/gen z-image {words}")
     await here.quiet()
     await ann.say("/history")
-    screen = await ann.sees("Your results")
+    screen = await ann.sees(page("history.title"))
     bear, fox = (one["text"] for one in screen.buttons[:2])
     assert "a bear · " in bear
     assert "a red fox in the snow… · " in fox
@@ -110,7 +111,7 @@ def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
 async def test_a_song_is_called_after_its_words(here: Town) -> None:
     ann = await here.person()
     await ann.say("/gen suno/generate a song about a cat who flew to the Moon")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
     songs = [message.content["audio"] for message in ann.from_bot if message.kind == "audio"]
 
     assert songs
@@ -139,7 +140,7 @@ async def test_a_failure_is_told_once_and_pointed_to_once(here: Town, language: 
 async def test_the_press_that_orders_is_answered_with_the_number(here: Town) -> None:
     ann = await here.person()
     await ann.say("a fox")
-    press = await ann.tap("Generate")
+    press = await ann.tap(label("button.generate"))
 
     assert press.text == "Order #1 is accepted."
 
@@ -150,19 +151,19 @@ async def test_the_press_that_orders_is_answered_with_the_number(here: Town) -> 
 async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here: Town) -> None:
     ann = await here.person(having=0)
     await ann.say("/start")
-    await ann.tap("Top up")
-    packages = await ann.sees("Top up with Telegram Stars")
+    await ann.tap(label("button.topup"))
+    packages = await ann.sees(page("topup.title"))
     await ann.tap("⭐ 100")
     bill = await ann.sees(lambda message: message.kind == "invoice")
     async with here.done(2):
         await ann.hands.pay(bill)
     receipt = await ann.sees("Thank you! Credited: 120 credits")
-    menu = await ann.sees("What shall we make?")
+    menu = await ann.sees(page("menu.nothing_chosen"))
 
     assert menu.id > receipt.id
     assert "120 credits" in menu.text
     assert packages.id not in [message.id for message in ann.from_bot], "it showed the balance of before"
-    await ann.tap("Balance", on=menu)
+    await ann.tap(label("button.balance"), on=menu)
     assert any(message.id == receipt.id and "Receipt" in message.text for message in ann.from_bot)
 
 
@@ -218,18 +219,18 @@ def test_a_model_that_is_offered_for_a_text_alone_asks_for_nothing_else() -> Non
 async def test_from_a_shelf_a_kept_photo_goes_back_with_the_person(here: Town) -> None:
     ann = await here.person()
     await ann.send("photo", picture())
-    await ann.sees("What shall I do with it?")
+    await ann.sees(page("misc.what_with_file"))
     assert not any(
         category_title(Category.VIDEO_TO_VIDEO, translator("en")) in one["text"] for one in ann.screen.buttons
     )
     await ann.tap(category_title(Category.IMAGE_TO_IMAGE, translator("en")))
     await ann.sees("Kept: 1 file")
-    await ann.tap("◀️ Back")
-    await ann.sees("What shall I do with it?")
+    await ann.tap(label("button.back"))
+    await ann.sees(page("misc.what_with_file"))
     await ann.tap(category_title(Category.BACKGROUND_REMOVAL, translator("en")))
     await ann.tap("Recraft Remove Background")
     await ann.sees("Your image: 📎 1")
-    await ann.tap("◀️ Back")
+    await ann.tap(label("button.back"))
     await ann.sees("Kept: 1 file")
 
 
@@ -247,10 +248,10 @@ async def test_the_menu_says_that_a_kept_photo_is_let_go(here: Town, language: s
 async def test_a_kept_text_goes_back_to_the_menu_with_the_person(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox")
-    await ann.tap("Another model")
+    await ann.tap(label("button.other_model"))
     await ann.sees("Your text is kept: a red fox")
-    await ann.tap("◀️ Back")
-    await ann.sees(holds("What shall we make?", "Your text is kept: a red fox"))
+    await ann.tap(label("button.back"))
+    await ann.sees(holds(page("menu.nothing_chosen"), "Your text is kept: a red fox"))
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
@@ -284,7 +285,7 @@ async def test_a_search_leads_back_to_the_shelf(here: Town) -> None:
     await ann.tap(category_title(Category.MUSIC, translator("en")))
     await ann.say("kling")
     await ann.sees("🔎 kling")
-    await ann.tap("Back")
+    await ann.tap(label("button.back"))
     shown = await ann.sees("Music · ")
 
     assert any("Suno" in one["text"] for one in shown.buttons)
@@ -296,8 +297,8 @@ async def test_a_page_that_was_opened_in_the_middle_of_an_order_leads_back_to_it
     for command in ("/help", "/terms", "/language", "/gen", "/gen qqqqq a cat"):
         await ann.say(command)
         assert "a red fox" not in ann.screen.text, command
-        await ann.tap("Back")
-        await ann.sees(holds("Price", "a red fox"))
+        await ann.tap(label("button.back"))
+        await ann.sees(holds(page("confirm.price"), "a red fox"))
     assert len(ann.from_bot) == 1
     await ann.tap("Menu" if any("Menu" in one["text"] for one in ann.screen.buttons) else "Cancel")
     await ann.say("/help")
@@ -309,7 +310,7 @@ async def test_an_order_in_one_line_leaves_no_old_screen_behind(here: Town) -> N
     ann = await here.person()
     await ann.say("/start")
     await ann.say("/gen z-image a fox")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
 
     assert [message.kind for message in ann.from_bot] == ["photo", "text"]
 

@@ -279,70 +279,37 @@ class BotRouter:
 
 def make_bot(*, bundle: BotBundle, store: Database, engine: Engine, catalog: Catalog, upload: UploadFile) -> BotRouter:
     """Build a bot from its parts."""
-    rules, notify = bundle.rules, partial(tell, engine.ctx)
+    rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
     storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers)
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
-    view, quotas = ChatView(caller=bundle.caller, store=store), Quotas(store, rules)
+    view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
     drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
     files = Files(
-        view=view,
-        drafts=drafts,
-        caller=bundle.caller,
-        store=store,
-        storefront=storefront,
-        quotas=quotas,
-        upload=upload,
+        view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload
     )
     orders = Orders(
-        view=view,
-        drafts=drafts,
-        store=store,
-        storefront=storefront,
-        seller=seller,
-        engine=engine,
-        quotas=quotas,
-        files=files,
-        bundle=bundle,
-    )
+        view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
+        store=store, bundle=bundle,
+    )  # fmt: skip
     payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, tell=notify)
     gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
     broadcasts = Broadcasts(bundle=bundle, store=store)
     admin = make_admin(
-        bundle=bundle,
-        view=view,
-        store=store,
-        storefront=storefront,
-        engine=engine,
-        payments=payments,
-        broadcasts=broadcasts,
-        tell=notify,
-    )
+        bundle=bundle, view=view, store=store, storefront=storefront, engine=engine, payments=payments,
+        broadcasts=broadcasts, tell=notify,
+    )  # fmt: skip
     pages = Pages(view=view, drafts=drafts, store=store, orders=orders, payments=payments, gifts=gifts, bundle=bundle)
     messages = MessageHandler(
-        view=view,
-        drafts=drafts,
-        storefront=storefront,
-        orders=orders,
-        pages=pages,
-        files=files,
-        gifts=gifts,
-        admin=admin,
-        bundle=bundle,
-    )
+        view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files, gifts=gifts,
+        admin=admin, bundle=bundle,
+    )  # fmt: skip
     buttons = ButtonHandler(
         view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
     )
     return BotRouter(
-        view=view,
-        bundle=bundle,
-        store=store,
-        files=files,
-        messages=messages,
-        buttons=buttons,
-        payments=payments,
-        gifts=gifts,
-        broadcasts=broadcasts,
-    )
+        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, payments=payments,
+        gifts=gifts, broadcasts=broadcasts,
+    )  # fmt: skip
 
 
 def _sale_rules(rules: BotRules) -> SaleRules:

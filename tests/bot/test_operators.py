@@ -17,8 +17,8 @@ from genlock.service import _language_of
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.conftest import BOSS, Office
 from tests.bot.test_gifts import with_free
-from tests.bot.test_kindness import picture
 from tests.bot.test_money import OPEN, bought
+from tests.bot.test_unexpected_input import picture
 from tests.bot.world import Town, sqlite_url, town
 
 

@@ -50,7 +50,7 @@ PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
 
 
 class NoLimits:
-    """Turns that are always free: what the limits do is tested where they live."""
+    """A rate limiter without limits."""
 
     async def take(self, chat: int, priority: Priority) -> None: ...
 
@@ -133,7 +133,7 @@ class Town:
 
     @asynccontextmanager
     async def done(self, updates: int = 1) -> AsyncIterator[None]:
-        """Wait until what is done here has been handled."""
+        """Wait until the updates caused inside the block have been handled."""
         wanted = self.recorder.settled + updates
         yield
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -144,7 +144,7 @@ class Town:
 
     @asynccontextmanager
     async def another_bot(self) -> AsyncIterator[BotRouter]:
-        """As after a restart: a bot that remembers nothing takes over."""
+        """Replace the bot by a new one with empty caches, as after a restart."""
         before = self.intake.bot
         self.intake.bot = self.make_bot()
         yield self.intake.bot
@@ -152,7 +152,7 @@ class Town:
         self.intake.bot = before
 
     async def age_uploads(self, *, days: float) -> None:
-        """As if the files had been sent some days ago."""
+        """Make all uploads older."""
         assert isinstance(self.store, SqliteStore)
         back = round(days * 86_400_000_000)
         await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
@@ -168,7 +168,7 @@ class Town:
         self.bot._buttons._storefront._markup = markup
 
     async def quiet(self) -> None:
-        """Wait until everybody has been told of everything."""
+        """Wait until all results and notices have been delivered."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 jobs = await self.store.jobs()
@@ -182,7 +182,7 @@ class Town:
 
 @dataclass(kw_only=True)
 class Customer:
-    """A person with our number, and hands that find buttons by their words."""
+    """A user of the simulator with an account; finds buttons by their label."""
 
     town: Town
     hands: SimulatedUser
@@ -190,7 +190,7 @@ class Customer:
 
     @property
     def screen(self) -> Message:
-        """The newest message with something to press."""
+        """The newest message with buttons."""
         return next(
             message
             for message in reversed(self.hands.messages)
@@ -198,7 +198,7 @@ class Customer:
         )
 
     async def say(self, text: str, **more: Any) -> Message:
-        """Write, and wait until the bot is done with it."""
+        """Send a text and wait until the bot has handled it."""
         async with self.town.done():
             return await self.hands.say(text, **more)
 
@@ -207,7 +207,7 @@ class Customer:
             return await self.hands.send(kind, content, **more)
 
     async def sees(self, what: str | Callable[[Message], bool], **more: Any) -> Message:
-        """Wait for a message of the bot's."""
+        """Wait for a message from the bot."""
         ours = self.town.caller.bot.id
 
         def fits(message: Message) -> bool:
@@ -228,7 +228,7 @@ class Customer:
         return await self.press(message, found[0]["callback_data"])
 
     async def press(self, message: Message, data: str) -> CallbackQuery:
-        """Bring this data back, whether or not the message still has such a button."""
+        """Send a callback query with this data, whether or not the message has such a button."""
         async with self.town.done():
             return self.hands._press(message, data)
 
@@ -321,7 +321,7 @@ def sqlite_url(tmp_path: Path) -> str:
 
 
 def die_once(thing: Any, name: str, *, after: bool) -> None:
-    """The instance dies before, or just after, this call; another one handles the update again."""
+    """Make the instance crash before or right after the next call; the update is then handled again."""
     real = getattr(thing, name)
 
     async def once(*arguments: Any, **named: Any) -> None:

@@ -158,7 +158,7 @@ class ButtonHandler:
     # buttons that never become outdated
 
     async def _menu(self, ctx: UpdateContext, _: ButtonData) -> None:
-        note = ctx.translator.html("menu.let_go") if ctx.draft.sent else None
+        note = ctx.translator.html("menu.files_dropped") if ctx.draft.sent else None
         await self._drafts.save(ctx, ctx.draft.cleared())
         await self._view.toast(ctx)
         await self._drafts.show(ctx, note=note)

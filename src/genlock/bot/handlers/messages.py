@@ -212,7 +212,7 @@ class MessageHandler:
         if ctx.profile.fresh and self._bundle.rules.welcome:
             notes.append(t.html("menu.welcome_gift", credits=t.credits(self._bundle.rules.welcome)))
         if ctx.draft.sent:
-            notes.append(t.html("menu.let_go"))
+            notes.append(t.html("menu.files_dropped"))
         if payload.startswith(PROMO_PAYLOAD):
             answer = await self._gifts.promo(ctx, payload.removeprefix(PROMO_PAYLOAD))
             notes.append(answer or t.html("promo.unknown"))

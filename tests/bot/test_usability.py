@@ -1,4 +1,4 @@
-"""What somebody stumbles over who uses the bot for the first time."""
+"""What users of the bot found confusing on first use."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.media import make_video
 from tests.bot.pages import label, page
-from tests.bot.test_kindness import picture
+from tests.bot.test_unexpected_input import picture
 from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
 
 SHOP = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
@@ -36,18 +36,18 @@ async def here(tmp_path: Path) -> AsyncIterator[Town]:
 @pytest.mark.parametrize(
     "line", ["zimage-foo cat", "z-image-foo cat", "z-imagefoo cat", "nano cat", "image cat", "a cat", "- cat", "z cat"]
 )
-def test_a_name_that_is_not_whole_orders_nothing(line: str) -> None:
+def test_an_incomplete_model_name_matches_nothing(line: str) -> None:
     assert SHOP.match_name(line) is None
 
 
-def test_a_name_ends_at_a_space_a_line_or_a_colon() -> None:
+def test_a_model_name_ends_at_a_space_a_newline_or_a_colon() -> None:
     for line in ("z-image a cat", "z-image\na cat", "Z Image: a cat", "z-image, a cat"):
         found = SHOP.match_name(line)
         assert found is not None, line
         assert (found[0].id, found[1]) == ("z-image", "a cat"), line
 
 
-def test_a_mistyped_name_is_guessed_but_only_to_ask() -> None:
+def test_a_mistyped_name_suggests_models() -> None:
     for line, wanted in (
         ("zimage-foo a cat", "z-image"),
         ("z-imge a cat", "z-image"),
@@ -61,9 +61,7 @@ def test_a_mistyped_name_is_guessed_but_only_to_ask() -> None:
 
 
 @pytest.mark.parametrize(("language", "asks"), [("en", "Did you mean"), ("ru", "Может быть")])
-async def test_an_unknown_model_is_refused_and_the_likely_one_goes_on_with_the_same_text(
-    here: Town, language: str, asks: str
-) -> None:
+async def test_an_unknown_model_suggests_similar_ones_that_keep_the_text(here: Town, language: str, asks: str) -> None:
     ann = await here.person(language=language)
     await ann.say("/gen zimage-foo cat with wings")
     screen = await ann.sees(asks)
@@ -80,7 +78,7 @@ async def test_an_unknown_model_is_refused_and_the_likely_one_goes_on_with_the_s
 # past orders
 
 
-async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
+async def test_past_orders_are_listed_with_their_prompts(here: Town) -> None:
     ann = await here.person()
     for words in ("a red fox in the snow under the northern lights", "a bear"):
         await ann.say(f"/gen z-image {words}")
@@ -99,7 +97,7 @@ async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
+def test_labels_of_paired_buttons_fit_on_a_phone(language: str) -> None:
     t = translator(language)
     for key in ("again", "repeat", "change_repeat", "menu", "try_again"):
         assert len(t.plain(f"button.{key}")) <= 20, key
@@ -108,7 +106,7 @@ def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
 # results
 
 
-async def test_a_song_is_called_after_its_words(here: Town) -> None:
+async def test_a_song_file_is_titled_by_its_prompt(here: Town) -> None:
     ann = await here.person()
     await ann.say("/gen suno/generate a song about a cat who flew to the Moon")
     await ann.sees(page("order.done"))
@@ -123,7 +121,7 @@ async def test_a_song_is_called_after_its_words(here: Town) -> None:
 @pytest.mark.parametrize(
     ("language", "line"), [("en", "Order #1 failed, see above"), ("ru", "Заказ #1 не удался, подробности выше")]
 )
-async def test_a_failure_is_told_once_and_pointed_to_once(here: Town, language: str, line: str) -> None:
+async def test_a_failure_is_explained_once_and_notified_once(here: Town, language: str, line: str) -> None:
     ann = await here.person(language=language)
     here.kie.faults.order(Fault.TASK_MODERATED)
     await ann.say("/gen z-image something")
@@ -137,7 +135,7 @@ async def test_a_failure_is_told_once_and_pointed_to_once(here: Town, language: 
     assert [one["callback_data"] for one in told.buttons] == ["change:1", "menu"], "the same again would fail again"
 
 
-async def test_the_press_that_orders_is_answered_with_the_number(here: Town) -> None:
+async def test_the_tap_that_orders_is_answered_with_the_order_number(here: Town) -> None:
     ann = await here.person()
     await ann.say("a fox")
     press = await ann.tap(label("button.generate"))
@@ -167,10 +165,10 @@ async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here:
     assert any(message.id == receipt.id and "Receipt" in message.text for message in ann.from_bot)
 
 
-# prices on the shelf
+# prices in the model list
 
 
-def test_the_shelf_shows_and_is_sorted_by_what_the_usual_order_costs() -> None:
+def test_the_model_list_shows_and_is_sorted_by_the_usual_price() -> None:
     grok = next(model for model in SHOP.models() if model.title == "Grok Imagine Video 1.5")
     usual = SHOP.usual_price(grok)
     assert usual.exact
@@ -184,9 +182,7 @@ def test_the_shelf_shows_and_is_sorted_by_what_the_usual_order_costs() -> None:
 
 
 @pytest.mark.parametrize(("language", "second", "characters"), [("en", "/s", "/1k chars"), ("ru", "/сек", "/1000 зн.")])
-async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
-    here: Town, language: str, second: str, characters: str
-) -> None:
+async def test_a_price_by_length_is_shown_per_unit(here: Town, language: str, second: str, characters: str) -> None:
     ann = await here.person(language=language)
     rows: dict[str, str] = {}
     shop = Storefront(here.catalog, markup=here.rules.markup, credit_usd=here.rules.credit_usd)
@@ -205,7 +201,7 @@ async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
     assert f"{price} " in card.text.partition("💰")[2]
 
 
-def test_a_model_that_is_offered_for_a_text_alone_asks_for_nothing_else() -> None:
+def test_a_model_offered_for_a_text_asks_for_nothing_else() -> None:
     for model in filter(text_only, SHOP.models()):
         draft = wizard.skip_rest(
             wizard.start_order(Draft(text="a long enough text"), model, model.category.value), model
@@ -216,7 +212,7 @@ def test_a_model_that_is_offered_for_a_text_alone_asks_for_nothing_else() -> Non
 # files that came by themselves
 
 
-async def test_from_a_shelf_a_kept_photo_goes_back_with_the_person(here: Town) -> None:
+async def test_going_back_from_a_model_list_keeps_the_waiting_photo(here: Town) -> None:
     ann = await here.person()
     await ann.send("photo", picture())
     await ann.sees(page("misc.what_with_file"))
@@ -234,18 +230,18 @@ async def test_from_a_shelf_a_kept_photo_goes_back_with_the_person(here: Town) -
     await ann.sees("Kept: 1 file")
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", "is set aside"), ("ru", "отложен")])
-async def test_the_menu_says_that_a_kept_photo_is_let_go(here: Town, language: str, told: str) -> None:
+@pytest.mark.parametrize("language", ["en", "ru"])
+async def test_the_menu_says_that_a_waiting_photo_is_dropped(here: Town, language: str) -> None:
     ann = await here.person(language=language)
     await ann.send("photo", picture())
-    await ann.tap(translator(language).plain("button.menu"))
-    await ann.sees(told)
+    await ann.tap(label("button.menu", language=language))
+    await ann.sees(page("menu.files_dropped", language=language))
     await ann.tap(category_title(Category.IMAGE_TO_IMAGE, translator(language)))
 
     assert "📎" not in ann.screen.text
 
 
-async def test_a_kept_text_goes_back_to_the_menu_with_the_person(here: Town) -> None:
+async def test_going_back_to_the_menu_keeps_the_waiting_text(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox")
     await ann.tap(label("button.other_model"))
@@ -255,7 +251,9 @@ async def test_a_kept_text_goes_back_to_the_menu_with_the_person(here: Town) -> 
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwise(here: Town, language: str) -> None:
+async def test_a_photo_that_the_current_order_has_no_field_for_can_be_used_for_another_order(
+    here: Town, language: str
+) -> None:
     t = translator(language)
     ann = await here.person(language=language)
     await ann.say("a red fox")
@@ -269,7 +267,7 @@ async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwis
 
 
 @pytest.mark.parametrize(("kind", "other"), [("photo", "Topaz Video"), ("video", "Topaz Image")])
-async def test_a_shelf_shows_only_what_takes_the_file_that_waits(here: Town, kind: str, other: str) -> None:
+async def test_a_model_list_shows_only_models_that_take_the_waiting_file(here: Town, kind: str, other: str) -> None:
     ann = await here.person()
     await ann.send(kind, picture() if kind == "photo" else make_video("A film", {}, 1))
     await ann.tap(category_title(Category.UPSCALE, translator("en")))
@@ -279,7 +277,7 @@ async def test_a_shelf_shows_only_what_takes_the_file_that_waits(here: Town, kin
     assert not any(other in row for row in rows)
 
 
-async def test_a_search_leads_back_to_the_shelf(here: Town) -> None:
+async def test_back_from_a_search_shows_the_model_list(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
     await ann.tap(category_title(Category.MUSIC, translator("en")))
@@ -291,7 +289,7 @@ async def test_a_search_leads_back_to_the_shelf(here: Town) -> None:
     assert any("Suno" in one["text"] for one in shown.buttons)
 
 
-async def test_a_page_that_was_opened_in_the_middle_of_an_order_leads_back_to_it(here: Town) -> None:
+async def test_a_page_opened_during_an_order_has_a_button_back_to_it(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox")
     for command in ("/help", "/terms", "/language", "/gen", "/gen qqqqq a cat"):
@@ -306,7 +304,7 @@ async def test_a_page_that_was_opened_in_the_middle_of_an_order_leads_back_to_it
     assert [one["callback_data"] for one in ann.screen.buttons] == ["menu"]
 
 
-async def test_an_order_in_one_line_leaves_no_old_screen_behind(here: Town) -> None:
+async def test_gen_removes_the_old_screen(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
     await ann.say("/gen z-image a fox")
@@ -316,7 +314,7 @@ async def test_an_order_in_one_line_leaves_no_old_screen_behind(here: Town) -> N
 
 
 @pytest.mark.parametrize("later", [PART_SECONDS, PART_SECONDS + 1])
-def test_a_text_goes_on_only_in_what_was_sent_at_once(later: int) -> None:
+def test_a_text_is_joined_only_with_a_message_sent_right_after_it(later: int) -> None:
     draft = Draft(
         step=Step.CONFIRM,
         model="z-image",
@@ -334,7 +332,7 @@ def test_a_text_goes_on_only_in_what_was_sent_at_once(later: int) -> None:
     assert ctx.draft.step is (Step.CONFIRM if later > PART_SECONDS else Step.ASK)
 
 
-def test_a_search_finds_what_is_called_so_and_else_what_has_every_word() -> None:
+def test_a_search_prefers_titles_and_else_matches_every_word() -> None:
     assert {model.title.startswith("Wan 2.2") for model in SHOP.search("wan 2.2")} == {True}
     assert [model.title for model in SHOP.search("banana pro")] == ["Nano Banana Pro"]
     assert {"google/imagen4", "nano-banana-pro"} <= {model.id for model in SHOP.search("google")}

@@ -1,4 +1,4 @@
-"""Somebody who orders whatever they are told through the chat alone: by pressing, writing and sending files."""
+"""Orders a model with given values through the chat: by tapping, writing and sending files."""
 
 import asyncio
 import io
@@ -23,7 +23,7 @@ from tests.bot.world import Customer
 
 PATIENCE_SECONDS = 60.0
 STEPS_MAX = 120
-#: a longer text may go on in the next message, and the walker is quick
+#: a longer text may go on in the next message, and this client is quick
 TEXT_MAX = 2000
 
 
@@ -38,7 +38,7 @@ def sample(kind: FieldType) -> bytes:
     return file.getvalue()
 
 
-class Walker:
+class ChatOrder:
     def __init__(self, customer: Customer, model: Model, wanted: Mapping[str, Any], *, by_link: bool) -> None:
         self.customer = customer
         self.model = model
@@ -47,15 +47,13 @@ class Walker:
         self.taps = 0
         self.texts = 0
 
-    # looking
-
     async def draft(self) -> Draft:
         store = self.customer.town.store
         saved = await store.draft(self.customer.number, self.customer.hands.id)
         return drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft()
 
     async def _after(self, before: Draft) -> Draft:
-        """The draft, once the bot has understood what was done and shows it."""
+        """The draft after the bot has handled the action and shows the result."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 now = await self.draft()
@@ -64,10 +62,8 @@ class Walker:
                 assert not self.customer.town.intake.failures, self.customer.town.intake.failures
                 await asyncio.sleep(0.005)
 
-    # doing
-
     async def press(self, verb: str, *args: object) -> Draft:
-        """A button of the draft, by what it brings back."""
+        """Tap a button of the draft, found by its callback data."""
         end = ":".join(("", verb, *map(str, args)))
         before, message = await self._screen(lambda data: data.endswith(end) or ":turn:" in data)
         while not (found := [one for one in message.buttons if one["callback_data"].endswith(end)]):
@@ -79,7 +75,7 @@ class Walker:
         return await self._after(before)
 
     async def _screen(self, wanted: Callable[[str], bool]) -> tuple[Draft, Message]:
-        """The message that shows the draft as it is now, with a button that is looked for."""
+        """The message that shows the current version of the draft and has a wanted button."""
         shown: list[str] = []
         for _ in range(1000):
             now = await self.draft()
@@ -89,7 +85,7 @@ class Walker:
                 if message.id == now.message and any(data.startswith(mark) for data in shown):
                     assert any(map(wanted, shown)), f"{self.model.id}: {shown}"
                     return now, message
-            await asyncio.sleep(0.005)  # the screen is on its way
+            await asyncio.sleep(0.005)  # the screen has not arrived yet
         raise AssertionError(f"{self.model.id}: no screen, but {shown}")
 
     async def _press(self, message: Any, data: str) -> None:
@@ -120,8 +116,6 @@ class Walker:
             await send(sample(kind))
             now = await self._after(before)
         return now
-
-    # ordering
 
     async def order(self) -> Job:
         now = await self.say(f"/models {self.model.title}")

@@ -1,4 +1,4 @@
-"""Limits, bans, maintenance."""
+"""Quotas, bans and maintenance."""
 
 import re
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.bot.world import sqlite_url, town
 # limits
 
 
-async def test_orders_are_limited_by_what_is_in_the_works(tmp_path: Path) -> None:
+async def test_running_orders_per_user_are_limited(tmp_path: Path) -> None:
     async with town(sqlite_url(tmp_path), rules=replace(OPEN, running_max=2), speed=0.01) as here:
         ann = await here.person()
         for word in ("one", "two", "three"):
@@ -35,7 +35,9 @@ async def test_orders_are_limited_by_what_is_in_the_works(tmp_path: Path) -> Non
     ],
     ids=["minute", "hour"],
 )
-async def test_orders_are_limited_by_time_and_the_wait_is_told(tmp_path: Path, rules: BotRules, told: str) -> None:
+async def test_orders_per_minute_and_hour_are_limited_and_the_wait_is_shown(
+    tmp_path: Path, rules: BotRules, told: str
+) -> None:
     async with town(sqlite_url(tmp_path), rules=rules) as here:
         ann = await here.person()
         for word in ("one", "two"):
@@ -51,7 +53,7 @@ async def test_orders_are_limited_by_time_and_the_wait_is_told(tmp_path: Path, r
 # bans and maintenance
 
 
-async def test_whoever_is_banned_is_told_so_and_nothing_else(office: Office) -> None:
+async def test_a_banned_user_gets_only_the_ban_notice(office: Office) -> None:
     here, boss, ann = office
     await boss.say(f"/admin ban {ann.number} spam and worse")
     await boss.sees(page("admin.ban_done"))
@@ -69,7 +71,7 @@ async def test_whoever_is_banned_is_told_so_and_nothing_else(office: Office) -> 
     ]  # fmt: skip
 
 
-async def test_under_maintenance_everybody_reads_why_but_operators_work(office: Office) -> None:
+async def test_maintenance_refuses_users_with_the_reason_but_not_operators(office: Office) -> None:
     here, boss, ann = office
     await boss.say("/admin maintenance on Back at <noon>")
     here.bot._maintenance = (0.0, None)

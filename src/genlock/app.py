@@ -21,7 +21,7 @@ from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore, must_exist
 
 if TYPE_CHECKING:
-    from genlock.bot.router import ChatBot
+    from genlock.bot.router import BotRouter
     from genlock.bot.rules import BotRules
     from genlock.channels.telegram.caller import Caller
     from genlock.media.download import Downloads
@@ -143,11 +143,11 @@ def make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, downl
 
 def make_chat(
     settings: "Settings", *, caller: "Caller", store: Database, engine: Engine, catalog: Catalog, kie: "Kie"
-) -> "ChatBot":
-    from genlock.bot.router import ChatBot
+) -> "BotRouter":
+    from genlock.bot.router import make_bot
 
     rules = make_shop_rules(settings)
-    return ChatBot.made_of(caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=kie.upload)
+    return make_bot(caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=kie.upload)
 
 
 def make_shop_rules(settings: "Settings") -> "BotRules":

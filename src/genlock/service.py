@@ -1,7 +1,6 @@
 """One instance of the product: composed from the settings, started and stopped as a whole."""
 
 import asyncio
-import json
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
@@ -10,7 +9,6 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-import telegram
 from prometheus_client import CollectorRegistry
 
 from genlock.app import (
@@ -24,7 +22,7 @@ from genlock.app import (
     make_rules,
     open_store,
 )
-from genlock.bot.router import ChatBot
+from genlock.bot.router import BotRouter
 from genlock.catalog import load
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.errors import TokenRefused
@@ -46,7 +44,7 @@ from genlock.i18n.translator import translator
 from genlock.log import LogObserver, Mask
 from genlock.media.download import Downloads
 from genlock.metrics import MetricsObserver, Observers
-from genlock.ports import Database, UpdateStore
+from genlock.ports import Database
 from genlock.settings import LogFormat, ServiceSettings
 from genlock.web.health import HealthEndpoints
 from genlock.web.server import Endpoint, make_web, serving
@@ -109,7 +107,7 @@ class Service:
         assert engine.updates is not None
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
         self._closing.push_async_callback(chat.close)
-        handlers[settings.bot_id] = partial(_handle, chat, caller.bot, store, self._mask)
+        handlers[settings.bot_id] = partial(_handle, chat, self._mask)
         await self._check_token(caller)
         intake, endpoints = await self._make_intake(caller, store, engine.updates)
         stats = Stats(engine.ctx, store)
@@ -187,8 +185,9 @@ class Service:
 
     def _maintenance_tasks(self, caller: Caller, store: Database, stats: Stats) -> list[PeriodicTask]:
         ctx, leader = self.engine.ctx, self.engine.leader
-        notify = partial(_notify_operators, caller, store, self._settings.admin_ids)
-        self._alarms = Alarms(ctx, leader, store, stats, notify)
+        self._alarms = Alarms(
+            ctx, leader, store, stats, partial(_notify_operators, caller, store, self._settings.admin_ids)
+        )
         return [
             PeriodicTask(
                 name="check_alarms", period_seconds=alarms.PERIOD_SECONDS, run=self._alarms.check, leader_only=True
@@ -207,7 +206,7 @@ class Service:
             ),
         ]
 
-    def _bot_tasks(self, chat: ChatBot) -> list[PeriodicTask]:
+    def _bot_tasks(self, chat: BotRouter) -> list[PeriodicTask]:
         return [
             PeriodicTask(
                 name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=chat.reconcile, leader_only=True
@@ -216,7 +215,7 @@ class Service:
             PeriodicTask(name="send_broadcasts", period_seconds=CHORE_SECONDS, run=chat.broadcast, leader_only=True),
         ]
 
-    async def _introduce(self, chat: ChatBot) -> None:
+    async def _introduce(self, chat: BotRouter) -> None:
         """Tell Telegram our commands; if it is away, later."""
         while True:
             try:
@@ -255,20 +254,13 @@ async def _language_of(store: Database, outside: int) -> str:
     return next((one.language for one in found if one.external_id == str(outside)), "")
 
 
-async def _handle(chat: ChatBot, bot: telegram.Bot, store: UpdateStore, mask: Mask, update: Update) -> None:
-    def read(body: str) -> telegram.Update:
-        return telegram.Update.de_json(json.loads(body), bot)
-
-    async def behind() -> telegram.Update | None:
-        following = await store.update_behind(update.id)
-        return read(following.body) if following else None
-
+async def _handle(chat: BotRouter, mask: Mask, update: Update) -> None:
     try:
-        await chat.handle(read(update.body), first=update.attempts == 1, behind=behind)
+        await chat.handle_stored(update)
     except GenlockError:
         raise
     except Exception as error:
-        said = repr(error)
-        if mask(said) != said:  # it would be kept with the update
-            raise RuntimeError(mask(said)) from None
+        text = repr(error)
+        if mask(text) != text:  # the text is stored with the update and must not contain a secret
+            raise RuntimeError(mask(text)) from None
         raise

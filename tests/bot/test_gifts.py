@@ -68,7 +68,6 @@ async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> Non
 
 async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None:
     async with town(sqlite_url(tmp_path), rules=replace(OPEN, welcome=5000)) as here:
-        here.postman.patient = True
         ann = await here.person(having=0)
         die_once(here.store, "see_profile", after=True)
         await ann.say("a fox")
@@ -167,7 +166,6 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
     database_url: str,
 ) -> None:
     async with town(database_url, rules=OPEN) as here:
-        here.postman.patient = True
         await here.store.make_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
@@ -186,14 +184,13 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
 
 
 async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(here: Town) -> None:
-    here.postman.patient = True
     await here.store.make_promo(
         Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     ann = await here.person(having=0)
     for number in range(10):
         await ann.say(f"/promo guess{number}")
-    die_once(here.bot._view, "show_draft", after=False)
+    die_once(here.drafts, "show", after=False)
     await ann.say("/promo secret")
 
     assert "You can try another in " in ann.screen.text

@@ -339,10 +339,11 @@ async def test_an_order_whose_handler_failed_for_good_is_not_ordered_again_by_an
     async def die(*_: object) -> None:
         raise ConnectionError("the process dies here")
 
-    monkeypatch.setattr(here.bot._view, "keep", die)
+    monkeypatch.setattr("genlock.engine.updates.TRIES", 1)
+    monkeypatch.setattr(here.drafts, "save", die)
     with pytest.raises(AssertionError):
         await ann.press(screen, data)
-    here.postman.failures.clear()
+    here.intake.failures.clear()
     monkeypatch.undo()
     await ann.sees("Something went wrong on our side")
     await ann.press(screen, data)
@@ -379,7 +380,6 @@ async def test_two_instances_with_the_same_update_order_once(here: Town) -> None
 @pytest.mark.parametrize("method", ["editMessageText", "sendMessage", "answerCallbackQuery", "deleteMessage"])
 async def test_a_lost_answer_of_telegrams_ends_in_the_same_order(here: Town, method: str) -> None:
     ann = await here.person()
-    here.postman.patient = True
     here.telegram.faults.once(Fault.DROP_AFTER, method=method)
     await ann.say("/models z-image")
     await ann.tap("Z-Image")

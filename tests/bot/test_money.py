@@ -114,7 +114,7 @@ async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(datab
         await ann.say("/topup")
         await ann.tap("⭐ 500 →")
         bill = await ann.sees(lambda message: message.kind == "invoice")
-        here.postman.lose("successful_payment")
+        here.intake.drop_next("successful_payment")
         async with here.done():
             await ann.hands.pay(bill)
         assert await ann.available() == 0
@@ -141,13 +141,13 @@ async def test_a_payment_found_in_telegrams_list_first_is_thanked_for_once(here:
     await ann.say("/topup")
     await ann.tap("⭐ 100 →")
     bill = await ann.sees(lambda message: message.kind == "invoice")
-    here.postman.lose("successful_payment")
+    here.intake.drop_next("successful_payment")
     async with here.done():
         await ann.hands.pay(bill)
     assert await here.bot.reconcile() == 1
     await ann.sees("Thank you!")
     async with here.done():
-        here.postman._put(here.postman.lost[0])
+        await here.intake.receive(here.intake.dropped[0])
 
     assert len([one for one in ann.from_bot if "Thank you!" in one.text]) == 1
     assert await ann.available() == 120_000
@@ -170,7 +170,7 @@ async def test_a_dearer_price_is_confirmed_anew(here: Town) -> None:
     ann = await here.person()
     await ann.say("a fox")
     await ann.sees("Price: 0.8 credits")
-    here.bot._view.storefront._markup = 4.0
+    here.set_markup(4.0)
     await ann.tap("Generate")
     await ann.sees("The price has changed since you looked")
     assert await here.jobs(ann) == []

@@ -49,7 +49,7 @@ async def test_figures_of_the_day_and_the_week(office: Office) -> None:
     await boss.sees("last 7 days")
     await boss.tap("Attention", on=shown)
     await boss.sees("Nothing needs attention")
-    assert here.postman.failures == []
+    assert here.intake.failures == []
 
 
 async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Office) -> None:
@@ -126,7 +126,7 @@ async def test_stars_are_refunded_by_their_receipt(office: Office) -> None:
     await boss.sees("has been refunded already")
 
     assert await ann.available() == 10_000
-    assert here.postman.failures == []
+    assert here.intake.failures == []
 
 
 async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Office) -> None:

@@ -12,7 +12,6 @@ ONE_FREE = replace(OPEN, free_per_day=1)
 
 async def test_a_free_order_that_was_made_is_not_asked_for_again(tmp_path: Path) -> None:
     async with town(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image"), speed=20.0) as here:
-        here.postman.patient = True
         ann = await here.person(having=10)
         await ann.say("a fox")
         await ann.sees("Price: free")
@@ -32,7 +31,6 @@ async def test_a_free_order_that_was_made_is_not_asked_for_again(tmp_path: Path)
 
 async def test_a_free_run_taken_before_a_crash_is_still_the_orders_own(tmp_path: Path) -> None:
     async with town(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image")) as here:
-        here.postman.patient = True
         ann = await here.person(having=10)
         await ann.say("a fox")
         die_once(here.engine, "order", after=False)
@@ -45,7 +43,6 @@ async def test_a_free_run_taken_before_a_crash_is_still_the_orders_own(tmp_path:
 
 async def test_gen_with_a_free_run_stays_free_after_a_crash(tmp_path: Path) -> None:
     async with town(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image")) as here:
-        here.postman.patient = True
         ann = await here.person(having=10)
         die_once(here.engine, "order", after=False)
         await ann.say("/gen z-image a fox")
@@ -57,7 +54,6 @@ async def test_gen_with_a_free_run_stays_free_after_a_crash(tmp_path: Path) -> N
 
 async def test_gen_does_not_miss_the_money_that_it_has_spent_itself(tmp_path: Path) -> None:
     async with town(sqlite_url(tmp_path), rules=OPEN) as here:
-        here.postman.patient = True
         ann = await here.person(having=1)  # enough for one
         die_once(here.store, "set_last_model", after=True)
         await ann.say("/gen z-image a fox")

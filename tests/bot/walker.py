@@ -61,7 +61,7 @@ class Walker:
                 now = await self.draft()
                 if now.version > before.version and (now.message is not None or now.at is At.ORDERED):
                     return now
-                assert not self.customer.town.postman.failures, self.customer.town.postman.failures
+                assert not self.customer.town.intake.failures, self.customer.town.intake.failures
                 await asyncio.sleep(0.005)
 
     # doing

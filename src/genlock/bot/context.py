@@ -10,6 +10,8 @@ from genlock.channels.telegram.address import Address
 from genlock.domain.profile import Profile
 from genlock.i18n.translator import Texts, Translator, package_texts
 
+#: the name of the Telegram channel in accounts and jobs
+CHANNEL = "telegram"
 #: asks for what the same person did next, as far as it has come by now
 Behind = Callable[[], Awaitable[Update | None]]
 

@@ -15,18 +15,6 @@ class Quotas:
         self._store = store
         self._rules = rules
 
-    async def order(self, ctx: UpdateContext) -> Html | None:
-        """Why the person may not order now; None if they may."""
-        rules, t = self._rules, ctx.translator
-        done = await self._store.activity(ctx.person)
-        if done.running >= rules.running_max:
-            return t.html("limit.running", n=done.running)
-        if done.minute >= rules.per_minute:
-            return t.html("limit.minute", time=t.duration(done.minute_wait))
-        if done.hour >= rules.per_hour:
-            return t.html("limit.hour", time=t.duration(done.hour_wait))
-        return None
-
     async def cancel(self, ctx: UpdateContext) -> str | None:
         """Why the person may not cancel an order that the provider has already."""
         done = await self._store.late_cancels(ctx.person)

@@ -1,9 +1,10 @@
 """The chat product: every update of every person gets its answer here."""
 
+import json
 from functools import partial
 from time import monotonic
 
-from telegram import Bot, CallbackQuery, ChatMemberUpdated, Message, Update, User
+from telegram import CallbackQuery, ChatMemberUpdated, Message, Update, User
 from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
@@ -11,8 +12,8 @@ from genlock.bot.admin.broadcasts import Broadcasts
 from genlock.bot.admin.campaigns import MAINTENANCE
 from genlock.bot.admin.commands import make_admin
 from genlock.bot.bundle import BotBundle
-from genlock.bot.chat_view import ChatView, DraftChanged
-from genlock.bot.context import Behind, UpdateContext, nothing, shown_message, thread_of, who
+from genlock.bot.chat_view import ChatView
+from genlock.bot.context import CHANNEL, Behind, UpdateContext, nothing, shown_message, thread_of, who
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.files import Files, UploadFile
@@ -22,122 +23,98 @@ from genlock.bot.money.gifts import Gifts, inviter
 from genlock.bot.money.payments import Payments
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
-from genlock.bot.order.ordering import CHANNEL, Orders
+from genlock.bot.order.draft_view import DraftChanged, DraftView
+from genlock.bot.order.orders import Orders
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, GenlockError
+from genlock.domain.update import Update as StoredUpdate
 from genlock.engine.engine import Engine
+from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
 from genlock.i18n.translator import Texts, package_texts
 from genlock.ports import Database
 
 TRIES = 3
 NAME_LENGTH = 100
-PEOPLE_REMEMBERED = 50_000
+ACCOUNTS_CACHED = 50_000
 #: how long the store's word about maintenance is believed
 MAINTENANCE_SECONDS = 2.0
 
 
-class ChatBot:
-    """Routes updates. Any of them may be handled again after a crash: then it changes nothing and shows the same."""
+class BotRouter:
+    """Hands each update to its handler. An update handled again after a crash changes nothing and shows the same."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument per part it works with
         self,
         *,
         view: ChatView,
+        bundle: BotBundle,
+        store: Database,
         files: Files,
-        talk: MessageHandler,
-        presses: ButtonHandler,
+        messages: MessageHandler,
+        buttons: ButtonHandler,
         payments: Payments,
         gifts: Gifts,
         broadcasts: Broadcasts,
     ) -> None:
         self._view = view
+        self._bundle = bundle
+        self._caller = bundle.caller
+        self._rules = bundle.rules
+        self._texts = bundle.texts
+        self._store = store
         self._files = files
-        self._store: Database = view.store
-        self._talk = talk
-        self._presses = presses
+        self._messages = messages
+        self._buttons = buttons
         self._payments = payments
         self._gifts = gifts
         self._broadcasts = broadcasts
-        self._people: dict[int, int] = {}
+        self._account_ids: dict[int, int] = {}
         self._addresses: dict[int, str] = {}
         self._maintenance: tuple[float, str | None] = (0.0, None)
 
-    @classmethod
-    def made_of(
-        cls,
-        *,
-        caller: Caller,
-        store: Database,
-        engine: Engine,
-        catalog: Catalog,
-        rules: BotRules,
-        upload: UploadFile,
-        texts: Texts | None = None,
-    ) -> "ChatBot":
-        """The whole product over its parts."""
-        storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd)
-        bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
-        view = ChatView(bundle=bundle, store=store, storefront=storefront)
-        notify = partial(tell, engine.ctx)
-        quotas = Quotas(store, rules)
-        files = Files(view=view, quotas=quotas, upload=upload)
-        orders = Orders(view=view, engine=engine, quotas=quotas, files=files)
-        payments = Payments(bundle=bundle, store=store, view=view, tell=notify)
-        gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
-        broadcasts = Broadcasts(bundle=bundle, store=store)
-        admin = make_admin(
-            bundle=bundle, view=view, engine=engine, store=store, payments=payments, broadcasts=broadcasts, tell=notify
-        )
-        pages = Pages(view=view, orders=orders, payments=payments, gifts=gifts)
-        return cls(
-            view=view,
-            files=files,
-            talk=MessageHandler(view=view, orders=orders, pages=pages, files=files, gifts=gifts, admin=admin),
-            presses=ButtonHandler(view=view, orders=orders, pages=pages, admin=admin),
-            payments=payments,
-            gifts=gifts,
-            broadcasts=broadcasts,
-        )
-
     async def start(self) -> None:
-        """Learn our name and tell Telegram our commands, where they have changed."""
-        await self._view.bundle.introduce()
-        await register(self._view.bundle, self._store)
+        """Ask Telegram for our username and register our commands where they have changed."""
+        await self._bundle.load()
+        await register(self._bundle, self._store)
 
     async def reconcile(self) -> int:
-        """Make good payments that we missed, by Telegram's own list; for the active instance, every few minutes."""
+        """Credit payments that Telegram lists and we missed. A periodic task of the leader."""
         return await self._payments.reconcile()
 
     async def reward(self) -> int:
-        """Reward invitations that have borne fruit; for the active instance, every few seconds."""
+        """Pay rewards for invitations that are due. A periodic task of the leader."""
         return await self._gifts.reward()
 
     async def broadcast(self) -> int:
-        """Go on with a message to everybody, if there is one; for the active instance, every few seconds."""
+        """Continue the running broadcast, if there is one. A periodic task of the leader."""
         return await self._broadcasts.round()
 
     async def close(self) -> None:
         await self._files.close()
 
-    @property
-    def _texts(self) -> Texts:
-        return self._view.texts
+    async def handle_stored(self, stored: StoredUpdate) -> None:
+        """Handle an update from the update queue; the handler may look at the user's next one."""
 
-    @property
-    def _bot(self) -> Bot:
-        return self._view.caller.bot
+        async def next_update() -> Update | None:
+            following = await self._store.update_behind(stored.id)
+            return self._parse(following.body) if following else None
+
+        await self.handle(self._parse(stored.body), first=stored.attempts == 1, behind=next_update)
+
+    def _parse(self, body: str) -> Update:
+        return Update.de_json(json.loads(body), self._caller.bot)
 
     async def handle(self, update: Update, *, first: bool, behind: Behind = nothing) -> None:
         """Answer one update. Raises what may pass (the store, the channel), to be called again.
 
         `behind` tells what the same person did next, so that what belongs together is shown once.
         """
-        await self._view.bundle.introduce()
+        await self._bundle.load()
         for left in reversed(range(TRIES)):
             try:
                 await self._handle(update, first=first, behind=behind)
@@ -160,8 +137,8 @@ class ChatBot:
         if user is None or chat is None:
             return
         try:
-            t = self._texts.translator(self._texts.guess_language(user.language_code))
-            await self._view.tell(chat.id, t.html("misc.error"))
+            t = self._bundle.translator_for(user.language_code)
+            await self._view.send_to(chat.id, t.html("misc.error"))
         except ChannelError:
             return  # what went wrong is about to be told to the operator
 
@@ -181,10 +158,10 @@ class ChatBot:
             await self._message(update, update.message, user, first=first, behind=behind)
         elif update.edited_message is not None and update.edited_message.chat.type == ChatType.PRIVATE:
             ctx = await self._visit(update, update.edited_message, user, first=first)
-            await self._view.say(ctx, ctx.translator.html("misc.edited"))
+            await self._view.send_text(ctx, ctx.translator.html("misc.edited"))
 
     async def _message(self, update: Update, message: Message, user: User, *, first: bool, behind: Behind) -> None:
-        heard = self._talk.heard(message)
+        heard = self._messages.heard(message)
         if heard is None:
             return
         ctx = await self._visit(update, message, user, first=first)
@@ -193,13 +170,13 @@ class ChatBot:
             await self._payments.paid(ctx, message.successful_payment)
             return
         if not await self._shut_out(ctx, user):
-            await self._talk.hear(ctx, message, heard)
+            await self._messages.hear(ctx, message, heard)
 
     async def _press(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
         message = shown_message(query)
         if message is None:  # so old that Telegram does not show it to us any more
-            await self._view.caller.call(
-                self._bot.answer_callback_query, chat=None, priority=Priority.RESULT, callback_query_id=query.id
+            await self._caller.call(
+                self._caller.bot.answer_callback_query, chat=None, priority=Priority.RESULT, callback_query_id=query.id
             )
             return
         ctx = await self._visit(update, message, user, first=first)
@@ -207,7 +184,7 @@ class ChatBot:
         ctx.query = query.id
         try:
             if not await self._shut_out(ctx, user):
-                await self._presses.pressed(ctx, buttons.read(query.data or ""))
+                await self._buttons.pressed(ctx, buttons.read(query.data or ""))
         finally:
             await self._view.toast(ctx)
 
@@ -238,27 +215,27 @@ class ChatBot:
         return ctx
 
     async def _remember_address(self, account_id: int, address: str) -> None:
-        """Store where the user is reached outside an order, when it is new."""
+        """Store where the user is reached outside an order, unless this instance has stored it already."""
         if self._addresses.get(account_id) != address:
-            if len(self._addresses) >= PEOPLE_REMEMBERED:
+            if len(self._addresses) >= ACCOUNTS_CACHED:
                 self._addresses.clear()
             await self._store.set_account_address(account_id, address)
             self._addresses[account_id] = address
 
     async def _person(self, outside: int) -> int:
-        if outside not in self._people:
-            if len(self._people) >= PEOPLE_REMEMBERED:
-                self._people.clear()
-            self._people[outside] = await self._store.ensure_account(CHANNEL, str(self._bot.id), str(outside))
-        return self._people[outside]
+        if outside not in self._account_ids:
+            if len(self._account_ids) >= ACCOUNTS_CACHED:
+                self._account_ids.clear()
+            self._account_ids[outside] = await self._store.ensure_account(CHANNEL, self._bundle.id, str(outside))
+        return self._account_ids[outside]
 
     async def _shut_out(self, ctx: UpdateContext, user: User) -> bool:
         """Whether the person gets one word only: they are banned, or the bot is being worked on."""
         view, t = self._view, ctx.translator
-        if user.id in view.rules.admin_ids:
+        if user.id in self._rules.admin_ids:
             return False
         if ctx.profile.banned_at is not None:
-            key, words = "ban.notice", {"support": view.rules.support or t.plain("paysupport.support_default")}
+            key, words = "ban.notice", {"support": self._rules.support or t.plain("paysupport.support_default")}
         elif (why := await self._under_maintenance()) is not None:
             key, words = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
         else:
@@ -266,13 +243,13 @@ class ChatBot:
         if ctx.query is not None:
             await view.toast(ctx, t.plain(key, **words), alert=True)
         else:
-            await view.say(ctx, t.html(key, **words))
+            await view.send_text(ctx, t.html(key, **words))
         return True
 
     async def _under_maintenance(self) -> str | None:
         until, words = self._maintenance
         if monotonic() >= until:
-            entry = await self._store.kv_get(MAINTENANCE, self._view.bundle.id)
+            entry = await self._store.kv_get(MAINTENANCE, self._bundle.id)
             words = entry.value if entry else None
             self._maintenance = (monotonic() + MAINTENANCE_SECONDS, words)
         return words
@@ -286,4 +263,96 @@ class ChatBot:
             return
         came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if came and not gone:
-            await self._talk.greet_group(change.chat.id, self._texts.guess_language(change.from_user.language_code))
+            await self._messages.greet_group(change.chat.id, self._texts.guess_language(change.from_user.language_code))
+
+
+def make_bot(
+    *,
+    caller: Caller,
+    store: Database,
+    engine: Engine,
+    catalog: Catalog,
+    rules: BotRules,
+    upload: UploadFile,
+    texts: Texts | None = None,
+) -> BotRouter:
+    """Build a bot from its parts."""
+    bundle, notify = BotBundle(caller=caller, rules=rules, texts=texts or package_texts()), partial(tell, engine.ctx)
+    storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers)
+    seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
+    view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
+    drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
+    files = Files(
+        view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload
+    )
+    orders = Orders(
+        view=view,
+        drafts=drafts,
+        store=store,
+        storefront=storefront,
+        seller=seller,
+        engine=engine,
+        quotas=quotas,
+        files=files,
+        bot_id=bundle.id,
+    )
+    payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, tell=notify)
+    gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
+    broadcasts = Broadcasts(bundle=bundle, store=store)
+    admin = make_admin(
+        bundle=bundle,
+        view=view,
+        store=store,
+        storefront=storefront,
+        engine=engine,
+        payments=payments,
+        broadcasts=broadcasts,
+        tell=notify,
+    )
+    pages = Pages(
+        view=view,
+        drafts=drafts,
+        store=store,
+        orders=orders,
+        payments=payments,
+        gifts=gifts,
+        identity=bundle,
+        rules=rules,
+    )
+    messages = MessageHandler(
+        view=view,
+        drafts=drafts,
+        storefront=storefront,
+        orders=orders,
+        pages=pages,
+        files=files,
+        gifts=gifts,
+        admin=admin,
+        identity=bundle,
+        rules=rules,
+        texts=bundle.texts,
+    )
+    return BotRouter(
+        view=view,
+        bundle=bundle,
+        store=store,
+        files=files,
+        messages=messages,
+        buttons=ButtonHandler(
+            view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
+        ),
+        payments=payments,
+        gifts=gifts,
+        broadcasts=broadcasts,
+    )
+
+
+def _sale_rules(rules: BotRules) -> SaleRules:
+    return SaleRules(
+        markup=rules.markup,
+        credit_usd=rules.credit_usd,
+        free_per_day=rules.free_per_day,
+        running_max=rules.running_max,
+        per_minute=rules.per_minute,
+        per_hour=rules.per_hour,
+    )

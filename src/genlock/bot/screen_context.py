@@ -6,13 +6,14 @@ from decimal import Decimal
 from functools import lru_cache
 
 from genlock.bot.order.draft import Draft
-from genlock.bot.order.wizard import file_seconds, main_text, measured
+from genlock.bot.order.wizard import main_text
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import NOTHING, Category, Model
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Job
 from genlock.domain.money import Wallet
 from genlock.domain.promo import FreeRuns
+from genlock.engine.sell import Quote
 from genlock.i18n.catalog_texts import field_name, in_language, model_title
 from genlock.i18n.translator import Html, Translator
 
@@ -57,26 +58,9 @@ class ScreenContext:
         return [self.translator.html(key, n=self.free.left)]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quote:
-    """What an order costs now."""
-
-    price: int
-    free: bool
-    #: the length of a file is not known, so the longest is assumed: so many seconds
-    assumed: float | None
-
-
 def quote(draft: Draft, model: Model, screen: ScreenContext) -> Quote:
-    """The price of exactly this. Raises InvalidInput."""
-    values = model.validate(draft.values)
-    lengths = file_seconds(draft, model)
-    price = screen.storefront.price(model, values, lengths)
-    by_length = {row.seconds for row in (*model.prices, *model.extras) if row.seconds and row.matches(values)}
-    guessed = [lengths[one.name] for one in model.fields if one.name in by_length and not measured(draft, one)]
-    free = screen.free_now(model) and price > 0
-    assumed = max(guessed, default=None) if model.own_price is None else None
-    return Quote(price=0 if free else price, free=free, assumed=assumed)
+    """Price the order of a draft. Raises InvalidInput."""
+    return screen.storefront.quote(model, draft.values, draft.seconds, free_left=screen.free.left)
 
 
 def titled(model: Model, translator: Translator) -> str:

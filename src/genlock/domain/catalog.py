@@ -135,6 +135,7 @@ class Model:
     title: str
     vendor: str
     category: Category
+    provider: str = "kie"  #: the provider that runs it
     also: tuple[Category, ...] = ()  #: other categories that list it
     family: Family = Family.MARKET
     operation: str = "generate"  #: which of an older family's endpoints

@@ -18,6 +18,7 @@ from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.money.payments import NoRefund, Payments
+from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, InsufficientBalance, Refusal
 from genlock.engine.engine import Engine
@@ -119,12 +120,13 @@ def make_admin(
     bundle: BotBundle,
     view: ChatView,
     store: Database,
+    storefront: Storefront,
     engine: Engine,
     payments: Payments,
     broadcasts: Broadcasts,
     tell: Tell,
 ) -> Admin:
-    audit, storefront = AuditLog(bundle, store), view.storefront
+    audit = AuditLog(bundle, store)
     accounts = AccountCommands(bundle=bundle, store=store, audit=audit, tell=tell)
     return Admin(
         bundle=bundle,

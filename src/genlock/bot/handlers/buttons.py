@@ -10,10 +10,13 @@ from genlock.bot.context import UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import At, Draft
-from genlock.bot.order.ordering import Orders
+from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.orders import Orders
 from genlock.bot.order.screens import example
 from genlock.bot.storefront.screens import ALL, AS_USUAL
+from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Category, Model
+from genlock.ports import Database
 
 Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 Step = Callable[[Draft, Model, ButtonData], Draft]
@@ -33,8 +36,21 @@ STEPS: Mapping[str, Step] = {
 
 
 class ButtonHandler:
-    def __init__(self, *, view: ChatView, orders: Orders, pages: Pages, admin: Admin) -> None:
+    def __init__(
+        self,
+        *,
+        view: ChatView,
+        drafts: DraftView,
+        store: Database,
+        storefront: Storefront,
+        orders: Orders,
+        pages: Pages,
+        admin: Admin,
+    ) -> None:
         self._view = view
+        self._drafts = drafts
+        self._store = store
+        self._storefront = storefront
         self._orders = orders
         self._pages = pages
         self._admin = admin
@@ -70,7 +86,7 @@ class ButtonHandler:
         """In a group anybody can press; a menu answers to whoever opened it."""
         if not ctx.group or ctx.pressed is None or press.verb in ("again", "repeat", "change"):
             return False
-        owner = await self._view.store.draft_owner(ctx.chat, ctx.pressed)
+        owner = await self._store.draft_owner(ctx.chat, ctx.pressed)
         if owner is None or owner == ctx.person:
             return False
         await self._view.toast(ctx, ctx.translator.plain("order.not_your_menu"), alert=True)
@@ -84,11 +100,11 @@ class ButtonHandler:
             await self._stale(ctx)  # also data that somebody brought to another message, as of a result
             return
         if press.verb == "cancel":
-            await view.keep(ctx, draft.emptied())
+            await self._drafts.save(ctx, draft.emptied())
             await view.toast(ctx)
-            await view.show_draft(ctx, note=ctx.translator.html("menu.cancelled"))
+            await self._drafts.show(ctx, note=ctx.translator.html("menu.cancelled"))
             return
-        model = view.storefront.by_id(draft.model) if draft.model else None
+        model = self._storefront.by_id(draft.model) if draft.model else None
         if model is None:
             if press.verb == "back" and not draft.model:
                 await self._step(ctx, replace(draft, query="", page=0) if draft.query else draft.carrying())
@@ -102,7 +118,7 @@ class ButtonHandler:
         await self._order_press(ctx, press, model)
 
     async def _order_press(self, ctx: UpdateContext, press: ButtonData, model: Model) -> None:
-        view, draft = self._view, ctx.draft
+        draft = ctx.draft
         match press.verb:
             case "go":
                 await self._orders.confirm(ctx, model)
@@ -115,16 +131,16 @@ class ButtonHandler:
             case "other":
                 await self._step(ctx, _shelf(draft, model))
             case "example" if draft.field:
-                await self._step(ctx, wizard.answer(draft, model, example(model, await view.screen_context(ctx))))
+                await self._step(ctx, wizard.answer(draft, model, example(model, ctx.translator)))
             case verb if verb in STEPS:
                 await self._step(ctx, STEPS[verb](draft, model, press))
             case _:
                 await self._stale(ctx)
 
     async def _step(self, ctx: UpdateContext, draft: Draft) -> None:
-        await self._view.keep(ctx, draft)
+        await self._drafts.save(ctx, draft)
         await self._view.toast(ctx)
-        await self._view.show_draft(ctx)
+        await self._drafts.show(ctx)
 
     async def _stale(self, ctx: UpdateContext) -> None:
         """A second press of the same button shows the same again; an older button shows where one is now."""
@@ -135,15 +151,15 @@ class ButtonHandler:
         if ctx.pressed != ctx.draft.message:
             await view.toast(ctx, t.plain("order.stale"))
         await view.toast(ctx)
-        await view.show_draft(ctx)
+        await self._drafts.show(ctx)
 
     # buttons that are good at any time
 
     async def _menu(self, ctx: UpdateContext, _: ButtonData) -> None:
         note = ctx.translator.html("menu.let_go") if ctx.draft.sent else None
-        await self._view.keep(ctx, ctx.draft.emptied())
+        await self._drafts.save(ctx, ctx.draft.emptied())
         await self._view.toast(ctx)
-        await self._view.show_draft(ctx, note=note)
+        await self._drafts.show(ctx, note=note)
 
     async def _category(self, ctx: UpdateContext, press: ButtonData) -> None:
         category = press.word()
@@ -159,7 +175,7 @@ class ButtonHandler:
         await self._step(ctx, kept)
 
     async def _model(self, ctx: UpdateContext, press: ButtonData) -> None:
-        model = self._view.storefront.by_code(press.word())
+        model = self._storefront.by_code(press.word())
         if model is None:
             await self._view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return

@@ -14,14 +14,17 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import MISPLACED, At, Draft, Problem, Sent
+from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
 from genlock.bot.quotas import Quotas
-from genlock.channels.telegram.caller import Priority
+from genlock.bot.storefront.storefront import Storefront
+from genlock.channels.telegram.caller import Caller, Priority
 from genlock.domain.catalog import Model
 from genlock.domain.errors import GenlockError, LevelRefused, ProviderError
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.upload import Upload
 from genlock.media.duration import measure_file
+from genlock.ports import Database
 
 #: what Telegram gives bots
 BYTES_MAX = 20_000_000
@@ -121,9 +124,22 @@ def _ending(name: str | None, mime: str | None, kind: FieldType | None) -> str:
 
 
 class Files:
-    def __init__(self, *, view: ChatView, quotas: Quotas, upload: UploadFile) -> None:
+    def __init__(
+        self,
+        *,
+        view: ChatView,
+        drafts: DraftView,
+        caller: Caller,
+        store: Database,
+        storefront: Storefront,
+        quotas: Quotas,
+        upload: UploadFile,
+    ) -> None:
         self._view = view
-        self._store = view.store
+        self._drafts = drafts
+        self._caller = caller
+        self._store = store
+        self._storefront = storefront
         self._quotas = quotas
         self._upload = upload
         self._session: aiohttp.ClientSession | None = None
@@ -137,7 +153,7 @@ class Files:
     async def take(self, ctx: UpdateContext, sent: Attachment, caption: str) -> None:
         """Put a file where it belongs in the order, or ask what to do with it."""
         draft = ctx.draft
-        model = self._view.storefront.by_id(draft.model) if draft.model else None
+        model = self._storefront.by_id(draft.model) if draft.model else None
         if model is None or draft.at in (At.HOME, At.LIST, At.ORDERED, At.PROMO):
             await self._carry(ctx, sent, caption)
             return
@@ -159,14 +175,14 @@ class Files:
 
     async def _show(self, ctx: UpdateContext, sent: Attachment, draft: Draft) -> None:
         """Show what came of a file; of an album the last one that is there shows it for all."""
-        await self._view.keep(ctx, draft)
+        await self._drafts.save(ctx, draft)
         if not await _goes_on(ctx, sent):
-            await self._view.show_draft(ctx)
+            await self._drafts.show(ctx)
 
     async def _put_aside(self, ctx: UpdateContext, sent: Attachment, caption: str, problem: Problem) -> None:
         """This order has no place for the file, but the person may want another one."""
         draft = replace(ctx.draft, problem=problem)
-        if sent.kind is not None and self._view.storefront.for_file(sent.kind) and _limits(None, sent) is None:
+        if sent.kind is not None and self._storefront.for_file(sent.kind) and _limits(None, sent) is None:
             taken = await self._hand_on(ctx, sent)
             if isinstance(taken, Sent):
                 draft = replace(draft, sent=_with(draft, taken), text=caption or draft.text)
@@ -174,8 +190,8 @@ class Files:
 
     async def _carry(self, ctx: UpdateContext, sent: Attachment, caption: str) -> None:
         """A file out of the blue waits for a model."""
-        view, t = self._view, ctx.translator
-        if sent.kind is None or not view.storefront.for_file(sent.kind):
+        t = ctx.translator
+        if sent.kind is None or not self._storefront.for_file(sent.kind):
             await self._refuse(ctx, sent, t.html("misc.no_models_for_file"))
             return
         taken: Sent | Problem | None = _limits(None, sent) or await self._hand_on(ctx, sent)
@@ -188,9 +204,9 @@ class Files:
 
     async def _refuse(self, ctx: UpdateContext, sent: Attachment, why: str) -> None:
         """Say why a file is of no use; those before it in its album have left the screen to this one."""
-        await self._view.say(ctx, why)
+        await self._view.send_text(ctx, why)
         if sent.album and ctx.draft.sent and not await _goes_on(ctx, sent):
-            await self._view.show_draft(ctx)
+            await self._drafts.show(ctx)
 
     async def _hand_on(self, ctx: UpdateContext, sent: Attachment) -> Sent | Problem:
         """Take the file from Telegram and give it to the provider, who keeps it for some days."""
@@ -234,9 +250,10 @@ class Files:
 
     async def _bytes(self, file: str) -> AsyncGenerator[bytes, None]:
         """A file of Telegram's. Its address holds the bot's token, so nothing that names it leaves this place."""
-        bot = self._view.caller.bot
         try:
-            found = await self._view.caller.call(bot.get_file, chat=None, priority=Priority.SCREEN, file_id=file)
+            found = await self._caller.call(
+                self._caller.bot.get_file, chat=None, priority=Priority.SCREEN, file_id=file
+            )
         except LevelRefused as error:
             raise ProviderError("Telegram does not give the file") from error
         if self._session is None:

@@ -8,6 +8,7 @@ from telegram import Message
 from telegram.constants import ChatType, MessageEntityType
 
 from genlock.bot.admin.commands import Admin
+from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
@@ -16,13 +17,15 @@ from genlock.bot.handlers.pages import Pages
 from genlock.bot.money.gifts import Gifts
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import At, Draft, Part
-from genlock.bot.order.ordering import Orders
+from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.orders import Orders
+from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import shorten, titled
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
-from genlock.bot.storefront.storefront import code_of
+from genlock.bot.storefront.storefront import Storefront, code_of
 from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Category, Model
-from genlock.i18n.translator import Html
+from genlock.i18n.translator import Html, Texts
 
 Command = Callable[[UpdateContext, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
@@ -48,15 +51,32 @@ def start_payload(message: Message) -> str:
 
 
 class MessageHandler:
-    def __init__(
-        self, *, view: ChatView, orders: Orders, pages: Pages, files: Files, gifts: Gifts, admin: Admin
+    def __init__(  # noqa: PLR0913 - one argument per part it works with
+        self,
+        *,
+        view: ChatView,
+        drafts: DraftView,
+        storefront: Storefront,
+        orders: Orders,
+        pages: Pages,
+        files: Files,
+        gifts: Gifts,
+        admin: Admin,
+        identity: BotBundle,
+        rules: BotRules,
+        texts: Texts,
     ) -> None:
         self._view = view
+        self._drafts = drafts
+        self._storefront = storefront
         self._orders = orders
         self._pages = pages
         self._files = files
         self._gifts = gifts
         self._admin = admin
+        self._identity = identity
+        self._rules = rules
+        self._texts = texts
         self._commands: Mapping[str, Command] = {
             "start": self._start,
             "menu": self._start,
@@ -82,11 +102,11 @@ class MessageHandler:
             return None
         text = message.text or message.caption or ""
         command, name, rest = _command(message)
-        if name and name != self._view.username:
+        if name and name != self._identity.username:
             return None
         if message.chat.type == ChatType.PRIVATE:
             return IncomingText(command=command, text=rest if command else text)
-        mention = f"@{self._view.username}"
+        mention = f"@{self._identity.username}"
         named = mention in text.lower()
         answered = message.reply_to_message is not None and self._is_ours(message.reply_to_message)
         if not command and not named and not answered:
@@ -98,7 +118,7 @@ class MessageHandler:
         return IncomingText(command=command, text=said)
 
     def _is_ours(self, message: Message) -> bool:
-        return message.from_user is not None and (message.from_user.username or "").lower() == self._view.username
+        return message.from_user is not None and (message.from_user.username or "").lower() == self._identity.username
 
     async def hear(self, ctx: UpdateContext, message: Message, heard: IncomingText) -> None:
         if (line := _for_operators(message, heard)) is not None and self._admin.may(ctx):
@@ -106,7 +126,7 @@ class MessageHandler:
         elif heard.command:
             await self._command(ctx, heard, message.date)
         elif ctx.repeated:
-            await self._view.show_draft(ctx)
+            await self._drafts.show(ctx)
         elif (sent := attachment(message)) is not None:
             await self._files.take(ctx, sent, heard.text)
         elif heard.text:
@@ -114,7 +134,7 @@ class MessageHandler:
         elif ctx.group and not message.text:
             await self._pages.help(ctx)
         else:
-            await self._view.say(ctx, ctx.translator.html("misc.not_understood"))
+            await self._view.send_text(ctx, ctx.translator.html("misc.not_understood"))
 
     async def _command(self, ctx: UpdateContext, heard: IncomingText, sent: datetime) -> None:
         command = self._commands.get(heard.command)
@@ -129,8 +149,8 @@ class MessageHandler:
 
     async def _text(self, ctx: UpdateContext, text: str) -> None:
         """A text means what the draft stands at: an answer, a search, a new description, or a wish."""
-        view, draft = self._view, ctx.draft
-        model = view.storefront.by_id(draft.model) if draft.model else None
+        draft = ctx.draft
+        model = self._storefront.by_id(draft.model) if draft.model else None
         if draft.at is At.PROMO:
             await self._pages.promo(ctx, text)
             return
@@ -157,15 +177,14 @@ class MessageHandler:
         """A word before a shelf is a search; a sentence that finds nothing is what the person wants to see."""
         draft = ctx.draft
         category = Category(draft.category) if draft.category in set(Category) else None
-        if len(text.split()) < SENTENCE_WORDS or self._view.storefront.search(text, category):
+        if len(text.split()) < SENTENCE_WORDS or self._storefront.search(text, category):
             await self._show(ctx, replace(draft, query=text, page=0))
             return
         await self._wish(ctx, text, category)
 
     async def _wish(self, ctx: UpdateContext, text: str, category: Category | None = None) -> None:
         """A text out of the blue: offer to make it with what was used last, or with what is cheap and quick."""
-        view = self._view
-        model = view.storefront.quick(ctx.profile.last_model, category)
+        model = self._storefront.quick(ctx.profile.last_model, category)
         carried = replace(ctx.draft.carrying(), text=text)
         if carried.sent:
             await self._show(ctx, carried)
@@ -177,36 +196,36 @@ class MessageHandler:
 
     async def _offer(self, ctx: UpdateContext, model: Model, carried: Draft) -> None:
         draft = wizard.rest(wizard.open_model(carried, model, model.category.value), model)
-        await self._view.keep(ctx, replace(draft, path=()))
+        await self._drafts.save(ctx, replace(draft, path=()))
         t = ctx.translator
         note = t.html("confirm.suggestion", title=titled(model, t)) if draft.at is At.CONFIRM else None
-        await self._view.show_draft(ctx, note=note)
+        await self._drafts.show(ctx, note=note)
 
     async def _show(self, ctx: UpdateContext, draft: Draft) -> None:
-        await self._view.keep(ctx, draft)
-        await self._view.show_draft(ctx)
+        await self._drafts.save(ctx, draft)
+        await self._drafts.show(ctx)
 
     # commands
 
     async def _start(self, ctx: UpdateContext, payload: str) -> None:
-        view, t = self._view, ctx.translator
+        t = ctx.translator
         await self._gifts.welcome(ctx.person)
         if (page := self._pages.linked.get(payload)) is not None:
             await page(ctx)
             return
         notes = [
-            t.html("menu.hello", name=ctx.profile.name, models=t.plain("unit.models", n=len(view.storefront.models())))
+            t.html("menu.hello", name=ctx.profile.name, models=t.plain("unit.models", n=len(self._storefront.models())))
         ]
-        if ctx.profile.fresh and view.rules.welcome:
-            notes.append(t.html("menu.welcome_gift", credits=t.credits(view.rules.welcome)))
+        if ctx.profile.fresh and self._rules.welcome:
+            notes.append(t.html("menu.welcome_gift", credits=t.credits(self._rules.welcome)))
         if ctx.draft.sent:
             notes.append(t.html("menu.let_go"))
         if payload.startswith(PROMO_PAYLOAD):
             told = await self._gifts.promo(ctx, payload.removeprefix(PROMO_PAYLOAD))
             notes.append(told or t.html("promo.unknown"))
         if not ctx.repeated:
-            await view.keep(ctx, ctx.draft.emptied())
-        await view.show_draft(ctx, note=Html("\n".join(notes)))
+            await self._drafts.save(ctx, ctx.draft.emptied())
+        await self._drafts.show(ctx, note=Html("\n".join(notes)))
 
     async def _models(self, ctx: UpdateContext, query: str) -> None:
         await self._show(ctx, replace(ctx.draft.carrying(), at=At.LIST, query=query))
@@ -216,18 +235,18 @@ class MessageHandler:
         idle = ctx.draft.at in (At.HOME, At.ORDERED) and not ctx.draft.sent
         if idle and await self._pages.running(ctx):
             return
-        await self._view.keep(ctx, ctx.draft.emptied())
-        await self._view.show_draft(ctx, note=t.html("menu.nothing_to_cancel" if idle else "menu.cancelled"))
+        await self._drafts.save(ctx, ctx.draft.emptied())
+        await self._drafts.show(ctx, note=t.html("menu.nothing_to_cancel" if idle else "menu.cancelled"))
 
     async def _gen(self, ctx: UpdateContext, line: str) -> None:
         """Order at once with the model's defaults; what is missing is asked for."""
-        view, t = self._view, ctx.translator
+        t = ctx.translator
         if not line:
             await self._pages.read(ctx, t.html("misc.gen_usage"), (button(t.plain("button.models"), "cat", ALL, 0),))
             return
         if ctx.repeated and ctx.draft.at is At.ORDERED:
             return
-        found = view.storefront.named(line)
+        found = self._storefront.named(line)
         if found is None:
             await self._meant(ctx, line)
             return
@@ -239,36 +258,36 @@ class MessageHandler:
         if ctx.part:  # the rest may be on its way
             ctx.part = replace(ctx.part, text=text, at=At.CONFIRM)
         if not ctx.repeated:
-            await view.keep(ctx, draft)
+            await self._drafts.save(ctx, draft)
         if ctx.draft.at is At.CONFIRM and text and not ctx.part:
-            await self._orders.at_once(ctx, model)
+            await self._orders.order_at_once(ctx, model)
             return
-        await view.show_draft(ctx)
+        await self._drafts.show(ctx)
 
     async def _meant(self, ctx: UpdateContext, line: str) -> None:
         """A model that is not known is never guessed for money: the likely ones are offered, with the same text."""
         view, t = self._view, ctx.translator
-        models, text = view.storefront.meant(line)
+        models, text = self._storefront.meant(line)
         name = shorten(line.split(maxsplit=1)[0])
         if not models:
             text = t.html("misc.gen_unknown", name=name)
             await self._pages.read(ctx, text, (button(t.plain("button.models"), "cat", ALL, 0),))
             return
         if not ctx.repeated:
-            await view.keep(ctx, replace(ctx.draft.emptied(), at=At.LIST, text=text))
+            await self._drafts.save(ctx, replace(ctx.draft.emptied(), at=At.LIST, text=text))
         lines = [t.html("misc.gen_meant", name=name)]
         if text:
             lines.append(t.html("list.carried_text", text=shorten(text, 200)))
-        screen = await view.screen_context(ctx)
+        screen = await self._drafts.screen_context(ctx)
         rows: list[Row] = [(button(row(screen, model), "model", code_of(model.id), ALL, AS_USUAL),) for model in models]
         rows.append((button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.menu"), "menu")))
         await view.show(ctx, OutgoingMessage(text="\n".join(lines), buttons=tuple(rows)))
 
     async def greet_group(self, chat: int, language: str) -> None:
-        t = self._view.texts.translator(language)
-        link = Button(text=t.plain("button.open_private"), url=self._view.link)
-        said = OutgoingMessage(text=t.html("misc.added_to_group", bot=self._view.username), buttons=((link,),))
-        await self._view.tell(chat, said)
+        t = self._texts.translator(language)
+        link = Button(text=t.plain("button.open_private"), url=self._identity.link)
+        said = OutgoingMessage(text=t.html("misc.added_to_group", bot=self._identity.username), buttons=((link,),))
+        await self._view.send_to(chat, said)
 
 
 def _for_operators(message: Message, heard: IncomingText) -> str | None:

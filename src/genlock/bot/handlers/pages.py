@@ -3,14 +3,17 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
+from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import ButtonData, Row, base36
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.money import screens as hold_state
 from genlock.bot.money.gifts import Gifts
 from genlock.bot.money.payments import Payments
 from genlock.bot.order.draft import At
-from genlock.bot.order.ordering import CHANNEL, Orders
+from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.orders import Orders
+from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import quote
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.languages import language_rows, languages_text
@@ -20,6 +23,7 @@ from genlock.domain.catalog import Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.job import Job
 from genlock.i18n.translator import Html
+from genlock.ports import Database
 
 Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 MOVEMENTS_READ = 60
@@ -32,12 +36,26 @@ def elsewhere(job: Job, chat: int) -> bool:
 
 
 class Pages:
-    def __init__(self, *, view: ChatView, orders: Orders, payments: Payments, gifts: Gifts) -> None:
+    def __init__(
+        self,
+        *,
+        view: ChatView,
+        drafts: DraftView,
+        store: Database,
+        orders: Orders,
+        payments: Payments,
+        gifts: Gifts,
+        identity: BotBundle,
+        rules: BotRules,
+    ) -> None:
         self._view = view
-        self._store = view.store
+        self._drafts = drafts
+        self._store = store
         self._orders = orders
         self._payments = payments
         self._gifts = gifts
+        self._identity = identity
+        self._rules = rules
         #: by the words behind /start, as links to a page have them
         self.linked: Mapping[str, Callable[[UpdateContext], Awaitable[None]]] = {
             "balance": self.balance,
@@ -64,14 +82,14 @@ class Pages:
         """Show a page; a begun order waits behind it where one has been begun."""
         await self._view.toast(ctx)
         if ctx.draft.at in (At.LIST, At.PROMO):
-            await self._view.keep(ctx, ctx.draft.carrying())
+            await self._drafts.save(ctx, ctx.draft.carrying())
         await self._view.show(ctx, said)
 
     async def _private(self, ctx: UpdateContext, page: str) -> bool:
         """Money and past orders are nobody else's business: the way leads to the same page in the private chat."""
         if not ctx.group:
             return False
-        t, url = ctx.translator, f"{self._view.link}?start={page}"
+        t, url = ctx.translator, f"{self._identity.link}?start={page}"
         if ctx.pressed is None:
             link = Button(text=t.plain("button.open_private"), url=url)
             await self._view.send(ctx, OutgoingMessage(text=t.html("misc.group_private"), buttons=((link,),)))
@@ -82,14 +100,14 @@ class Pages:
         if await self._private(ctx, "balance"):
             return
         ledger_entries = await self._store.ledger_entries(ctx.person, MOVEMENTS_READ)
-        await self._page(ctx, hold_state.balance(await self._view.screen_context(ctx), ledger_entries))
+        await self._page(ctx, hold_state.balance(await self._drafts.screen_context(ctx), ledger_entries))
 
     async def topup(self, ctx: UpdateContext) -> None:
         if await self._private(ctx, "topup"):
             return
-        rules = self._view.rules
+        rules = self._rules
         await self._page(
-            ctx, hold_state.topup(await self._view.screen_context(ctx), rules.packages, support=rules.support)
+            ctx, hold_state.topup(await self._drafts.screen_context(ctx), rules.packages, support=rules.support)
         )
 
     async def topup_for(self, ctx: UpdateContext, model: Model) -> None:
@@ -97,7 +115,7 @@ class Pages:
         if await self._private(ctx, "topup"):
             return
         await self._view.toast(ctx)
-        screen, rules = await self._view.screen_context(ctx), self._view.rules
+        screen, rules = await self._drafts.screen_context(ctx), self._rules
         try:
             missing = quote(ctx.draft, model, screen).price - screen.wallet.available
         except InvalidInput:
@@ -107,7 +125,7 @@ class Pages:
     async def _here(self, ctx: UpdateContext) -> None:
         """Back to what was begun."""
         await self._view.toast(ctx)
-        await self._view.show_draft(ctx)
+        await self._drafts.show(ctx)
 
     async def history(self, ctx: UpdateContext, before: int = -1) -> None:
         if await self._private(ctx, "history"):
@@ -117,30 +135,32 @@ class Pages:
             account_id=ctx.person, before=None if newest else before, limit=hold_state.HISTORY_A_PAGE + 1
         )
         shown, more = jobs[: hold_state.HISTORY_A_PAGE], len(jobs) > hold_state.HISTORY_A_PAGE
-        await self._page(ctx, hold_state.history(await self._view.screen_context(ctx), shown, newest=newest, more=more))
+        await self._page(
+            ctx, hold_state.history(await self._drafts.screen_context(ctx), shown, newest=newest, more=more)
+        )
 
     async def running(self, ctx: UpdateContext) -> bool:
         """Offer to cancel what is in the works; False if nothing is. In a group, only what was ordered there."""
         jobs = await self._store.jobs(account_id=ctx.person, limit=RUNNING_LOOKED_AT)
         running = [job for job in jobs if not job.ended and not (ctx.group and elsewhere(job, ctx.chat))]
         if running:
-            await self._page(ctx, hold_state.cancellable(await self._view.screen_context(ctx), running))
+            await self._page(ctx, hold_state.cancellable(await self._drafts.screen_context(ctx), running))
         return bool(running)
 
     async def _order(self, ctx: UpdateContext, press: ButtonData) -> None:
         job = await self._orders.mine(ctx, press.number())
         if job is not None:
-            await self._page(ctx, hold_state.order(await self._view.screen_context(ctx), job))
+            await self._page(ctx, hold_state.order(await self._drafts.screen_context(ctx), job))
 
     async def help(self, ctx: UpdateContext, *, note: Html | None = None) -> None:
         t = ctx.translator
-        text = t.html("help.group", bot=self._view.username) if ctx.group else t.html("help.text")
+        text = t.html("help.group", bot=self._identity.username) if ctx.group else t.html("help.text")
         lines = [*([note, ""] if note else []), text]
         await self.read(ctx, Html("\n".join(lines)))
 
     async def read(self, ctx: UpdateContext, text: Html, *rows: Row) -> None:
         """Something to read."""
-        screen = await self._view.screen_context(ctx)
+        screen = await self._drafts.screen_context(ctx)
         await self._page(ctx, front.page(screen, text, begun=ctx.draft.begun, rows=rows))
 
     async def terms(self, ctx: UpdateContext) -> None:
@@ -148,7 +168,7 @@ class Pages:
 
     async def paysupport(self, ctx: UpdateContext) -> None:
         t = ctx.translator
-        support = self._view.rules.support or t.plain("paysupport.support_default")
+        support = self._rules.support or t.plain("paysupport.support_default")
         await self.read(ctx, t.html("paysupport.text", support=support, person=str(ctx.person)))
 
     async def language(self, ctx: UpdateContext) -> None:
@@ -160,23 +180,23 @@ class Pages:
             await self._store.set_language(ctx.person, language)
             ctx.profile = replace(ctx.profile, language=language)
         await self._view.toast(ctx, ctx.translator.plain("language.chosen"))
-        await self._view.show_draft(ctx, note=ctx.translator.html("language.chosen"))
+        await self._drafts.show(ctx, note=ctx.translator.html("language.chosen"))
 
     async def promo(self, ctx: UpdateContext, code: str) -> None:
         if await self._private(ctx, "promo"):
             return
         await self._view.toast(ctx)
         if code and (told := await self._gifts.promo(ctx, code)) is not None:
-            await self._view.keep(ctx, ctx.draft.emptied())
-            await self._view.show_draft(ctx, note=told)
+            await self._drafts.save(ctx, ctx.draft.emptied())
+            await self._drafts.show(ctx, note=told)
             return
         note = ctx.translator.html("promo.unknown") if code else None
-        await self._view.keep(ctx, replace(ctx.draft.emptied(), at=At.PROMO))
-        await self._view.show_draft(ctx, note=note)
+        await self._drafts.save(ctx, replace(ctx.draft.emptied(), at=At.PROMO))
+        await self._drafts.show(ctx, note=note)
 
     async def invite(self, ctx: UpdateContext) -> None:
         if await self._private(ctx, "invite"):
             return
-        rules, link = self._view.rules, f"{self._view.link}?start=r{base36(ctx.person)}"
+        rules, link = self._rules, f"{self._identity.link}?start=r{base36(ctx.person)}"
         said = hold_state.invite(ctx.translator, link, inviter=rules.reward_inviter, invited=rules.reward_invited)
         await self._page(ctx, said)

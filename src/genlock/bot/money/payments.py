@@ -6,9 +6,9 @@ from telegram import LabeledPrice, PreCheckoutQuery, StarTransaction, Successful
 
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.order.draft import At
-from genlock.bot.order.ordering import CHANNEL
+from genlock.bot.order.draft_view import DraftView
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.errors import AlreadyRefunded, QueryTooOld
@@ -67,11 +67,12 @@ class Invoice:
 
 
 class Payments:
-    def __init__(self, *, bundle: BotBundle, store: Database, view: ChatView, tell: Tell) -> None:
+    def __init__(self, *, bundle: BotBundle, store: Database, view: ChatView, drafts: DraftView, tell: Tell) -> None:
         self._bundle = bundle
         self._caller = bundle.caller
         self._store = store
         self._view = view
+        self._drafts = drafts
         self._tell = tell
 
     # buying
@@ -127,10 +128,10 @@ class Payments:
         account_id = ctx.profile.account_id
         fresh = await self._credit(account_id, charge, payment.total_amount, invoice)
         if fresh or not ctx.first:  # otherwise the reconciliation was first, and has thanked the user
-            await self._view.say(ctx, await self._thanks(account_id, ctx.translator.language, charge, invoice))
+            await self._view.send_text(ctx, await self._thanks(account_id, ctx.translator.language, charge, invoice))
         # The receipt stays. Below it comes the order that waited, or the menu; the page of packages goes away.
         ready = ctx.translator.html("topup.ready") if ctx.draft.at is At.CONFIRM else None
-        await self._view.show_draft(ctx, note=ready)
+        await self._drafts.show(ctx, note=ready)
 
     async def _thanks(self, account_id: int, language: str, charge: str, invoice: Invoice) -> Html:
         t = self._bundle.texts.translator(language)

@@ -6,7 +6,6 @@ from genlock.bot.order.input_errors import explain
 from genlock.bot.order.wizard import OPTIONS_A_PAGE, asked, can_skip, choices_of, listed, main_text
 from genlock.bot.screen_context import (
     ANY,
-    Quote,
     ScreenContext,
     called,
     members,
@@ -22,6 +21,7 @@ from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, Field, FieldType
+from genlock.engine.sell import Quote
 from genlock.i18n.translator import Html, Translator
 
 CHOICE_ROWS = 8
@@ -82,9 +82,10 @@ def card(model: Model, screen: ScreenContext) -> list[str]:
     return list(lines)
 
 
-def example(model: Model, screen: ScreenContext) -> str:
+def example(model: Model, t: Translator) -> str:
+    """A sample prompt for a model."""
     key = f"example.{model.category.value}"
-    return screen.translator.plain(key if key in screen.translator else "example.other")
+    return t.plain(key if key in t else "example.other")
 
 
 def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
@@ -144,7 +145,7 @@ def _text_hints(model: Model, one: Field, screen: ScreenContext) -> list[Html]:
         else t.html("ask.text_hint_any")
     ]
     if main_text(model) is one:
-        hints.append(t.html("ask.example", example=example(model, screen)))
+        hints.append(t.html("ask.example", example=example(model, t)))
     return hints
 
 
@@ -309,8 +310,8 @@ def _money(cost: Quote, screen: ScreenContext) -> list[Html]:
     if cost.free:
         return [t.html("confirm.price_free", runs=screen.free.left)]
     lines = [t.html("confirm.price", price=t.credits(cost.price))]
-    if cost.assumed is not None:
-        lines.append(t.html("confirm.price_about", time=t.duration(cost.assumed)))
+    if cost.assumed_seconds is not None:
+        lines.append(t.html("confirm.price_about", time=t.duration(cost.assumed_seconds)))
     if screen.group:
         return [*lines, t.html("confirm.short_group")] if have < cost.price else lines
     if have < cost.price:

@@ -6,7 +6,7 @@ from typing import Any
 
 from genlock.bot.order.draft import At, Draft, Problem, Sent
 from genlock.bot.storefront.storefront import BEGINS_WITH
-from genlock.domain.catalog import ASSUMED_SECONDS, NOTHING, Category, Model, Rule
+from genlock.domain.catalog import NOTHING, Category, Model, Rule
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, Field, FieldType
 
@@ -254,27 +254,6 @@ def _room(draft: Draft, one: Field) -> bool:
     if not one.many:
         return draft.values.get(one.name) in NOTHING
     return one.max_count is None or len(draft.values.get(one.name, [])) < one.max_count
-
-
-def file_seconds(draft: Draft, model: Model) -> dict[str, float]:
-    """How long the files of each field are together; one that was not measured is taken as the longest allowed."""
-    return {
-        one.name: sum(draft.seconds.get(address, one.max_seconds or ASSUMED_SECONDS) for address in _files(draft, one))
-        for one in model.fields
-        if _files(draft, one)
-    }
-
-
-def measured(draft: Draft, one: Field) -> bool:
-    """Whether all files of a field have been measured."""
-    return all(address in draft.seconds for address in _files(draft, one))
-
-
-def _files(draft: Draft, one: Field) -> list[str]:
-    value = draft.values.get(one.name)
-    if one.type not in FILES or value in NOTHING:
-        return []
-    return value if isinstance(value, list) else [str(value)]
 
 
 # the way on

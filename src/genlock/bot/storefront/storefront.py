@@ -2,14 +2,15 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 
-from genlock.domain.catalog import Catalog, Category, Model, Status, price, price_from
+from genlock.domain.catalog import Catalog, Category, Model, price, price_from
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, FieldType
 from genlock.domain.tariff import PriceRow, our_price, thousandths
+from genlock.engine.sell import Quote, make_quote
 
 _WORD = re.compile(r"[^\w]+")
 _AFTER_NAME = ":,; \t\n"
@@ -48,13 +49,16 @@ def code_of(model_id: str) -> str:
 
 
 class Storefront:
-    """Only what is offered can be found here."""
+    """The models on sale: offered by the operator, of a provider that is configured."""
 
-    def __init__(self, catalog: Catalog, *, markup: float, credit_usd: float) -> None:
+    def __init__(
+        self, catalog: Catalog, *, markup: float, credit_usd: float, providers: Collection[str] | None = None
+    ) -> None:
         self.catalog = catalog
         self._markup, self._credit_usd = markup, credit_usd
-        self._usual = {model.id: self._usual_price(model) for model in catalog.offered()}
-        self._shelf = sorted(catalog.offered(), key=lambda model: (self._usual[model.id].price, model.title))
+        on_sale = [model for model in catalog.offered() if providers is None or model.provider in providers]
+        self._usual = {model.id: self._usual_price(model) for model in on_sale}
+        self._shelf = sorted(on_sale, key=lambda model: (self._usual[model.id].price, model.title))
         self._codes = {code_of(model.id): model for model in self._shelf}
 
     def price_from(self, model: Model) -> int:
@@ -92,18 +96,25 @@ class Storefront:
         """For input as `validate` returns it. Whether this run is free is somebody else's decision."""
         return price(replace(model, free=False), values, self._markup, self._credit_usd, seconds)
 
+    def quote(
+        self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float], *, free_left: int
+    ) -> Quote:
+        """Price an order; `seconds` are measured lengths of files by address. Raises InvalidInput."""
+        return make_quote(model, values, seconds, markup=self._markup, credit_usd=self._credit_usd, free_left=free_left)
+
     def models(self, category: Category | None = None) -> list[Model]:
         return [model for model in self._shelf if category in (None, model.category, *model.also)]
 
     def categories(self) -> list[Category]:
-        return self.catalog.categories()
+        """Categories with a model on sale, in the order of the menu."""
+        used = {category for model in self._shelf for category in (model.category, *model.also)}
+        return [category for category in Category if category in used]
 
     def by_code(self, code: str) -> Model | None:
         return self._codes.get(code)
 
     def by_id(self, model_id: str) -> Model | None:
-        model = self.catalog.models.get(model_id)
-        return model if model is not None and model.status is Status.OFFERED else None
+        return self.catalog.models[model_id] if model_id in self._usual else None
 
     def search(self, text: str, category: Category | None = None) -> list[Model]:
         """Models called so, else those whose title, maker or id has every word; those of this shelf come first."""

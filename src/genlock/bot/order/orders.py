@@ -1,133 +1,126 @@
-"""From a confirmed draft to a job, and what can be done with past jobs: show again, repeat, change, cancel."""
+"""Turns a confirmed draft into a job, and shows, repeats, changes or cancels past jobs."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from genlock.bot.buttons import button
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.handlers.files import Files
 from genlock.bot.order.draft import At, Problem
+from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.wizard import of_job, options
 from genlock.bot.quotas import Quotas
-from genlock.bot.screen_context import Quote, code, quote, titled
+from genlock.bot.screen_context import code, titled
+from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.catalog import Model
-from genlock.domain.errors import ActionNotAllowed, InsufficientBalance, InvalidInput
+from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
 from genlock.domain.field import FILES
-from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, State
+from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
 from genlock.domain.money import HoldState
+from genlock.domain.update import correlation_id
 from genlock.engine import operate
 from genlock.engine.engine import Engine
-from genlock.i18n.translator import Html
+from genlock.engine.sell import NotSold, NotSoldReason, Order, Seller, file_addresses
+from genlock.ports import Database
 
-PROVIDER, CHANNEL = "kie", "telegram"
+#: what the screen says when a quota is used up
+QUOTA_TEXTS = {
+    NotSoldReason.TOO_MANY_RUNNING: "limit.running",
+    NotSoldReason.TOO_MANY_PER_MINUTE: "limit.minute",
+    NotSoldReason.TOO_MANY_PER_HOUR: "limit.hour",
+}
 
 
 class Orders:
-    def __init__(self, *, view: ChatView, engine: Engine, quotas: Quotas, files: Files) -> None:
+    def __init__(  # noqa: PLR0913 - one argument per part it works with
+        self,
+        *,
+        view: ChatView,
+        drafts: DraftView,
+        store: Database,
+        storefront: Storefront,
+        seller: Seller,
+        engine: Engine,
+        quotas: Quotas,
+        files: Files,
+        bot_id: str,
+    ) -> None:
         self._view = view
-        self._files = files
+        self._drafts = drafts
+        self._store = store
+        self._storefront = storefront
+        self._seller = seller
         self._engine = engine
         self._quotas = quotas
-        self._store = view.store
+        self._files = files
+        self._bot_id = bot_id
 
     # a new order
 
     async def confirm(self, ctx: UpdateContext, model: Model) -> None:
-        """The person has pressed Generate: the pressed message becomes the result."""
+        """Sell what the draft says, at the price it shows. The message with the button becomes the result."""
         view, draft = self._view, ctx.draft
-        key = _key(ctx, draft.version)
-        if (made := await self._store.job_ordered(ctx.person, key)) is not None:
-            await view.keep(ctx, replace(draft.emptied(), at=At.ORDERED, job=made.id, message=None))
-            return
-        screen = await view.screen_context(ctx, order=key)
-        try:
-            cost = quote(draft, model, screen)
-        except InvalidInput:
-            await view.show_draft(ctx)
-            return
-        if draft.price is not None and cost.price > draft.price:
-            await view.keep(ctx, replace(draft, price=cost.price))
-            await view.show_draft(ctx, note=ctx.translator.html("confirm.dearer"))
-            return
-        if refusal := await self._refusal(ctx, cost, screen.wallet.available):
-            await view.show_draft(ctx, note=refusal)
-            return
         placeholder = draft.message if ctx.pressed == draft.message else None
-        if ctx.first and placeholder is not None:
-            await view.edit(ctx.chat, placeholder, _accepted(ctx, model))
-        job = await self._order(ctx, model, cost, key, placeholder=placeholder)
-        if job is None:
-            await view.toast(ctx)
-            await view.show_draft(ctx)
+
+        async def show_accepted() -> None:
+            if ctx.first and placeholder is not None:
+                await view.edit(ctx.chat, placeholder, _accepted(ctx, model))
+
+        order = self._order(ctx, model, _key(ctx, draft.version))
+        order = replace(order, agreed_price=draft.price, placeholder=None if placeholder is None else str(placeholder))
+        job = await self._seller.sell(order, before_accept=show_accepted)
+        if isinstance(job, NotSold):
+            await self._show_not_sold(ctx, job)
             return
-        # Not on the message: from now on it is the engine's, which may have put the end of the order there.
+        # The placeholder belongs to the engine from here on: it may already show how the job ended.
         await view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=code(job.id)))
-        await view.keep(ctx, replace(draft.emptied(), at=At.ORDERED, job=job.id, message=None))
+        await self._save_ordered(ctx, job)
 
-    async def at_once(self, ctx: UpdateContext, model: Model) -> None:
-        """`/gen MODEL TEXT`: the draft is complete, and nobody is asked again."""
-        view, draft = self._view, ctx.draft
-        key = f"update:{ctx.update}"
-        if not ctx.first and (made := await self._store.job_ordered(ctx.person, key)) is not None:
-            await self._leave(ctx, made)
+    async def order_at_once(self, ctx: UpdateContext, model: Model) -> None:
+        """`/gen MODEL TEXT`: sell the complete draft without a confirmation, below a message of its own."""
+        job = await self._seller.sell(self._order(ctx, model, f"update:{ctx.update}"))
+        if isinstance(job, NotSold):
+            await self._show_not_sold(ctx, job)
             return
-        screen = await view.screen_context(ctx, order=key)
-        cost = quote(draft, model, screen)
-        refusal = await self._refusal(ctx, cost, screen.wallet.available)
-        if refusal or cost.price > screen.wallet.available:
-            await view.show_draft(ctx, note=refusal)
-            return
-        job = await self._order(ctx, model, cost, key, placeholder=None)
-        if job is None:
-            await view.show_draft(ctx)
-            return
-        await self._leave(ctx, job)
+        screen = ctx.draft.message
+        await self._save_ordered(ctx, job)
+        if screen is not None:
+            await self._view.remove(ctx.chat, screen)
 
-    async def _leave(self, ctx: UpdateContext, job: Job) -> None:
-        """The order has a message of its own; the screen above it has nothing more to say."""
-        before = ctx.draft
-        await self._view.keep(ctx, replace(before.emptied(), at=At.ORDERED, job=job.id, message=None))
-        if before.message is not None:
-            await self._view.remove(ctx.chat, before.message)
-
-    async def _refusal(self, ctx: UpdateContext, cost: Quote, available: int) -> Html | None:
-        if cost.price > available:
-            return None  # the screen says it better
-        return await self._quotas.order(ctx)
-
-    async def _order(
-        self, ctx: UpdateContext, model: Model, cost: Quote, key: str, *, placeholder: int | None
-    ) -> Job | None:
-        """None if the money went elsewhere meanwhile, or the free run did."""
-        price = cost.price
-        if cost.free and not await self._store.take_free_run(ctx.person, key, self._view.rules.free_per_day):
-            return None
-        for address in file_addresses(model, ctx.draft.values):
-            await self._store.use_upload(address)
-        order = NewJob(
+    def _order(self, ctx: UpdateContext, model: Model, key: str) -> Order:
+        return Order(
             account_id=ctx.person,
-            request_key=key,
-            provider=PROVIDER,
-            channel=CHANNEL,
-            bot=str(self._view.caller.bot.id),
-            address=str(ctx.address),
             model=model.id,
-            input=json.dumps(model.validate(ctx.draft.values), ensure_ascii=False),
-            price=price,
-            deadline_seconds=model.deadline_seconds,
-            placeholder=None if placeholder is None else str(placeholder),
-            correlation_id=f"u{ctx.update}",
+            values=ctx.draft.values,
+            seconds=ctx.draft.seconds,
+            key=key,
+            channel=CHANNEL,
+            bot=self._bot_id,
+            address=str(ctx.address),
+            correlation_id=correlation_id(ctx.update),
         )
-        try:
-            job = await self._engine.order(order)
-        except InsufficientBalance:
-            return None
-        await self._store.set_last_model(ctx.person, model.id)
-        return job
+
+    async def _save_ordered(self, ctx: UpdateContext, job: Job) -> None:
+        await self._store.set_last_model(ctx.person, job.model)
+        await self._drafts.save(ctx, replace(ctx.draft.emptied(), at=At.ORDERED, job=job.id, message=None))
+
+    async def _show_not_sold(self, ctx: UpdateContext, refused: NotSold) -> None:
+        """Show the draft again with the reason; the confirmation itself shows what the balance lacks."""
+        t, note = ctx.translator, None
+        match refused.reason:
+            case NotSoldReason.UNKNOWN_MODEL | NotSoldReason.PROVIDER_NOT_CONFIGURED:
+                note = t.html("order.model_gone")
+                await self._drafts.save(ctx, ctx.draft.emptied())
+            case NotSoldReason.DEARER:
+                note = t.html("confirm.dearer")
+                await self._drafts.save(ctx, replace(ctx.draft, price=refused.price))
+            case reason if reason in QUOTA_TEXTS:
+                note = t.html(QUOTA_TEXTS[reason], n=refused.count, time=t.duration(refused.wait_seconds))
+        await self._view.toast(ctx)
+        await self._drafts.show(ctx, note=note)
 
     # past orders
 
@@ -153,7 +146,7 @@ class Orders:
             return
         if ctx.repeated:
             return
-        await view.keep(ctx, ctx.draft)
+        await self._drafts.save(ctx, ctx.draft)
         try:
             if job.delivery not in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
                 raise ActionNotAllowed  # noqa: TRY301 - as the engine would say
@@ -174,7 +167,7 @@ class Orders:
     async def repeat(self, ctx: UpdateContext, job: Job, *, change: bool) -> None:
         """The same order again, to be confirmed or changed first."""
         view = self._view
-        model = view.storefront.by_id(job.model)
+        model = self._storefront.by_id(job.model)
         if model is None:
             await view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
@@ -183,9 +176,9 @@ class Orders:
             draft = of_job(ctx.draft, model, values, await self._seconds(model, values))
             if problem:
                 draft = replace(draft, problem=problem)
-            await view.keep(ctx, options(draft) if change and not problem else draft)
+            await self._drafts.save(ctx, options(draft) if change and not problem else draft)
         await view.toast(ctx)
-        await view.show_draft(ctx)
+        await self._drafts.show(ctx)
 
     async def _renewed(
         self, ctx: UpdateContext, model: Model, values: dict[str, Any]
@@ -230,12 +223,6 @@ class Orders:
             await self._view.toast(ctx, t.plain("order.too_late"))
             return
         await self._view.toast(ctx, t.plain("order.cancelled_toast"))
-
-
-def file_addresses(model: Model, values: Mapping[str, Any]) -> list[str]:
-    """Where the files of an order are."""
-    given = [values[one.name] for one in model.fields if one.type in FILES and values.get(one.name)]
-    return [str(address) for value in given for address in (value if isinstance(value, list) else [value])]
 
 
 def _key(ctx: UpdateContext, version: int) -> str:

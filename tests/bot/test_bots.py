@@ -126,7 +126,7 @@ async def test_an_operator_is_not_told_that_a_user_was_reached_who_was_not(offic
         (f"stars {charge}", "admin.stars_refunded", {"stars": 100, "credits": "120 credits"}),
     ):
         await boss.say(f"/admin {command}")
-        assert says(key, reached=not_reached, **values)(boss.from_bot[-1]), command
+        await boss.sees(says(key, reached=not_reached, **values))
 
     assert await ann.available() == 10_000
 

@@ -144,10 +144,11 @@ def make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, downl
 def make_chat(
     settings: "Settings", *, caller: "Caller", store: Database, engine: Engine, catalog: Catalog, kie: "Kie"
 ) -> "BotRouter":
+    from genlock.bot.bundle import BotBundle
     from genlock.bot.router import make_bot
 
-    rules = make_shop_rules(settings)
-    return make_bot(caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=kie.upload)
+    bundle = BotBundle(caller=caller, rules=make_shop_rules(settings))
+    return make_bot(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=kie.upload)
 
 
 def make_shop_rules(settings: "Settings") -> "BotRules":

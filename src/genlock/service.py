@@ -185,9 +185,8 @@ class Service:
 
     def _maintenance_tasks(self, caller: Caller, store: Database, stats: Stats) -> list[PeriodicTask]:
         ctx, leader = self.engine.ctx, self.engine.leader
-        self._alarms = Alarms(
-            ctx, leader, store, stats, partial(_notify_operators, caller, store, self._settings.admin_ids)
-        )
+        notify = partial(_notify_operators, caller, store, self._settings.admin_ids)
+        self._alarms = Alarms(ctx, leader, store, stats, notify)
         return [
             PeriodicTask(
                 name="check_alarms", period_seconds=alarms.PERIOD_SECONDS, run=self._alarms.check, leader_only=True

@@ -5,6 +5,7 @@ from telegram import Update
 from genlock.domain.money import EntryKind
 from genlock.sandbox.telegram.groups import Group
 from genlock.sandbox.telegram.state import Message
+from tests.bot.pages import page
 from tests.bot.world import Customer, Town, holds
 
 NAME = "@sandbox_bot"
@@ -22,7 +23,7 @@ async def friends(here: Town) -> tuple[Customer, Customer, Group]:
 async def test_an_order_in_a_group_is_paid_by_whoever_ordered(here: Town) -> None:
     ann, bob, group = await friends(here)
     await ann.say(f"/gen{NAME} z-image a fox", chat=group.id)
-    await ann.sees("Generation complete", chat=group.id)
+    await ann.sees(page("order.done"), chat=group.id)
 
     assert [message.kind for message in seen(here, group)] == ["photo", "text"]
     assert await ann.available() == 1_000_000 - 800
@@ -34,7 +35,7 @@ async def test_a_mention_is_a_wish_and_chatter_is_not(here: Town) -> None:
     ann, _, group = await friends(here)
     await ann.hands.say("hello everybody", chat=group.id)
     await ann.say(f"{NAME} a fox in the snow", chat=group.id)
-    offer = await ann.sees("Shall I make this with Z-Image?", chat=group.id)
+    offer = await ann.sees(page("confirm.suggestion", title="Z-Image"), chat=group.id)
 
     assert "a fox in the snow" in offer.text
     assert "Balance" not in offer.text
@@ -44,7 +45,7 @@ async def test_a_mention_is_a_wish_and_chatter_is_not(here: Town) -> None:
 async def test_somebody_elses_menu_is_left_alone(here: Town) -> None:
     ann, bob, group = await friends(here)
     await ann.say(f"{NAME} a fox", chat=group.id)
-    offer = await ann.sees("Shall I", chat=group.id)
+    offer = await ann.sees(page("confirm.suggestion"), chat=group.id)
     text = offer.text
     press = await bob.press(offer, offer.buttons[0]["callback_data"])
 
@@ -52,14 +53,14 @@ async def test_somebody_elses_menu_is_left_alone(here: Town) -> None:
     assert offer.text == text
     assert await here.jobs(bob) == []
     await ann.press(offer, offer.buttons[0]["callback_data"])
-    await ann.sees("Generation complete", chat=group.id)
+    await ann.sees(page("order.done"), chat=group.id)
     assert len(await here.jobs(ann)) == 1
 
 
 async def test_somebody_elses_result_cannot_be_repeated(here: Town) -> None:
     ann, bob, group = await friends(here)
     await ann.say(f"/gen{NAME} z-image a fox", chat=group.id)
-    notice = await ann.sees("Generation complete", chat=group.id)
+    notice = await ann.sees(page("order.done"), chat=group.id)
     press = await bob.press(notice, "repeat:1")
 
     assert press.text == "This order belongs to somebody else. Write /start to make your own."
@@ -68,21 +69,21 @@ async def test_somebody_elses_result_cannot_be_repeated(here: Town) -> None:
 async def test_a_press_brought_to_somebody_elses_result_does_not_write_over_it(here: Town) -> None:
     ann, bob, group = await friends(here)
     await ann.say(f"{NAME} a fox", chat=group.id)
-    result = await ann.sees("Shall I", chat=group.id)
+    result = await ann.sees(page("confirm.suggestion"), chat=group.id)
     await ann.press(result, result.buttons[0]["callback_data"])
-    await ann.sees("Generation complete", chat=group.id)
+    await ann.sees(page("order.done"), chat=group.id)
     await here.quiet()
     before = here.telegram.state.view(result)
     await bob.say(f"{NAME} a bear", chat=group.id)
-    offer = await bob.sees(holds("Shall I", "a bear"), chat=group.id)
+    offer = await bob.sees(holds(page("confirm.suggestion"), "a bear"), chat=group.id)
     press = await bob.press(result, offer.buttons[0]["callback_data"])
 
     assert press.text == "This button is out of date. Here is where you are now."
     assert here.telegram.state.view(result) == before
     assert await here.jobs(bob) == []
-    offer = await bob.sees(holds("Price", "a bear"), chat=group.id)
+    offer = await bob.sees(holds(page("confirm.price"), "a bear"), chat=group.id)
     await bob.press(offer, offer.buttons[0]["callback_data"])
-    await bob.sees(holds("#2", "complete"), chat=group.id)
+    await bob.sees(holds("#2", page("order.done")), chat=group.id)
     assert here.telegram.state.view(result) == before
 
 
@@ -94,7 +95,7 @@ async def test_a_group_offers_to_cancel_only_what_was_ordered_there(here: Town) 
     assert "nothing to cancel" in seen(here, group)[-1].text
     await ann.say(f"/gen{NAME} z-image a fox", chat=group.id)
     await ann.say(f"/cancel{NAME}", chat=group.id)
-    shown = await ann.sees("Which order shall I cancel?", chat=group.id)
+    shown = await ann.sees(page("menu.which_to_cancel"), chat=group.id)
 
     assert [one["callback_data"] for one in shown.buttons if "#" in one["text"]] == ["cancel:2"]
     await ann.say("/cancel")
@@ -107,7 +108,7 @@ async def test_questions_are_answered_by_a_reply(here: Town) -> None:
     screen = seen(here, group)[-1]
     model = next(one["callback_data"] for one in screen.buttons if "Z-Image" in one["text"])
     await ann.press(screen, model)
-    question = await ann.sees("Reply to this message", chat=group.id)
+    question = await ann.sees(page("ask.in_group"), chat=group.id)
     await ann.say("a cat", chat=group.id, reply_to=question)
     await ann.sees("Aspect ratio", chat=group.id)
 
@@ -127,13 +128,13 @@ async def test_whoever_has_too_little_in_a_group_is_led_to_the_packages(here: To
     ann, _, group = await friends(here)
     await here.store.transfer(ann.number, EntryKind.DEBIT, 1_000_000, "all of it")
     await ann.say(f"{NAME} a fox", chat=group.id)
-    offer = await ann.sees("Your balance is too low for this", chat=group.id)
+    offer = await ann.sees(page("confirm.short_group"), chat=group.id)
     press = await ann.press(offer, next(one["callback_data"] for one in offer.buttons if "Top up" in one["text"]))
     assert press.url == "https://t.me/sandbox_bot?start=topup"
     assert not press.text
     await ann.say("/start topup")
 
-    assert "Top up with Telegram Stars" in ann.screen.text
+    assert page("topup.title")(ann.screen)
     assert any("⭐ 100 →" in one["text"] for one in ann.screen.buttons)
 
 
@@ -161,10 +162,10 @@ async def test_two_people_order_side_by_side_in_one_group(here: Town) -> None:
     await ann.say(f"{NAME} a fox", chat=group.id)
     await bob.say(f"{NAME} a bear", chat=group.id)
     for person, word in ((ann, "a fox"), (bob, "a bear")):
-        offer = await person.sees(holds("Shall I", word), chat=group.id)
+        offer = await person.sees(holds(page("confirm.suggestion"), word), chat=group.id)
         await person.press(offer, offer.buttons[0]["callback_data"])
-    await ann.sees(lambda message: "complete" in message.text and "#1" in message.text, chat=group.id)
-    await ann.sees(lambda message: "complete" in message.text and "#2" in message.text, chat=group.id)
+    await ann.sees(lambda message: page("order.done")(message) and "#1" in message.text, chat=group.id)
+    await ann.sees(lambda message: page("order.done")(message) and "#2" in message.text, chat=group.id)
 
     assert [len(await here.jobs(one)) for one in (ann, bob)] == [1, 1]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from genlock.bot.context import UpdateContext
-from genlock.bot.handlers.messages import PART_SECONDS, _joined
+from genlock.bot.handlers.messages import PART_SECONDS, _join_parts
 from genlock.bot.order import wizard
-from genlock.bot.order.draft import At, Draft, Part
+from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.storefront.storefront import Storefront, text_only
 from genlock.domain.catalog import Category
 from genlock.domain.profile import Profile
@@ -17,6 +17,7 @@ from genlock.i18n.catalog_texts import category_title
 from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.media import make_video
+from tests.bot.pages import label, page
 from tests.bot.test_kindness import picture
 from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
 
@@ -36,12 +37,12 @@ async def here(tmp_path: Path) -> AsyncIterator[Town]:
     "line", ["zimage-foo cat", "z-image-foo cat", "z-imagefoo cat", "nano cat", "image cat", "a cat", "- cat", "z cat"]
 )
 def test_a_name_that_is_not_whole_orders_nothing(line: str) -> None:
-    assert SHOP.named(line) is None
+    assert SHOP.match_name(line) is None
 
 
 def test_a_name_ends_at_a_space_a_line_or_a_colon() -> None:
     for line in ("z-image a cat", "z-image\na cat", "Z Image: a cat", "z-image, a cat"):
-        found = SHOP.named(line)
+        found = SHOP.match_name(line)
         assert found is not None, line
         assert (found[0].id, found[1]) == ("z-image", "a cat"), line
 
@@ -53,10 +54,10 @@ def test_a_mistyped_name_is_guessed_but_only_to_ask() -> None:
         ("nano bananna pro a cat", "nano-banana-pro"),
         ("nano a cat", "google/nano-banana"),
     ):
-        models, text = SHOP.meant(line)
+        models, text = SHOP.similar(line)
         assert (wanted in [model.id for model in models], text) == (True, "a cat"), (line, models, text)
-    assert SHOP.meant("qqqqq a cat") == ([], "a cat")
-    assert SHOP.meant("") == ([], "")
+    assert SHOP.similar("qqqqq a cat") == ([], "a cat")
+    assert SHOP.similar("") == ([], "")
 
 
 @pytest.mark.parametrize(("language", "asks"), [("en", "Did you mean"), ("ru", "Может быть")])
@@ -85,7 +86,7 @@ async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
         await ann.say(f"/gen z-image {words}")
     await here.quiet()
     await ann.say("/history")
-    screen = await ann.sees("Your results")
+    screen = await ann.sees(page("history.title"))
     bear, fox = (one["text"] for one in screen.buttons[:2])
     assert "a bear · " in bear
     assert "a red fox in the snow… · " in fox
@@ -110,7 +111,7 @@ def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
 async def test_a_song_is_called_after_its_words(here: Town) -> None:
     ann = await here.person()
     await ann.say("/gen suno/generate a song about a cat who flew to the Moon")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
     songs = [message.content["audio"] for message in ann.from_bot if message.kind == "audio"]
 
     assert songs
@@ -139,7 +140,7 @@ async def test_a_failure_is_told_once_and_pointed_to_once(here: Town, language: 
 async def test_the_press_that_orders_is_answered_with_the_number(here: Town) -> None:
     ann = await here.person()
     await ann.say("a fox")
-    press = await ann.tap("Generate")
+    press = await ann.tap(label("button.generate"))
 
     assert press.text == "Order #1 is accepted."
 
@@ -150,19 +151,19 @@ async def test_the_press_that_orders_is_answered_with_the_number(here: Town) -> 
 async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here: Town) -> None:
     ann = await here.person(having=0)
     await ann.say("/start")
-    await ann.tap("Top up")
-    packages = await ann.sees("Top up with Telegram Stars")
+    await ann.tap(label("button.topup"))
+    packages = await ann.sees(page("topup.title"))
     await ann.tap("⭐ 100")
     bill = await ann.sees(lambda message: message.kind == "invoice")
     async with here.done(2):
         await ann.hands.pay(bill)
     receipt = await ann.sees("Thank you! Credited: 120 credits")
-    menu = await ann.sees("What shall we make?")
+    menu = await ann.sees(page("menu.nothing_chosen"))
 
     assert menu.id > receipt.id
     assert "120 credits" in menu.text
     assert packages.id not in [message.id for message in ann.from_bot], "it showed the balance of before"
-    await ann.tap("Balance", on=menu)
+    await ann.tap(label("button.balance"), on=menu)
     assert any(message.id == receipt.id and "Receipt" in message.text for message in ann.from_bot)
 
 
@@ -171,15 +172,15 @@ async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here:
 
 def test_the_shelf_shows_and_is_sorted_by_what_the_usual_order_costs() -> None:
     grok = next(model for model in SHOP.models() if model.title == "Grok Imagine Video 1.5")
-    usual = SHOP.usual(grok)
+    usual = SHOP.usual_price(grok)
     assert usual.exact
     assert usual.price == SHOP.price(grok, grok.minimal_input(), {}) > SHOP.price_from(grok)
     for category in Category:
-        prices = [SHOP.usual(model).price for model in SHOP.models(category)]
+        prices = [SHOP.usual_price(model).price for model in SHOP.models(category)]
         assert prices == sorted(prices)
     for model in SHOP.models():
-        if SHOP.usual(model).exact:
-            assert SHOP.usual(model).price == SHOP.price(model, model.minimal_input(), {}), model.id
+        if SHOP.usual_price(model).exact:
+            assert SHOP.usual_price(model).price == SHOP.price(model, model.minimal_input(), {}), model.id
 
 
 @pytest.mark.parametrize(("language", "second", "characters"), [("en", "/s", "/1k chars"), ("ru", "/сек", "/1000 зн.")])
@@ -196,7 +197,7 @@ async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
     assert rows["InfiniteTalk"] == f"InfiniteTalk · 3{second}"
     assert rows["ElevenLabs Turbo 2.5"] == f"ElevenLabs Turbo 2.5 · 6{characters}"
     grok = next(model for model in shop.models() if model.title == "Grok Imagine Video 1.5")
-    price = translator(language).amount(shop.usual(grok).price)
+    price = translator(language).amount(shop.usual_price(grok).price)
     assert rows[grok.title] == f"{grok.title} · {price}"
     await ann.say(f"/models {grok.title}")
     await ann.tap(f"{grok.title} ·")
@@ -206,8 +207,10 @@ async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
 
 def test_a_model_that_is_offered_for_a_text_alone_asks_for_nothing_else() -> None:
     for model in filter(text_only, SHOP.models()):
-        draft = wizard.rest(wizard.open_model(Draft(text="a long enough text"), model, model.category.value), model)
-        assert draft.at is At.CONFIRM, model.id
+        draft = wizard.skip_rest(
+            wizard.start_order(Draft(text="a long enough text"), model, model.category.value), model
+        )
+        assert draft.step is Step.CONFIRM, model.id
 
 
 # files that came by themselves
@@ -216,18 +219,18 @@ def test_a_model_that_is_offered_for_a_text_alone_asks_for_nothing_else() -> Non
 async def test_from_a_shelf_a_kept_photo_goes_back_with_the_person(here: Town) -> None:
     ann = await here.person()
     await ann.send("photo", picture())
-    await ann.sees("What shall I do with it?")
+    await ann.sees(page("misc.what_with_file"))
     assert not any(
         category_title(Category.VIDEO_TO_VIDEO, translator("en")) in one["text"] for one in ann.screen.buttons
     )
     await ann.tap(category_title(Category.IMAGE_TO_IMAGE, translator("en")))
     await ann.sees("Kept: 1 file")
-    await ann.tap("◀️ Back")
-    await ann.sees("What shall I do with it?")
+    await ann.tap(label("button.back"))
+    await ann.sees(page("misc.what_with_file"))
     await ann.tap(category_title(Category.BACKGROUND_REMOVAL, translator("en")))
     await ann.tap("Recraft Remove Background")
     await ann.sees("Your image: 📎 1")
-    await ann.tap("◀️ Back")
+    await ann.tap(label("button.back"))
     await ann.sees("Kept: 1 file")
 
 
@@ -245,10 +248,10 @@ async def test_the_menu_says_that_a_kept_photo_is_let_go(here: Town, language: s
 async def test_a_kept_text_goes_back_to_the_menu_with_the_person(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox")
-    await ann.tap("Another model")
+    await ann.tap(label("button.other_model"))
     await ann.sees("Your text is kept: a red fox")
-    await ann.tap("◀️ Back")
-    await ann.sees(holds("What shall we make?", "Your text is kept: a red fox"))
+    await ann.tap(label("button.back"))
+    await ann.sees(holds(page("menu.nothing_chosen"), "Your text is kept: a red fox"))
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
@@ -282,7 +285,7 @@ async def test_a_search_leads_back_to_the_shelf(here: Town) -> None:
     await ann.tap(category_title(Category.MUSIC, translator("en")))
     await ann.say("kling")
     await ann.sees("🔎 kling")
-    await ann.tap("Back")
+    await ann.tap(label("button.back"))
     shown = await ann.sees("Music · ")
 
     assert any("Suno" in one["text"] for one in shown.buttons)
@@ -294,8 +297,8 @@ async def test_a_page_that_was_opened_in_the_middle_of_an_order_leads_back_to_it
     for command in ("/help", "/terms", "/language", "/gen", "/gen qqqqq a cat"):
         await ann.say(command)
         assert "a red fox" not in ann.screen.text, command
-        await ann.tap("Back")
-        await ann.sees(holds("Price", "a red fox"))
+        await ann.tap(label("button.back"))
+        await ann.sees(holds(page("confirm.price"), "a red fox"))
     assert len(ann.from_bot) == 1
     await ann.tap("Menu" if any("Menu" in one["text"] for one in ann.screen.buttons) else "Cancel")
     await ann.say("/help")
@@ -307,24 +310,28 @@ async def test_an_order_in_one_line_leaves_no_old_screen_behind(here: Town) -> N
     ann = await here.person()
     await ann.say("/start")
     await ann.say("/gen z-image a fox")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
 
     assert [message.kind for message in ann.from_bot] == ["photo", "text"]
 
 
 @pytest.mark.parametrize("later", [PART_SECONDS, PART_SECONDS + 1])
 def test_a_text_goes_on_only_in_what_was_sent_at_once(later: int) -> None:
-    draft = Draft(at=At.CONFIRM, model="z-image", part=Part(text="a" * 3000, sent=1000, at=At.ASK, field="prompt"))
+    draft = Draft(
+        step=Step.CONFIRM,
+        model="z-image",
+        partial_text=PartialText(text="a" * 3000, sent=1000, step=Step.ASK, field="prompt"),
+    )
     at = datetime.fromtimestamp(1000, UTC)
     profile = Profile(
         account_id=1, external_id="1", language="en", name="", username="", referred_by=None, last_model="",
         banned_at=None, ban_reason="", blocked_at=None, created_at=at, fresh=False,
     )  # fmt: skip
     ctx = UpdateContext(update=1, first=True, profile=profile, chat=1, thread=None, group=False, draft=draft)
-    text = _joined(ctx, "b", datetime.fromtimestamp(1000 + later, UTC))
+    text = _join_parts(ctx, "b", datetime.fromtimestamp(1000 + later, UTC))
 
     assert (text == "b") is (later > PART_SECONDS)
-    assert ctx.draft.at is (At.CONFIRM if later > PART_SECONDS else At.ASK)
+    assert ctx.draft.step is (Step.CONFIRM if later > PART_SECONDS else Step.ASK)
 
 
 def test_a_search_finds_what_is_called_so_and_else_what_has_every_word() -> None:

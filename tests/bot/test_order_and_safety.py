@@ -8,6 +8,7 @@ import pytest
 
 from genlock.bot.rules import BotRules
 from tests.bot.conftest import Office
+from tests.bot.pages import label, page
 from tests.bot.test_money import OPEN
 from tests.bot.world import sqlite_url, town
 
@@ -40,10 +41,10 @@ async def test_orders_are_limited_by_time_and_the_wait_is_told(tmp_path: Path, r
         for word in ("one", "two"):
             await ann.say(f"/gen z-image {word}")
         await ann.say("three")
-        await ann.tap("Generate")
+        await ann.tap(label("button.generate"))
         shown = await ann.sees(lambda message: re.search(told, message.text) is not None)
 
-        assert "Price" in shown.text, "the order is still there"
+        assert page("confirm.price")(shown), "the order is still there"
         assert len(await here.jobs(ann)) == 2
 
 
@@ -53,15 +54,15 @@ async def test_orders_are_limited_by_time_and_the_wait_is_told(tmp_path: Path, r
 async def test_whoever_is_banned_is_told_so_and_nothing_else(office: Office) -> None:
     here, boss, ann = office
     await boss.say(f"/admin ban {ann.number} spam and worse")
-    await boss.sees("🚫 Banned.")
+    await boss.sees(page("admin.ban_done"))
     await ann.say("a fox")
-    await ann.sees("You cannot use this bot")
+    await ann.sees(page("ban.notice"))
     press = await ann.press(ann.screen, "menu")
-    assert "You cannot use this bot" in press.text
+    assert page("ban.notice")(press)
     assert await here.jobs(ann) == []
     await boss.say(f"/admin unban {ann.number}")
     await ann.say("a fox")
-    await ann.sees("Shall I")
+    await ann.sees(page("confirm.suggestion"))
 
     assert [(line.action, line.detail) for line in await here.store.audit(5)] == [
         ("unban", ""), ("ban", "spam and worse"),
@@ -75,8 +76,8 @@ async def test_under_maintenance_everybody_reads_why_but_operators_work(office: 
     await ann.say("a fox")
     await ann.sees("🛠 Back at <noon>")
     await boss.say("a fox")
-    await boss.sees("Shall I")
+    await boss.sees(page("confirm.suggestion"))
     await boss.say("/admin maintenance off")
     here.bot._maintenance = (0.0, None)
     await ann.say("a fox")
-    await ann.sees("Shall I")
+    await ann.sees(page("confirm.suggestion"))

@@ -12,7 +12,7 @@ from PIL import Image
 from genlock.bot.buttons import base36
 from genlock.bot.order import draft as drafts
 from genlock.bot.order import wizard
-from genlock.bot.order.draft import At, Draft
+from genlock.bot.order.draft import Draft, Step
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.field import FILES, Field, FieldType
@@ -59,7 +59,7 @@ class Walker:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 now = await self.draft()
-                if now.version > before.version and (now.message is not None or now.at is At.ORDERED):
+                if now.version > before.version and (now.message is not None or now.step is Step.ORDERED):
                     return now
                 assert not self.customer.town.intake.failures, self.customer.town.intake.failures
                 await asyncio.sleep(0.005)
@@ -133,19 +133,19 @@ class Walker:
         now = await self._after(now)
         changed: set[str] = set()
         for _ in range(STEPS_MAX):
-            if now.at in (At.ASK, At.EDIT):
+            if now.step in (Step.ASK, Step.EDIT):
                 now = await self._answer(now)
-            elif now.at is At.CONFIRM and (left := self._left(now, changed)):
+            elif now.step is Step.CONFIRM and (left := self._left(now, changed)):
                 now = await self.press("options")
-            elif now.at is At.OPTIONS and (left := self._left(now, changed)):
+            elif now.step is Step.OPTIONS and (left := self._left(now, changed)):
                 changed.add(left[0].name)
                 now = await self.press("edit", self.model.fields.index(left[0]))
-            elif now.at is At.OPTIONS:
+            elif now.step is Step.OPTIONS:
                 assert now.problem is None, (self.model.id, now.problem)
                 now = await self.press("done")
             else:
                 break
-        assert now.at is At.CONFIRM, (self.model.id, now)
+        assert now.step is Step.CONFIRM, (self.model.id, now)
         now = await self.press("go")
         assert now.job is not None
         return await self._ended(now.job)
@@ -166,7 +166,7 @@ class Walker:
         assert now.problem is None, (self.model.id, now.field, now.problem)
         value = self.wanted.get(one.name)
         if value in NOTHING:
-            return await self.press("rest" if wizard.choices_of(one) and now.at is At.ASK else "skip")
+            return await self.press("rest" if wizard.choices_of(one) and now.step is Step.ASK else "skip")
         if one.type in FILES:
             return await self._give_files(one, value)
         if choices := wizard.choices_of(one):

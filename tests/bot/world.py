@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from genlock.app import costs_paid_for, expected_seconds, make_engine, open_store
+from genlock.bot.bundle import BotBundle
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts
 from genlock.bot.router import BotRouter
@@ -28,10 +30,10 @@ from genlock.domain.money import EntryKind
 from genlock.domain.update import NewUpdate, Received, Update
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.updates import Handler, UpdateWorker
-from genlock.i18n.translator import Texts
+from genlock.engine.updates import UpdateWorker
+from genlock.i18n.translator import Texts, package_texts
 from genlock.media.download import Downloads
-from genlock.ports import Database
+from genlock.ports import Channel, Database, Provider
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
@@ -74,13 +76,14 @@ class UpdateRecorder(Recorder):
 class Intake:
     """Fetches updates from the simulator into the product's update queue, and handles them with the bot under test."""
 
-    def __init__(self, bot: BotRouter) -> None:
-        self.bot = bot
+    bot: BotRouter
+    receive: Callable[[NewUpdate], Awaitable[Any]]
+
+    def __init__(self) -> None:
         #: errors of handlers that the update worker does not treat as transient
         self.failures: list[BaseException] = []
         self._drop = ""
         self.dropped: list[NewUpdate] = []
-        self.receive: Callable[[NewUpdate], Awaitable[Any]]
 
     def drop_next(self, kind: str) -> None:
         """Lose the next message that has this member, before it reaches the queue."""
@@ -216,11 +219,12 @@ class Customer:
     def from_bot(self) -> list[Message]:
         return [message for message in self.hands.messages if message.sender == self.town.caller.bot.id]
 
-    async def tap(self, words: str, *, on: Message | None = None) -> CallbackQuery:
-        """CallbackQuery the first button whose words hold these, and wait until the bot is done with it."""
+    async def tap(self, label: str | re.Pattern[str], *, on: Message | None = None) -> CallbackQuery:
+        """Tap the first button with this label, and wait until the bot has handled it."""
         message = on or self.screen
-        found = [one for one in message.buttons if words in one["text"]]
-        assert found, f"{words!r} is not among {[one['text'] for one in message.buttons]}"
+        pattern = re.compile(re.escape(label)) if isinstance(label, str) else label
+        found = [one for one in message.buttons if pattern.search(one["text"])]
+        assert found, f"{pattern.pattern!r} is not among {[one['text'] for one in message.buttons]}"
         return await self.press(message, found[0]["callback_data"])
 
     async def press(self, message: Message, data: str) -> CallbackQuery:
@@ -230,6 +234,32 @@ class Customer:
 
     async def available(self) -> int:
         return (await self.town.store.wallet(self.number)).available
+
+
+def _make_engine(
+    store: Database,
+    recorder: UpdateRecorder,
+    intake: Intake,
+    caller: Caller,
+    providers: Mapping[str, Provider],
+    channels: Mapping[str, Channel],
+    catalog: Catalog,
+    rules: BotRules,
+) -> Engine:
+    handlers = {bot_id(caller.bot.token): intake.handle}
+    engine = make_engine(
+        store,
+        recorder,
+        providers=providers,
+        channels=channels,
+        rules=QUICK,
+        expected=expected_seconds(catalog),
+        paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
+        make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(answer_repeated, caller)),
+    )
+    assert engine.updates is not None
+    intake.receive = engine.updates.receive
+    return engine
 
 
 @asynccontextmanager
@@ -252,35 +282,15 @@ async def town(
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
         channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, near=True)
-        handlers: dict[str, Handler] = {}
-        engine = make_engine(
-            store,
-            recorder,
-            providers={"kie": provider},
-            channels={"telegram": channel},
-            rules=QUICK,
-            expected=expected_seconds(catalog),
-            paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
-            make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(answer_repeated, caller)),
-        )
-        assert engine.updates is not None
+        intake = Intake()
+        engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, catalog, rules)
 
         def make() -> BotRouter:
-            return make_router(
-                caller=caller,
-                store=store,
-                engine=engine,
-                catalog=catalog,
-                rules=rules,
-                upload=provider.upload,
-                texts=texts,
-            )
+            bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
+            return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=provider.upload)
 
-        bot = make()
+        intake.bot = bot = make()
         await bot.start()
-        intake = Intake(bot)
-        intake.receive = engine.updates.receive
-        handlers[bot_id(telegram.token)] = intake.handle
         poller = Poller(caller, take_in=intake.take_in, is_active=lambda: True, observer=recorder)
         await engine.start()
         polling = asyncio.get_running_loop().create_task(poller.run())
@@ -301,9 +311,9 @@ async def town(
             await store.close()
 
 
-def holds(*words: str) -> Callable[[Message], bool]:
-    """Whether a message has all these words."""
-    return lambda message: all(word in message.text for word in words)
+def holds(*parts: str | Callable[[Message], bool]) -> Callable[[Message], bool]:
+    """Whether a message has all of these texts and pages."""
+    return lambda message: all(part in message.text if isinstance(part, str) else part(message) for part in parts)
 
 
 def sqlite_url(tmp_path: Path) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from genlock.domain.catalog import Catalog, Category, Model, Output, Status
 from genlock.domain.field import Field, FieldType
-from genlock.domain.job import Job, State
+from genlock.domain.job import Job, NewJob, State
 from genlock.domain.money import EntryKind
 from genlock.domain.promo import Promo
 from genlock.domain.tariff import PriceRow
@@ -344,18 +344,19 @@ async def test_a_crash_between_any_two_lines_neither_loses_nor_doubles_a_free_ru
     assert (await world.wallet()).held == 0
 
 
-async def test_a_crash_after_the_job_was_accepted_gives_that_job(world: World, engine: Engine) -> None:
+async def test_a_crash_after_the_job_was_accepted_gives_that_job(
+    world: World, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seller = make_seller(world, engine, replace(RULES, free_per_day=1))
     real = engine.order
 
-    async def crash(new: Any) -> Job:
-        await real(new)
+    async def crash(order: NewJob) -> Job:
+        await real(order)
         raise Crash
 
-    engine.order = crash  # type: ignore[method-assign]
-    with pytest.raises(Crash):
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(engine, "order", crash)
         await seller.sell(free_order(world))
-    engine.order = real  # type: ignore[method-assign]
 
     job = await seller.sell(free_order(world))
     assert isinstance(job, Job)

@@ -16,7 +16,7 @@ class BotBundle:
     caller: Caller
     rules: BotRules
     texts: Texts = field(default_factory=package_texts)
-    #: the bot's own name in lower case; empty until `load` has succeeded
+    #: the bot's own name in lower case; empty until `introduce` has succeeded
     username: str = ""
 
     @property
@@ -33,7 +33,7 @@ class BotBundle:
         """The address that opens a private chat with the bot."""
         return f"https://t.me/{self.username}"
 
-    async def load(self) -> None:
+    async def introduce(self) -> None:
         """Ask Telegram for the username unless it is known."""
         if not self.username:
             me = await self.caller.call(self.caller.bot.get_me, chat=None, priority=Priority.SCREEN)

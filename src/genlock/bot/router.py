@@ -1,4 +1,4 @@
-"""The chat product: every update of every person gets its answer here."""
+"""Routes each Telegram update to its handler, and wires the parts of a bot."""
 
 import json
 from functools import partial
@@ -13,7 +13,15 @@ from genlock.bot.admin.campaigns import MAINTENANCE
 from genlock.bot.admin.commands import make_admin
 from genlock.bot.bundle import BotBundle
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import CHANNEL, Behind, UpdateContext, nothing, shown_message, thread_of, who
+from genlock.bot.context import (
+    CHANNEL,
+    NextUpdate,
+    UpdateContext,
+    button_message_of,
+    no_next_update,
+    sender_of,
+    thread_of,
+)
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.files import Files, UploadFile
@@ -28,20 +36,19 @@ from genlock.bot.order.orders import Orders
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.caller import Caller, Priority
+from genlock.channels.telegram.caller import Priority
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
 from genlock.engine.engine import Engine
 from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
-from genlock.i18n.translator import Texts, package_texts
 from genlock.ports import Database
 
-TRIES = 3
+ATTEMPTS = 3
 NAME_LENGTH = 100
 ACCOUNTS_CACHED = 50_000
-#: how long the store's word about maintenance is believed
+#: how long the maintenance flag is cached
 MAINTENANCE_SECONDS = 2.0
 
 
@@ -63,9 +70,6 @@ class BotRouter:
     ) -> None:
         self._view = view
         self._bundle = bundle
-        self._caller = bundle.caller
-        self._rules = bundle.rules
-        self._texts = bundle.texts
         self._store = store
         self._files = files
         self._messages = messages
@@ -79,7 +83,7 @@ class BotRouter:
 
     async def start(self) -> None:
         """Ask Telegram for our username and register our commands where they have changed."""
-        await self._bundle.load()
+        await self._bundle.introduce()
         await register(self._bundle, self._store)
 
     async def reconcile(self) -> int:
@@ -104,20 +108,20 @@ class BotRouter:
             following = await self._store.update_behind(stored.id)
             return self._parse(following.body) if following else None
 
-        await self.handle(self._parse(stored.body), first=stored.attempts == 1, behind=next_update)
+        await self.handle(self._parse(stored.body), first=stored.attempts == 1, next_update=next_update)
 
     def _parse(self, body: str) -> Update:
-        return Update.de_json(json.loads(body), self._caller.bot)
+        return Update.de_json(json.loads(body), self._bundle.caller.bot)
 
-    async def handle(self, update: Update, *, first: bool, behind: Behind = nothing) -> None:
-        """Answer one update. Raises what may pass (the store, the channel), to be called again.
+    async def handle(self, update: Update, *, first: bool, next_update: NextUpdate = no_next_update) -> None:
+        """Handle one update. Raises transient errors of the store and the channel, so that the worker retries it.
 
         `behind` tells what the same person did next, so that what belongs together is shown once.
         """
-        await self._bundle.load()
-        for left in reversed(range(TRIES)):
+        await self._bundle.introduce()
+        for left in reversed(range(ATTEMPTS)):
             try:
-                await self._handle(update, first=first, behind=behind)
+                await self._handle(update, first=first, next_update=next_update)
             except DraftChanged:
                 if not left:
                     raise
@@ -126,78 +130,83 @@ class BotRouter:
                 raise
             except Exception:
                 if first:
-                    await self._apologise(update)
+                    await self._report_error(update)
                 raise
             else:
                 return
 
-    async def _apologise(self, update: Update) -> None:
-        """Something is wrong with us: say so once, while it is tried again."""
-        user, chat = who(update), update.effective_chat
+    async def _report_error(self, update: Update) -> None:
+        """Tell the user once that the bot failed; the update is retried."""
+        user, chat = sender_of(update), update.effective_chat
         if user is None or chat is None:
             return
         try:
-            t = self._bundle.translator_for(user.language_code)
+            t = self._bundle.texts.translator(self._bundle.texts.guess_language(user.language_code))
             await self._view.send_to(chat.id, t.html("misc.error"))
         except ChannelError:
-            return  # what went wrong is about to be told to the operator
+            return  # the original error is raised and reported
 
-    async def _handle(self, update: Update, *, first: bool, behind: Behind) -> None:
+    async def _handle(self, update: Update, *, first: bool, next_update: NextUpdate) -> None:
         if update.pre_checkout_query is not None:
             await self._payments.check(update.pre_checkout_query)
             return
         if update.my_chat_member is not None:
-            await self._membership(update, update.my_chat_member)
+            await self._handle_membership(update, update.my_chat_member)
             return
-        user = who(update)
+        user = sender_of(update)
         if user is None:
             return
         if update.callback_query is not None:
-            await self._press(update, update.callback_query, user, first=first)
+            await self._handle_button(update, update.callback_query, user, first=first)
         elif update.message is not None:
-            await self._message(update, update.message, user, first=first, behind=behind)
+            await self._handle_message(update, update.message, user, first=first, next_update=next_update)
         elif update.edited_message is not None and update.edited_message.chat.type == ChatType.PRIVATE:
-            ctx = await self._visit(update, update.edited_message, user, first=first)
+            ctx = await self._make_context(update, update.edited_message, user, first=first)
             await self._view.send_text(ctx, ctx.translator.html("misc.edited"))
 
-    async def _message(self, update: Update, message: Message, user: User, *, first: bool, behind: Behind) -> None:
-        heard = self._messages.heard(message)
-        if heard is None:
+    async def _handle_message(
+        self, update: Update, message: Message, user: User, *, first: bool, next_update: NextUpdate
+    ) -> None:
+        incoming = self._messages.read_message(message)
+        if incoming is None:
             return
-        ctx = await self._visit(update, message, user, first=first)
-        ctx.message, ctx.behind = message.message_id, behind
+        ctx = await self._make_context(update, message, user, first=first)
+        ctx.message, ctx.next_update = message.message_id, next_update
         if message.successful_payment is not None:
             await self._payments.paid(ctx, message.successful_payment)
             return
-        if not await self._shut_out(ctx, user):
-            await self._messages.hear(ctx, message, heard)
+        if not await self._is_refused(ctx, user):
+            await self._messages.handle(ctx, message, incoming)
 
-    async def _press(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
-        message = shown_message(query)
-        if message is None:  # so old that Telegram does not show it to us any more
-            await self._caller.call(
-                self._caller.bot.answer_callback_query, chat=None, priority=Priority.RESULT, callback_query_id=query.id
+    async def _handle_button(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
+        message = button_message_of(query)
+        if message is None:  # too old: Telegram does not include it
+            await self._bundle.caller.call(
+                self._bundle.caller.bot.answer_callback_query,
+                chat=None,
+                priority=Priority.RESULT,
+                callback_query_id=query.id,
             )
             return
-        ctx = await self._visit(update, message, user, first=first)
+        ctx = await self._make_context(update, message, user, first=first)
         ctx.pressed, ctx.notice = message.message_id, message.reply_to_message is not None
         ctx.query = query.id
         try:
-            if not await self._shut_out(ctx, user):
-                await self._buttons.pressed(ctx, buttons.read(query.data or ""))
+            if not await self._is_refused(ctx, user):
+                await self._buttons.handle(ctx, buttons.read(query.data or ""))
         finally:
             await self._view.toast(ctx)
 
-    async def _visit(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
-        person = await self._person(user.id)
+    async def _make_context(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
+        person = await self._account_id(user.id)
         profile = await self._store.see_profile(
             person,
-            language=self._texts.guess_language(user.language_code),
+            language=self._bundle.texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message)) if message.text else None,
         )
-        if profile.fresh or not first:  # the try that made the profile may have ended there
+        if profile.fresh or not first:  # an attempt before may have crashed here
             await self._gifts.welcome(person)
         saved = await self._store.draft(person, message.chat.id)
         ctx = UpdateContext(
@@ -208,34 +217,34 @@ class BotRouter:
             thread=thread_of(message),
             group=message.chat.type != ChatType.PRIVATE,
             draft=drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft(),
-            texts=self._texts,
+            texts=self._bundle.texts,
         )
         if not ctx.group:
-            await self._remember_address(person, str(ctx.address))
+            await self._remember_address(ctx.person, str(ctx.address))
         return ctx
 
     async def _remember_address(self, account_id: int, address: str) -> None:
-        """Store where the user is reached outside an order, unless this instance has stored it already."""
+        """Store where the user is reached outside a job, when it has changed."""
         if self._addresses.get(account_id) != address:
             if len(self._addresses) >= ACCOUNTS_CACHED:
                 self._addresses.clear()
             await self._store.set_account_address(account_id, address)
             self._addresses[account_id] = address
 
-    async def _person(self, outside: int) -> int:
-        if outside not in self._account_ids:
+    async def _account_id(self, user_id: int) -> int:
+        if user_id not in self._account_ids:
             if len(self._account_ids) >= ACCOUNTS_CACHED:
                 self._account_ids.clear()
-            self._account_ids[outside] = await self._store.ensure_account(CHANNEL, self._bundle.id, str(outside))
-        return self._account_ids[outside]
+            self._account_ids[user_id] = await self._store.ensure_account(CHANNEL, self._bundle.id, str(user_id))
+        return self._account_ids[user_id]
 
-    async def _shut_out(self, ctx: UpdateContext, user: User) -> bool:
-        """Whether the person gets one word only: they are banned, or the bot is being worked on."""
+    async def _is_refused(self, ctx: UpdateContext, user: User) -> bool:
+        """Refuse banned users, and everyone but operators during maintenance; return whether it was refused."""
         view, t = self._view, ctx.translator
-        if user.id in self._rules.admin_ids:
+        if user.id in self._bundle.rules.admin_ids:
             return False
         if ctx.profile.banned_at is not None:
-            key, words = "ban.notice", {"support": self._rules.support or t.plain("paysupport.support_default")}
+            key, words = "ban.notice", {"support": self._bundle.rules.support or t.plain("paysupport.support_default")}
         elif (why := await self._under_maintenance()) is not None:
             key, words = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
         else:
@@ -249,35 +258,28 @@ class BotRouter:
     async def _under_maintenance(self) -> str | None:
         until, words = self._maintenance
         if monotonic() >= until:
-            entry = await self._store.kv_get(MAINTENANCE, self._bundle.id)
-            words = entry.value if entry else None
+            fact = await self._store.kv_get(MAINTENANCE, self._bundle.id)
+            words = fact.value if fact else None
             self._maintenance = (monotonic() + MAINTENANCE_SECONDS, words)
         return words
 
-    async def _membership(self, update: Update, change: ChatMemberUpdated) -> None:
-        """Somebody has blocked us or come back, or we were taken into a group."""
+    async def _handle_membership(self, update: Update, change: ChatMemberUpdated) -> None:
+        """Record that a user blocked or unblocked the bot, or greet a group that added it."""
         gone = change.new_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if change.chat.type == ChatType.PRIVATE:
-            person = await self._person(change.from_user.id)
+            person = await self._account_id(change.from_user.id)
             await self._store.set_blocked(person, blocked=gone)
             return
         came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if came and not gone:
-            await self._messages.greet_group(change.chat.id, self._texts.guess_language(change.from_user.language_code))
+            await self._messages.greet_group(
+                change.chat.id, self._bundle.texts.guess_language(change.from_user.language_code)
+            )
 
 
-def make_bot(
-    *,
-    caller: Caller,
-    store: Database,
-    engine: Engine,
-    catalog: Catalog,
-    rules: BotRules,
-    upload: UploadFile,
-    texts: Texts | None = None,
-) -> BotRouter:
+def make_bot(*, bundle: BotBundle, store: Database, engine: Engine, catalog: Catalog, upload: UploadFile) -> BotRouter:
     """Build a bot from its parts."""
-    bundle, notify = BotBundle(caller=caller, rules=rules, texts=texts or package_texts()), partial(tell, engine.ctx)
+    rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
     storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers)
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
     view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
@@ -286,65 +288,28 @@ def make_bot(
         view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload
     )
     orders = Orders(
-        view=view,
-        drafts=drafts,
-        store=store,
-        storefront=storefront,
-        seller=seller,
-        engine=engine,
-        quotas=quotas,
-        files=files,
-        bot_id=bundle.id,
-    )
+        view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
+        store=store, bundle=bundle,
+    )  # fmt: skip
     payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, tell=notify)
     gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
     broadcasts = Broadcasts(bundle=bundle, store=store)
     admin = make_admin(
-        bundle=bundle,
-        view=view,
-        store=store,
-        storefront=storefront,
-        engine=engine,
-        payments=payments,
-        broadcasts=broadcasts,
-        tell=notify,
-    )
-    pages = Pages(
-        view=view,
-        drafts=drafts,
-        store=store,
-        orders=orders,
-        payments=payments,
-        gifts=gifts,
-        identity=bundle,
-        rules=rules,
-    )
+        bundle=bundle, view=view, store=store, storefront=storefront, engine=engine, payments=payments,
+        broadcasts=broadcasts, tell=notify,
+    )  # fmt: skip
+    pages = Pages(view=view, drafts=drafts, store=store, orders=orders, payments=payments, gifts=gifts, bundle=bundle)
     messages = MessageHandler(
-        view=view,
-        drafts=drafts,
-        storefront=storefront,
-        orders=orders,
-        pages=pages,
-        files=files,
-        gifts=gifts,
-        admin=admin,
-        identity=bundle,
-        rules=rules,
-        texts=bundle.texts,
+        view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files, gifts=gifts,
+        admin=admin, bundle=bundle,
+    )  # fmt: skip
+    buttons = ButtonHandler(
+        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
     )
     return BotRouter(
-        view=view,
-        bundle=bundle,
-        store=store,
-        files=files,
-        messages=messages,
-        buttons=ButtonHandler(
-            view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
-        ),
-        payments=payments,
-        gifts=gifts,
-        broadcasts=broadcasts,
-    )
+        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, payments=payments,
+        gifts=gifts, broadcasts=broadcasts,
+    )  # fmt: skip
 
 
 def _sale_rules(rules: BotRules) -> SaleRules:

@@ -1,4 +1,4 @@
-"""What every screen is drawn from beside the draft, and how inputs are called and shown."""
+"""What screens need beside the draft, and how fields, values and orders are displayed."""
 
 import json
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ ICONS = {
     Category.IMAGE_ANALYSIS: "👁",
 }
 LINE_LENGTH = 60
-#: a limit that nobody needs to be told
+#: limits from here on mean "no limit" and are not shown
 ANY = 1_000_000_000
 
 
@@ -44,14 +44,14 @@ class ScreenContext:
     storefront: Storefront
     wallet: Wallet
     free: FreeRuns
-    #: whether several people read this chat
+    #: whether the chat is a group, where balances are not shown
     group: bool = False
 
     def free_now(self, model: Model) -> bool:
         return model.free and self.free.left > 0
 
     def free_runs(self) -> list[Html]:
-        """What is free: nothing is said where no model is."""
+        """The line about free runs; none if no model on sale is free."""
         if not self.free.left or not any(model.free for model in self.storefront.models()):
             return []
         key = "menu.free_left" if self.free.gifts else "menu.free_today"
@@ -69,12 +69,12 @@ def titled(model: Model, translator: Translator) -> str:
 
 
 def called(one: Field, translator: Translator) -> str:
-    """What an input is called."""
+    """The name of a field in the user's language."""
     return field_name(one, translator)
 
 
 def shown(one: Field, value: object, translator: Translator) -> str:
-    """A value in a line."""
+    """A value on one line."""
     if value in NOTHING:
         return translator.plain("options.none")
     if one.type in FILES:
@@ -85,7 +85,7 @@ def shown(one: Field, value: object, translator: Translator) -> str:
         return translator.number(Decimal(str(value)))
     if isinstance(value, list):
         return shorten(", ".join(_item(item) for item in value))
-    # The provider's name for an earlier order says nothing to anybody.
+    # The provider's task id means nothing to the user.
     return "✓" if one.type is FieldType.TASK else shorten(str(value))
 
 
@@ -99,7 +99,7 @@ def shown_choice(one: Field, value: object, translator: Translator) -> str:
 
 
 def members(one: Field, translator: Translator) -> str:
-    """What each line of a list of objects has, between bars."""
+    """The names of an object's members, separated by bars, in the order they are typed."""
     keys = {name: f"member.{name.lower()}" for name in one.members}
     return " | ".join(translator.plain(key) if key in translator else name for name, key in keys.items())
 
@@ -114,18 +114,18 @@ def shorten(text: str, length: int = LINE_LENGTH) -> str:
 
 
 def code(job_id: int) -> str:
-    """What people call an order."""
+    """The number of an order as users see it."""
     return f"#{job_id}"
 
 
 def prompt_of(job: Job, model: Model | None) -> str:
-    """The text that an order was made of; empty if it had none."""
+    """The prompt of an order; empty if it had none."""
     main = main_text(model) if model else None
     return text_of(job, main.name) if main else ""
 
 
 def text_of(job: Job, name: str) -> str:
-    """A text that was given for an input."""
+    """The text given for a field of an order; empty if there is none."""
     value = _input(job.input).get(name)
     return value if isinstance(value, str) else ""
 

@@ -7,7 +7,7 @@ from telegram import LabeledPrice, PreCheckoutQuery, StarTransaction, Successful
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
-from genlock.bot.order.draft import At
+from genlock.bot.order.draft import Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Priority
@@ -130,7 +130,7 @@ class Payments:
         if fresh or not ctx.first:  # otherwise the reconciliation was first, and has thanked the user
             await self._view.send_text(ctx, await self._thanks(account_id, ctx.translator.language, charge, invoice))
         # The receipt stays. Below it comes the order that waited, or the menu; the page of packages goes away.
-        ready = ctx.translator.html("topup.ready") if ctx.draft.at is At.CONFIRM else None
+        ready = ctx.translator.html("topup.ready") if ctx.draft.step is Step.CONFIRM else None
         await self._drafts.show(ctx, note=ready)
 
     async def _thanks(self, account_id: int, language: str, charge: str, invoice: Invoice) -> Html:

@@ -6,7 +6,7 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.order import draft as drafts
 from genlock.bot.order import screens as order
-from genlock.bot.order.draft import At, Draft
+from genlock.bot.order.draft import Draft, Step
 from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import ScreenContext
 from genlock.bot.storefront import screens as front
@@ -31,7 +31,7 @@ class DraftView:
 
     async def save(self, ctx: UpdateContext, draft: Draft) -> None:
         """Save the draft that this update has led to. Raises DraftChanged."""
-        draft = replace(await self._priced(ctx, draft), update=ctx.update, part=ctx.part)
+        draft = replace(await self._priced(ctx, draft), update=ctx.update, partial_text=ctx.partial_text)
         saved = SavedDraft(
             version=ctx.draft.version,
             message=draft.message,
@@ -45,7 +45,7 @@ class DraftView:
 
     async def _priced(self, ctx: UpdateContext, draft: Draft) -> Draft:
         """Record the price that the confirmation is about to show: the user agrees to it."""
-        model = self._storefront.by_id(draft.model) if draft.at is At.CONFIRM and draft.price is None else None
+        model = self._storefront.by_id(draft.model) if draft.step is Step.CONFIRM and draft.price is None else None
         if model is None:
             return draft
         free = await self._store.free_runs(ctx.person, self._rules.free_per_day)
@@ -71,12 +71,12 @@ class DraftView:
 def render(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
     """The screen of a draft: the only place that chooses a screen by the draft's step."""
     model = screen.storefront.by_id(draft.model) if draft.model else None
-    if draft.at is At.LIST:
-        return front.shelf(draft, screen)
-    if draft.at is At.PROMO:
+    if draft.step is Step.LIST:
+        return front.model_list(draft, screen)
+    if draft.step is Step.PROMO:
         return front.promo(screen, note=note)
-    if model is None or draft.at in (At.HOME, At.ORDERED):
-        return front.what_with(draft, screen, note=note) if draft.sent else front.menu(draft, screen, note=note)
-    if draft.at is At.CONFIRM:
+    if model is None or draft.step in (Step.HOME, Step.ORDERED):
+        return front.file_menu(draft, screen, note=note) if draft.sent else front.menu(draft, screen, note=note)
+    if draft.step is Step.CONFIRM:
         return order.confirm(draft, model, screen, note=note)
-    return (order.options if draft.at is At.OPTIONS else order.ask)(draft, model, screen)
+    return (order.options if draft.step is Step.OPTIONS else order.ask)(draft, model, screen)

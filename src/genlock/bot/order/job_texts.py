@@ -1,4 +1,4 @@
-"""What the channel says about an order: while it is made, under its results, at its end."""
+"""Texts that the channel shows for a job: progress, captions, the end."""
 
 from collections.abc import Callable
 
@@ -93,7 +93,7 @@ class JobTexts:
         title, number = self._title(job, t), code(job.id)
         if job.state is State.CANCELLED:
             if job.cancelled_by is Actor.USER:
-                return OutgoingMessage(text="")  # they have just seen it
+                return OutgoingMessage(text="")  # the user cancelled it and has seen the answer
             return OutgoingMessage(text=t.html("order.cancelled_notice", code=number))
         if job.state is not State.SUCCEEDED:
             return OutgoingMessage(text=t.html("failed.notice", code=number))  # the message above has the buttons

@@ -4,13 +4,14 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.handlers.files import Files
-from genlock.bot.order.draft import At, Problem
+from genlock.bot.order.draft import Problem, Step
 from genlock.bot.order.draft_view import DraftView
-from genlock.bot.order.wizard import of_job, options
+from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
 from genlock.bot.screen_context import code, titled
 from genlock.bot.storefront.storefront import Storefront
@@ -46,7 +47,7 @@ class Orders:
         engine: Engine,
         quotas: Quotas,
         files: Files,
-        bot_id: str,
+        bundle: BotBundle,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -56,7 +57,7 @@ class Orders:
         self._engine = engine
         self._quotas = quotas
         self._files = files
-        self._bot_id = bot_id
+        self._bundle = bundle
 
     # a new order
 
@@ -80,7 +81,7 @@ class Orders:
         await self._save_ordered(ctx, job)
 
     async def order_at_once(self, ctx: UpdateContext, model: Model) -> None:
-        """`/gen MODEL TEXT`: sell the complete draft without a confirmation, below a message of its own."""
+        """`/gen MODEL TEXT`: sell the complete draft without a confirmation; the engine sends the placeholder."""
         job = await self._seller.sell(self._order(ctx, model, f"update:{ctx.update}"))
         if isinstance(job, NotSold):
             await self._show_not_sold(ctx, job)
@@ -98,14 +99,14 @@ class Orders:
             seconds=ctx.draft.seconds,
             key=key,
             channel=CHANNEL,
-            bot=self._bot_id,
+            bot=self._bundle.id,
             address=str(ctx.address),
             correlation_id=correlation_id(ctx.update),
         )
 
     async def _save_ordered(self, ctx: UpdateContext, job: Job) -> None:
         await self._store.set_last_model(ctx.person, job.model)
-        await self._drafts.save(ctx, replace(ctx.draft.emptied(), at=At.ORDERED, job=job.id, message=None))
+        await self._drafts.save(ctx, replace(ctx.draft.cleared(), step=Step.ORDERED, job=job.id, message=None))
 
     async def _show_not_sold(self, ctx: UpdateContext, refused: NotSold) -> None:
         """Show the draft again with the reason; the confirmation itself shows what the balance lacks."""
@@ -113,7 +114,7 @@ class Orders:
         match refused.reason:
             case NotSoldReason.UNKNOWN_MODEL | NotSoldReason.PROVIDER_NOT_CONFIGURED:
                 note = t.html("order.model_gone")
-                await self._drafts.save(ctx, ctx.draft.emptied())
+                await self._drafts.save(ctx, ctx.draft.cleared())
             case NotSoldReason.DEARER:
                 note = t.html("confirm.dearer")
                 await self._drafts.save(ctx, replace(ctx.draft, price=refused.price))
@@ -124,8 +125,8 @@ class Orders:
 
     # past orders
 
-    async def mine(self, ctx: UpdateContext, job_id: int) -> Job | None:
-        """A job of this person; others are told whose it is."""
+    async def find_own(self, ctx: UpdateContext, job_id: int) -> Job | None:
+        """The job if it belongs to the user; else tell the user so and return None."""
         job = await self._store.job(job_id) if job_id >= 0 else None
         if job is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"), alert=True)
@@ -134,14 +135,14 @@ class Orders:
             job = None
         return job
 
-    async def again(self, ctx: UpdateContext, job: Job) -> None:
-        """Show a result once more, from Telegram's own copy; a repeated update does not show it twice."""
+    async def show_again(self, ctx: UpdateContext, job: Job) -> None:
+        """Send a result again, from Telegram's copy. A repeated update does not send it twice."""
         t, view = ctx.translator, self._view
         if job.state is not State.SUCCEEDED:
             key = "order.nothing_to_show" if job.ended else "order.not_ended"
             await view.toast(ctx, t.plain(key), alert=True)
             return
-        if job.attention_code is AttentionCode.POISON:  # or everybody's work would stop with it, at one person's wish
+        if job.attention_code is AttentionCode.POISON:  # it crashes workers: a user must not be able to start it again
             await view.toast(ctx, t.plain("order.again_broken"), alert=True)
             return
         if ctx.repeated:
@@ -165,26 +166,26 @@ class Orders:
         await view.toast(ctx, t.plain("order.again_soon"))
 
     async def repeat(self, ctx: UpdateContext, job: Job, *, change: bool) -> None:
-        """The same order again, to be confirmed or changed first."""
+        """Make a draft with the values of a past job, to be confirmed or changed."""
         view = self._view
         model = self._storefront.by_id(job.model)
         if model is None:
             await view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
         if not ctx.repeated:
-            values, problem = await self._renewed(ctx, model, _given(model, json.loads(job.input)))
-            draft = of_job(ctx.draft, model, values, await self._seconds(model, values))
+            values, problem = await self._with_renewed_files(ctx, model, _user_values(model, json.loads(job.input)))
+            draft = draft_from_job(ctx.draft, model, values, await self._seconds(model, values))
             if problem:
                 draft = replace(draft, problem=problem)
             await self._drafts.save(ctx, options(draft) if change and not problem else draft)
         await view.toast(ctx)
         await self._drafts.show(ctx)
 
-    async def _renewed(
+    async def _with_renewed_files(
         self, ctx: UpdateContext, model: Model, values: dict[str, Any]
     ) -> tuple[dict[str, Any], Problem | None]:
-        """The values with files that can still be fetched, and why some cannot."""
-        kept, problem = dict(values), None
+        """The values with files the provider can still fetch, and the problem if some are gone."""
+        values_now, problem = dict(values), None
         for one in model.fields:
             if one.type not in FILES or one.name not in values:
                 continue
@@ -193,13 +194,13 @@ class Orders:
             refused = [address for address in found if isinstance(address, Problem)]
             if refused:
                 problem = refused[0]
-                del kept[one.name]
+                del values_now[one.name]
             else:
-                kept[one.name] = found if one.many else found[0]
-        return kept, problem
+                values_now[one.name] = found if one.many else found[0]
+        return values_now, problem
 
     async def _seconds(self, model: Model, values: dict[str, Any]) -> dict[str, float]:
-        """How long the files of an order are, as far as they were sent to us."""
+        """Measured lengths of files that were uploaded through the bot, by address."""
         found: dict[str, float] = {}
         for address in file_addresses(model, values):
             upload = await self._store.upload(address)
@@ -207,12 +208,12 @@ class Orders:
                 found[address] = upload.seconds
         return found
 
-    async def begun_with(self, ctx: UpdateContext, version: int) -> Job | None:
-        """The job that a version of the draft has become."""
+    async def find_by_draft(self, ctx: UpdateContext, version: int) -> Job | None:
+        """The job that was ordered with this version of the draft."""
         return await self._store.job_ordered(ctx.person, _key(ctx, version))
 
     async def cancel(self, ctx: UpdateContext, job: Job) -> None:
-        """Stop a running order; the money is back at once."""
+        """Cancel a running job; its hold is released at once."""
         t = ctx.translator
         if job.submitted_at is not None and not job.ended and (refusal := await self._quotas.cancel(ctx)):
             await self._view.toast(ctx, refusal, alert=True)
@@ -226,18 +227,18 @@ class Orders:
 
 
 def _key(ctx: UpdateContext, version: int) -> str:
-    """What makes a confirmed draft one order, however often it is confirmed."""
+    """Idempotency key: one version of a draft is ordered once, however often the button is tapped."""
     return f"draft:{ctx.chat}:{version}"
 
 
 def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:
-    """Shown from the press until the first progress; the job has no number yet."""
+    """Shown from the tap until the first progress; the job has no number yet."""
     t = ctx.translator
     text = t.html("order.accepted", title=titled(model, t), time=t.duration(model.expected_seconds))
     return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", ctx.draft.version),),))
 
 
-def _given(model: Model, values: Any) -> dict[str, Any]:
-    """What a person had given, without what every order has anyway."""
+def _user_values(model: Model, values: Any) -> dict[str, Any]:
+    """The values of a past job without those that equal the defaults."""
     known = values if isinstance(values, dict) else {}
     return {one.name: known[one.name] for one in model.fields if one.name in known and known[one.name] != one.default}

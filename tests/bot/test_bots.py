@@ -10,10 +10,13 @@ from genlock.domain.broadcast import BroadcastState
 from genlock.domain.money import EntryKind
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
+from genlock.i18n.translator import translator
 from tests.bot.conftest import Office
+from tests.bot.pages import label, page
 from tests.bot.test_money import OPEN, bought
-from tests.bot.texts import says, text
 from tests.bot.world import Town, sqlite_url, town
+
+EN = translator("en")
 
 OTHER = "999"
 
@@ -40,7 +43,7 @@ async def test_an_update_of_another_bot_is_not_answered_by_ours(here: Town) -> N
 
     waiting = await here.store.updates(state=UpdateState.NEW, limit=10)
     assert [(update.bot, update.attempts) for update in waiting] == [(OTHER, 0)]
-    assert not any(says("balance.title")(one) for one in ann.from_bot[before:])
+    assert not any(page("balance.title")(one) for one in ann.from_bot[before:])
 
 
 async def test_operators_see_and_change_accounts_of_their_own_bot_only(office: Office) -> None:
@@ -48,9 +51,9 @@ async def test_operators_see_and_change_accounts_of_their_own_bot_only(office: O
     olga = await account_of_another_bot(here)
     for name in (str(olga), "5005", "@olga"):
         await boss.say(f"/admin credit {name} 5 gift")
-        assert says("admin.no_person", word=name)(boss.from_bot[-1])
+        assert page("admin.no_person", word=name)(boss.from_bot[-1])
     await boss.say("/admin find Olga")
-    assert says("admin.person_not_found", text="Olga")(boss.from_bot[-1])
+    assert page("admin.person_not_found", text="Olga")(boss.from_bot[-1])
     await boss.say(f"/admin credit {ann.number} 5 gift")
 
     assert (await here.store.wallet(olga)).available == 10_000
@@ -65,7 +68,7 @@ async def test_stars_of_another_bots_payment_are_not_refunded(office: Office) ->
     await here.store.keep_payment("c1", olga, 100, 10_000)
     await boss.say("/admin stars c1")
 
-    assert says("admin.no_payment")(boss.from_bot[-1])
+    assert page("admin.no_payment")(boss.from_bot[-1])
     assert (await here.store.wallet(olga)).available == 10_000
 
 
@@ -78,16 +81,16 @@ async def test_maintenance_broadcasts_and_promo_codes_belong_to_a_bot(office: Of
     await here.store.make_promo(theirs, lasting=None, author="1")
     here.bot._maintenance = (0.0, None)
     await ann.say("/balance")
-    assert says("balance.title")(ann.screen)
+    assert page("balance.title")(ann.screen)
     assert await here.bot.broadcast() == 0
     await boss.say("/admin stop")
-    assert says("admin.broadcast_none")(boss.from_bot[-1])
+    assert page("admin.broadcast_none")(boss.from_bot[-1])
     await boss.say("/admin close THEIRS")
-    assert says("admin.no_promo", code="THEIRS")(boss.from_bot[-1])
+    assert page("admin.no_promo", code="THEIRS")(boss.from_bot[-1])
     await ann.say("/promo THEIRS")
-    assert says("promo.unknown")(ann.screen)
+    assert page("promo.unknown")(ann.screen)
     await boss.say("/admin broadcast Ours")
-    await boss.tap(text("admin.broadcast_go"))
+    await boss.tap(label("admin.broadcast_go"))
     await here.bot.broadcast()
 
     assert [one.text for one in ann.from_bot if one.text in ("Ours", "Theirs")] == ["Ours"]
@@ -114,11 +117,11 @@ async def test_an_operator_is_not_told_that_a_user_was_reached_who_was_not(offic
     here, boss, ann = office
     charge = await bought(ann)
     await ann.say("/gen z-image a fox")
-    await ann.sees(says("order.done"))
+    await ann.sees(page("order.done"))
     await here.quiet()
     async with here.done():
         await ann.hands.block()
-    not_reached = text("admin.person_not_reached")
+    not_reached = EN.plain("admin.person_not_reached")
     for command, key, values in (
         (f"credit {ann.number} 5 gift", "admin.credited", {"credits": "5 credits"}),
         (f"debit {ann.number} 5 mistake", "admin.debited", {"credits": "5 credits"}),
@@ -126,7 +129,7 @@ async def test_an_operator_is_not_told_that_a_user_was_reached_who_was_not(offic
         (f"stars {charge}", "admin.stars_refunded", {"stars": 100, "credits": "120 credits"}),
     ):
         await boss.say(f"/admin {command}")
-        await boss.sees(says(key, reached=not_reached, **values))
+        await boss.sees(page(key, reached=not_reached, **values))
 
     assert await ann.available() == 10_000
 
@@ -134,13 +137,13 @@ async def test_an_operator_is_not_told_that_a_user_was_reached_who_was_not(offic
 async def test_an_operator_is_told_that_the_user_of_an_order_without_a_chat_was_not_reached(office: Office) -> None:
     here, boss, ann = office
     await ann.say("/gen z-image a fox")
-    await ann.sees(says("order.done"))
+    await ann.sees(page("order.done"))
     await here.store.set_account_address(ann.number, "")
     await boss.say("/admin refund 1")
 
-    refunded = says("admin.refunded", credits="0.8 credits", reached=text("admin.person_not_reached"))
+    refunded = page("admin.refunded", credits="0.8 credits", reached=EN.plain("admin.person_not_reached"))
     assert refunded(boss.from_bot[-1])
-    assert not any(says("account.refunded")(one) for one in ann.from_bot)
+    assert not any(page("account.refunded")(one) for one in ann.from_bot)
 
 
 async def test_a_user_who_never_wrote_in_private_counts_as_not_reached_by_a_broadcast(tmp_path: Path) -> None:

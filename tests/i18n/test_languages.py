@@ -17,6 +17,7 @@ from genlock.domain.alarm import AlarmNotice, Finding
 from genlock.domain.money import Wallet
 from genlock.domain.promo import FreeRuns
 from genlock.i18n.alarms import alarm_text
+from genlock.i18n.catalog_texts import category_title, field_name, model_title
 from genlock.i18n.loader import InvalidLanguage
 from genlock.i18n.translator import Texts, Translator, package_texts
 
@@ -90,6 +91,20 @@ def test_the_language_menu_has_a_button_for_each_language(with_german: Texts) ->
     assert languages_text(with_german.translator("ru")) == (
         "🌐 Выберите язык / Choose your language / Wähle deine Sprache"
     )
+
+
+@pytest.mark.usefixtures("with_german")
+def test_inputs_of_models_have_names_in_a_third_language_or_in_english(tmp_path: Path) -> None:
+    names = '[field]\nprompt = "Beschreibe, was du sehen möchtest"\n'
+    (tmp_path / "de" / "catalog.toml").write_text(names, encoding="utf-8")
+    german = Texts.load(tmp_path).translator("de")
+    model = load().get("z-image")
+    inputs = {one.name: one for one in model.fields}
+
+    assert field_name(inputs["prompt"], german) == "Beschreibe, was du sehen möchtest"
+    assert field_name(inputs["aspect_ratio"], german) == inputs["aspect_ratio"].about["en"]
+    assert model_title("Kling 3.0 from an image", german) == "Kling 3.0 from an image"
+    assert category_title(model.category, german) == category_title(model.category, Texts.load().translator("en"))
 
 
 @pytest.mark.usefixtures("with_german")

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from genlock.bot.rules import BotRules
-from genlock.channels.telegram.caller import Caller, Priority
+from genlock.channels.telegram.caller import Caller, Priority, bot_id
 from genlock.i18n.translator import Texts, Translator, package_texts
 
 #: sends a text to the user of an account; False if the user was not reached
@@ -16,13 +16,13 @@ class BotBundle:
     caller: Caller
     rules: BotRules
     texts: Texts = field(default_factory=package_texts)
-    #: the bot's own name in small letters, known after `introduce`
+    #: the bot's own name in lower case; empty until `introduce` has succeeded
     username: str = ""
 
     @property
     def id(self) -> str:
         """Which accounts, update queues, audit lines, broadcasts and kv entries are this bot's."""
-        return str(self.caller.bot.id)
+        return bot_id(self.caller.bot.token)
 
     @property
     def admin_ids(self) -> frozenset[int]:
@@ -30,10 +30,11 @@ class BotBundle:
 
     @property
     def link(self) -> str:
+        """The address that opens a private chat with the bot."""
         return f"https://t.me/{self.username}"
 
     async def introduce(self) -> None:
-        """Ask Telegram for the bot's name, once."""
+        """Ask Telegram for the username unless it is known."""
         if not self.username:
             me = await self.caller.call(self.caller.bot.get_me, chat=None, priority=Priority.SCREEN)
             self.username = (me.username or "").lower()

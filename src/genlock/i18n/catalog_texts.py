@@ -7,6 +7,7 @@ from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Translator
 
 _TITLE = "title."
+_FIELD = "field."
 
 
 def category_title(category: str, t: Translator) -> str:
@@ -27,5 +28,10 @@ def in_language(texts: Mapping[str, str], t: Translator) -> str:
 
 
 def field_name(field: Field, t: Translator) -> str:
-    """What an input is called."""
-    return in_language(field.about, t) or field.name
+    """What an input is called.
+
+    The catalog has English and Russian names; another language has its own under `[field]` in its folder.
+    """
+    own = t.languages[t.language].texts.get(f"{_FIELD}{field.name}")
+    named = field.about.get(t.language) or (own if isinstance(own, str) else "")
+    return named or in_language(field.about, t) or field.name

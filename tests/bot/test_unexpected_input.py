@@ -28,7 +28,12 @@ async def confirmed(ann: Customer, text: str = "a fox") -> None:
     await ann.tap(label("button.generate"))
 
 
-async def test_two_taps_on_generate_order_once(here: Town) -> None:
+@pytest.mark.parametrize("repeat_seconds", [10.0, 0.0], ids=["deduplicated", "handled"])
+async def test_two_taps_on_generate_order_once(
+    here: Town, monkeypatch: pytest.MonkeyPatch, repeat_seconds: float
+) -> None:
+    """A second tap within the repeat window is not handled; a later one is told that the order is running."""
+    monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", repeat_seconds)
     ann = await here.person()
     await ann.say("a fox")
     screen = await ann.sees(page("confirm.suggestion"))
@@ -38,7 +43,7 @@ async def test_two_taps_on_generate_order_once(here: Town) -> None:
     await ann.sees(page("order.done"))
 
     assert (first.answered, second.answered) == (True, True)
-    assert second.text == "Your order is already on its way."
+    assert page("order.already")(second) is (repeat_seconds == 0.0)
     assert len(await here.jobs(ann)) == 1
     assert [message.kind for message in ann.from_bot] == ["photo", "text"]
 

@@ -201,8 +201,8 @@ class Files:
             await self._refuse(ctx, sent, explain_file(taken, t) or t.html("refused.upload_failed"))
             return
         assert taken is not None
-        kept = ctx.draft.keeping_input()
-        await self._show(ctx, sent, replace(kept, sent=_with(kept, taken), text=caption or kept.text))
+        waiting = ctx.draft.keeping_input()
+        await self._show(ctx, sent, replace(waiting, sent=_with(waiting, taken), text=caption or waiting.text))
 
     async def _refuse(self, ctx: UpdateContext, sent: Attachment, why: str) -> None:
         """Tell the user why a file is refused; the last file of an album also shows the draft for the others."""
@@ -224,7 +224,7 @@ class Files:
         await self._store.keep_upload(
             Upload(
                 address=address,
-                account_id=ctx.person,
+                account_id=ctx.account_id,
                 file=sent.file,
                 kind=sent.kind.value,
                 seconds=seconds,
@@ -269,7 +269,7 @@ class Files:
                 async for chunk in answer.content.iter_chunked(CHUNK):
                     size += len(chunk)
                     if size > BYTES_MAX:
-                        raise ProviderError("the file is larger than Telegram said")
+                        raise ProviderError("the file is larger than Telegram declared")
                     yield chunk
         except (aiohttp.ClientError, OSError) as error:
             raise ProviderError(f"the file could not be read: {type(error).__name__}") from None
@@ -285,7 +285,7 @@ class Files:
         if not number.isdecimal() or len(number) >= NUMBER_DIGITS:
             return text
         job = await self._store.job(int(number))
-        return job.task_id or "" if job is not None and job.account_id == ctx.person else ""
+        return job.task_id or "" if job is not None and job.account_id == ctx.account_id else ""
 
     # files of past orders
 
@@ -301,7 +301,7 @@ class Files:
             fresh, seconds = await self.transfer(upload.file, kind, _EXTENSIONS[kind])
         except (WrongContent, ProviderError):
             return Problem(name="file_gone")
-        await self._store.keep_upload(replace(upload, address=fresh, account_id=ctx.person, seconds=seconds))
+        await self._store.keep_upload(replace(upload, address=fresh, account_id=ctx.account_id, seconds=seconds))
         return fresh
 
 

@@ -202,7 +202,7 @@ class MessageHandler:
 
     async def _start(self, ctx: UpdateContext, payload: str) -> None:
         t = ctx.translator
-        await self._gifts.welcome(ctx.person)
+        await self._gifts.welcome(ctx.account_id)
         if (page := self._pages.start_pages.get(payload)) is not None:
             await page(ctx)
             return

@@ -85,9 +85,9 @@ class Clinic:
     async def raw(self, statement: str) -> list[tuple[Any, ...]]:
         async with self.store() as store:
             if isinstance(store, SqliteStore):
-                return await store._call(lambda connection: list(map(tuple, connection.execute(statement))))
+                return await store.session.call(lambda connection: list(map(tuple, connection.execute(statement))))
             assert isinstance(store, PostgresStore)
-            return [tuple(row) for row in await store._pool.fetch(statement)]
+            return [tuple(row) for row in await store.session.pool.fetch(statement)]
 
     async def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         """All rows but those that a living instance keeps writing."""

@@ -205,7 +205,7 @@ async def test_the_ledger_is_summed_by_the_active_instance_now_and_then(watch: W
     await watch.engine.leader.round()
     await watch.alarms.ledger_round()
     broken = {"account_id": await person_with(watch.store, 5), "debit": "house", "credit": "held", "amount": 1}
-    await watch.store.one("transfer", kind="x", key="k", reason="", **broken)
+    await watch.store.session.one("transfer", kind="x", key="k", reason="", **broken)
     await watch.alarms.ledger_round()
     fact = await watch.store.kv_get("ledger_violations")
     assert fact is not None

@@ -14,7 +14,7 @@ from genlock.domain.result import Outcome, Piece, Report
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimit
-from genlock.stores.database import CALLBACK_HOLD_SECONDS
+from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
 from tests.engine.world import PRICE, URL, Wire, World, callback_body, failure, idle, success, take_in, work
 
 POLL = 10.0

@@ -42,7 +42,7 @@ class Notebook:
 
 
 async def empty(store: PostgresStore) -> None:
-    await store._pool.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608
+    await store.session.pool.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ async def postgres(shared_postgres_url: str, clock: HandClock, notebook: Noteboo
     store = await PostgresStore.open(shared_postgres_url, clock=clock, observer=notebook)
     await empty(store)
     yield store
-    assert store._pool.get_idle_size() == store._pool.get_size(), "a connection was not given back"
+    assert store.session.pool.get_idle_size() == store.session.pool.get_size(), "a connection was not given back"
     await store.close()
 
 
@@ -93,8 +93,8 @@ def raw(store: SqlDatabase) -> Raw:
 
     async def run(statement: str) -> list[tuple[Any, ...]]:
         if isinstance(store, SqliteStore):
-            return await store._call(lambda connection: list(map(tuple, connection.execute(statement))))
+            return await store.session.call(lambda connection: list(map(tuple, connection.execute(statement))))
         assert isinstance(store, PostgresStore)
-        return [tuple(row) for row in await store._pool.fetch(statement)]
+        return [tuple(row) for row in await store.session.pool.fetch(statement)]
 
     return run

@@ -26,5 +26,5 @@ async def waiting_for_locks(store: PostgresStore, count: int) -> None:
     """Until so many statements wait for rows that others have locked."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     async with asyncio.timeout(10):
-        while await store._pool.fetchval(query) < count:
+        while await store.session.pool.fetchval(query) < count:
             pass

@@ -86,7 +86,7 @@ async def test_running_again_changes_nothing(store: SqlDatabase, raw: Raw) -> No
     before = await raw("SELECT * FROM migrations ORDER BY number")
     assert isinstance(store, SqliteStore | PostgresStore)
 
-    assert await store.migrate() == []
+    assert await store.session.migrate() == []
 
     assert await raw("SELECT * FROM migrations ORDER BY number") == before
     assert (await store.wallet(account_id)).available == 100
@@ -107,7 +107,7 @@ async def test_a_database_whose_past_is_not_ours_is_refused(
     await raw(change)
     try:
         with pytest.raises(SchemaMismatch, match=words):
-            await store.migrate()
+            await store.session.migrate()
     finally:  # the database is shared
         await raw("DELETE FROM migrations")
         for row in before:
@@ -130,7 +130,7 @@ async def test_a_failed_migration_leaves_nothing_behind_on_sqlite(
             await SqliteStore.open(str(path), clock=clock, observer=notebook)
 
     store = await SqliteStore.open(str(path), clock=clock, observer=notebook)
-    names = await store._call(
+    names = await store.session.call(
         lambda connection: [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
     )
     await store.close()
@@ -147,7 +147,7 @@ async def test_a_failed_migration_leaves_nothing_behind_on_postgresql(
             await PostgresStore.open(postgres_url, observer=notebook)
 
     store = await PostgresStore.open(postgres_url, observer=notebook)
-    names = {row[0] for row in await store._pool.fetch("SELECT relname FROM pg_class")}
+    names = {row[0] for row in await store.session.pool.fetch("SELECT relname FROM pg_class")}
     await store.close()
     assert {"good", "half"} & names == set()
     assert "jobs" in names
@@ -178,7 +178,7 @@ async def test_instances_that_start_together_migrate_once(postgres_url: str, not
         *(PostgresStore.open(postgres_url, observer=notebook, connections=2) for _ in range(12))
     )
 
-    rows = await stores[0]._pool.fetch("SELECT number, name, checksum FROM migrations ORDER BY number")
+    rows = await stores[0].session.pool.fetch("SELECT number, name, checksum FROM migrations ORDER BY number")
     assert [tuple(row) for row in rows] == [(one.number, one.name, one.checksum) for one in shipped("postgres")]
     for store in stores:
         await person_with(store)

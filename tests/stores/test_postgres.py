@@ -169,7 +169,7 @@ async def test_without_a_free_connection_a_call_waits_and_that_is_counted(
 ) -> None:
     async with opened(postgres_url, notebook, connections=1, statement_seconds=0.1) as store:
         account_id = await person_with(store)
-        async with store._pool.acquire():
+        async with store.session.pool.acquire():
             answer = asyncio.create_task(store.wallet(account_id))
             await until(lambda: notebook.total("store_retries", operation="wallet", reason="TimeoutError") > 0)
             assert not answer.done()
@@ -180,7 +180,7 @@ async def test_without_a_free_connection_a_call_waits_and_that_is_counted(
 async def test_a_server_that_has_handed_over_is_left_for_the_new_one(postgres_url: str, notebook: Notebook) -> None:
     """After a failover the old connections still answer, but take no writes."""
     async with opened(postgres_url, notebook, connections=1) as store, other_connection(postgres_url) as other:
-        await store._pool.execute("SET default_transaction_read_only = on")
+        await store.session.pool.execute("SET default_transaction_read_only = on")
 
         account_id = await store.ensure_account("chat", "bot", "new")
 
@@ -274,13 +274,13 @@ async def test_a_database_that_does_not_answer_is_given_up_on_in_time(
 async def test_what_says_nothing_about_the_statement_is_tried_again(
     postgres: PostgresStore, notebook: Notebook, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    attempt = postgres._try
+    attempt = postgres.session._try
 
     async def fail_once(_text: str, _values: list[Any]) -> list[Row]:
-        monkeypatch.setattr(postgres, "_try", attempt)
+        monkeypatch.setattr(postgres.session, "_try", attempt)
         raise error
 
-    monkeypatch.setattr(postgres, "_try", fail_once)
+    monkeypatch.setattr(postgres.session, "_try", fail_once)
 
     assert await postgres.ensure_account("chat", "bot", "7")
 
@@ -314,7 +314,7 @@ async def test_a_database_that_refuses_everything_is_the_stores_trouble(
     async def refuse(_text: str, _values: list[Any]) -> list[Row]:
         raise asyncpg.InvalidPasswordError("password authentication failed")
 
-    monkeypatch.setattr(postgres, "_try", refuse)
+    monkeypatch.setattr(postgres.session, "_try", refuse)
 
     with pytest.raises(StoreError, match="password authentication failed"):
         await postgres.ensure_account("chat", "bot", "7")
@@ -326,15 +326,15 @@ async def test_a_database_that_refuses_everything_is_the_stores_trouble(
 @pytest.fixture
 def lose_an_answer(postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes the next statement be committed and its answer be lost."""
-    attempt = postgres._try
+    attempt = postgres.session._try
 
     def arm() -> None:
         async def lost(text: str, values: list[Any]) -> list[Row]:
             await attempt(text, values)
-            monkeypatch.setattr(postgres, "_try", attempt)
+            monkeypatch.setattr(postgres.session, "_try", attempt)
             raise asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
 
-        monkeypatch.setattr(postgres, "_try", lost)
+        monkeypatch.setattr(postgres.session, "_try", lost)
 
     return arm
 
@@ -416,8 +416,8 @@ async def test_a_lease_taken_unseen_is_let_go_by_rescuing_oneself(
 
 async def test_a_pooler_is_noticed(pgbouncer_url: str, postgres_url: str, notebook: Notebook) -> None:
     async with opened(pgbouncer_url, notebook) as behind, opened(postgres_url, notebook) as direct:
-        assert behind._pooled
-        assert not direct._pooled
+        assert behind.session.pooled
+        assert not direct.session.pooled
 
 
 async def test_lives_go_by_through_a_pooler_in_transaction_mode(pgbouncer_url: str, notebook: Notebook) -> None:
@@ -486,8 +486,8 @@ async def long_used(postgres_url: str, notebook: Notebook) -> AsyncIterator[Post
     """A store with so much history that the planner cannot take reading all of it for cheap."""
     await make_history("postgres", postgres_url, 5000)
     async with opened(postgres_url, notebook) as store:
-        await store._pool.execute(CALLBACKS_OF_LONG_AGO)
-        await store._pool.execute("ANALYZE jobs, inbox")
+        await store.session.pool.execute(CALLBACKS_OF_LONG_AGO)
+        await store.session.pool.execute("ANALYZE jobs, inbox")
         yield store
 
 
@@ -505,10 +505,10 @@ async def long_used(postgres_url: str, notebook: Notebook) -> AsyncIterator[Post
 async def test_what_looks_for_work_does_not_read_history(
     long_used: PostgresStore, name: str, values: dict[str, Any], index: str
 ) -> None:
-    text, names = long_used._statements[name]
+    text, names = long_used.session.statements[name]
     arguments = [{**values, "now": None}[parameter] for parameter in names]
 
-    plan = "\n".join(row[0] for row in await long_used._pool.fetch(f"EXPLAIN {text}", *arguments))
+    plan = "\n".join(row[0] for row in await long_used.session.pool.fetch(f"EXPLAIN {text}", *arguments))
 
     assert re.search(rf"\bIndex Scan (using|on) {index}\b", plan), plan
     assert "Seq Scan" not in plan, plan

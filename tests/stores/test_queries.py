@@ -13,7 +13,7 @@ from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.update import UpdateState
-from genlock.ports import ChatStore, Reschedule
+from genlock.ports import Database, Reschedule
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
@@ -120,7 +120,7 @@ async def test_postgres_reads_a_column_as_it_was_written(postgres: PostgresStore
     kind = {str: "text", int: "bigint", float: "float8", bool: "boolean", bytes: "bytea"}
     known = next((kind[type(value)] for value in values if value is not None), "text")
 
-    assert await postgres._pool.fetchval(f"SELECT $1::text::{known}[]", array(values)) == values
+    assert await postgres.session.pool.fetchval(f"SELECT $1::text::{known}[]", array(values)) == values
 
 
 def test_a_column_with_a_text_that_cannot_be_stored_is_refused() -> None:
@@ -245,7 +245,7 @@ async def a_little_of_the_inbox(store: SqlDatabase, clock: HandClock) -> None:
     await store.callbacks(InboxState.DONE, 10)
 
 
-async def a_little_of_the_chat(store: ChatStore) -> None:
+async def a_little_of_the_chat(store: Database) -> None:
     """Every method of the chat product's port, at least once."""
     await store.see_profile(1, language="en", name="Ann", username="ann", referred_by=None)
     await store.profile(1)
@@ -302,7 +302,7 @@ def _known(ledger_entries: Sequence[Any]) -> tuple[Any, int, str]:
 async def test_every_statement_runs(store: SqlDatabase, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement that is new and not yet in `a_little_of_everything` fails here."""
     executed = set(SQLITE_ONLY)
-    one, many = store.one, store.many
+    one, many = store.session.one, store.session.many
 
     async def seen_one(name: str, /, **params: Any) -> list[Row]:
         executed.add(name)
@@ -312,11 +312,11 @@ async def test_every_statement_runs(store: SqlDatabase, clock: HandClock, monkey
         executed.add(name)
         return await many(name, shared, items)
 
-    monkeypatch.setattr(store, "one", seen_one)
-    monkeypatch.setattr(store, "many", seen_many)
+    monkeypatch.setattr(store.session, "one", seen_one)
+    monkeypatch.setattr(store.session, "many", seen_many)
 
     await a_little_of_everything(store, clock)
     await a_little_of_updates(store)
     await a_little_of_upkeep(store)
 
-    assert store.queries.keys() - executed == set()
+    assert store.session.queries.keys() - executed == set()

@@ -89,7 +89,7 @@ class Fleet:
         wallets = [await store.wallet(account_id) for account_id in self.people]
         assert sum(wallet.available for wallet in wallets) == PEOPLE * MONEY - PRICE * len(jobs)
         assert sum(wallet.held for wallet in wallets) == 0
-        lines = await store._pool.fetch("SELECT job_id, kind FROM ledger WHERE job_id IS NOT NULL")
+        lines = await store.session.pool.fetch("SELECT job_id, kind FROM ledger WHERE job_id IS NOT NULL")
         assert Counter(map(tuple, lines)) == Counter(
             (job.id, kind) for job in jobs for kind in (EntryKind.HOLD.value, EntryKind.CAPTURE.value)
         )

@@ -62,7 +62,7 @@ class Held:
 
     def __init__(self, store: SqliteStore) -> None:
         self.began, self.go = threading.Event(), threading.Event()
-        self.task = asyncio.create_task(store._call(self._work))
+        self.task = asyncio.create_task(store.session.call(self._work))
 
     @classmethod
     async def by(cls, store: SqliteStore) -> Self:
@@ -142,7 +142,7 @@ async def test_a_file_is_refused_twice_in_one_process_too(sqlite: SqliteStore, t
 async def test_a_commit_survives_a_power_cut(sqlite: SqliteStore) -> None:
     """In WAL mode only `synchronous = FULL` syncs every commit before it is answered."""
     pragmas = ("journal_mode", "synchronous", "foreign_keys")
-    values = await sqlite._call(
+    values = await sqlite.session.call(
         lambda connection: [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
     )
 
@@ -163,7 +163,7 @@ async def test_calls_that_wait_are_committed_together(sqlite: SqliteStore) -> No
     commits = await count_commits(sqlite)
     held = await Held.by(sqlite)
     people = [asyncio.create_task(sqlite.ensure_account("chat", "bot", str(number))) for number in range(10)]
-    await until(lambda: sqlite._work.qsize() == len(people))
+    await until(lambda: sqlite.session._requests.qsize() == len(people))
     held.go.set()
 
     await asyncio.gather(held.task, *people)
@@ -177,7 +177,7 @@ async def count_commits(store: SqliteStore) -> list[int]:
     def note(statement: str) -> None:
         commits[0] += statement == "COMMIT"
 
-    await store._call(lambda connection: connection.set_trace_callback(note))
+    await store.session.call(lambda connection: connection.set_trace_callback(note))
     await until(lambda: commits[0] == 1)  # its own
     commits[0] = 0
     return commits
@@ -192,9 +192,9 @@ async def test_work_that_fails_is_undone_alone(sqlite: SqliteStore) -> None:
 
     held = await Held.by(sqlite)
     before = asyncio.create_task(sqlite.ensure_account("chat", "bot", "before"))
-    failed = asyncio.create_task(sqlite._call(fail))
+    failed = asyncio.create_task(sqlite.session.call(fail))
     after = asyncio.create_task(sqlite.ensure_account("chat", "bot", "after"))
-    await until(lambda: sqlite._work.qsize() == 3)
+    await until(lambda: sqlite.session._requests.qsize() == 3)
     held.go.set()
 
     answers = await asyncio.gather(held.task, before, failed, after, return_exceptions=True)
@@ -203,13 +203,13 @@ async def test_work_that_fails_is_undone_alone(sqlite: SqliteStore) -> None:
         answers[1],
         answers[3],
     ]
-    assert await sqlite._call(lambda connection: connection.execute("SELECT * FROM limits").fetchall()) == []
+    assert await sqlite.session.call(lambda connection: connection.execute("SELECT * FROM limits").fetchall()) == []
 
 
 async def test_a_caller_that_is_cancelled_takes_nobody_with_it(sqlite: SqliteStore) -> None:
     held = await Held.by(sqlite)
     other = asyncio.create_task(sqlite.ensure_account("chat", "bot", "7"))
-    await until(lambda: sqlite._work.qsize() == 1)
+    await until(lambda: sqlite.session._requests.qsize() == 1)
     held.task.cancel()
     held.go.set()
 
@@ -241,11 +241,11 @@ async def set_pages_max(store: SqliteStore, pages: int) -> None:
         count = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages or count}")
 
-    await store._call(work)
+    await store.session.call(work)
 
 
 async def test_whatever_breaks_in_its_thread_is_told_to_those_who_wait(sqlite: SqliteStore) -> None:
-    sqlite._connection.close()  # not even a roll-back is possible any more
+    sqlite.session.connection.close()  # not even a roll-back is possible any more
 
     async with asyncio.timeout(5):
         for _ in range(2):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
-from genlock.ports import UpkeepStore
+from genlock.ports import RetentionStore
 
 DAY = 86_400.0
 #: Telegram brings an update again for a day, a provider a callback for an hour; an operator comes back from a holiday,
@@ -22,7 +22,7 @@ ROUND_SECONDS = 60.0
 class Retention:
     ctx: EngineContext
     leader: Leader
-    store: UpkeepStore
+    store: RetentionStore
 
     async def round(self) -> None:
         """One round leaves nothing that is too old; every step of it is small."""

@@ -136,7 +136,7 @@ class Updates:
             ctx.observer.event(Event.LEASE_LOST, update.correlation_id, lane=lane.id, token=lane.token)
             return None
         self._say_settled(update, state, note, took)
-        return settled.lane if settled.waiting and not self._stopping else None
+        return settled.queue if settled.waiting and not self._stopping else None
 
     def _say_settled(self, update: Update, state: UpdateState, note: str, seconds: float) -> None:
         event = Event.UPDATE_DEAD if state is UpdateState.DEAD else Event.UPDATE_DONE

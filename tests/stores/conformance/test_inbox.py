@@ -5,7 +5,7 @@ import pytest
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, State, hash_secret
 from genlock.ports import Reschedule, Role, Store
-from genlock.stores.database import CALLBACK_HOLD_SECONDS
+from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
 from tests.stores.lives import (
     ME,
     SECRET,

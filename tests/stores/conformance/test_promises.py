@@ -106,7 +106,7 @@ async def a_life_of_everything(store: SqlDatabase) -> dict[str, int]:
 
 async def found(store: SqlDatabase, *, settled: bool = False) -> set[tuple[str, str]]:
     """The broken promises, each as its query's name and its subject."""
-    names = {query.description: query.name for query in store.queries.values()}
+    names = {query.description: query.name for query in store.session.queries.values()}
     return {(names[violation.rule], violation.subject) for violation in await store.violations(settled=settled)}
 
 
@@ -133,8 +133,10 @@ async def test_a_violation_says_what_it_found(store: SqlDatabase, raw: Raw) -> N
 
     details = {violation.rule: violation.detail for violation in await store.violations(settled=False)}
 
-    assert details[store.queries["check_ends"].description] == "state running, delivery none, hold_state released"
-    assert details[store.queries["check_hold_states"].description].startswith(
+    assert (
+        details[store.session.queries["check_ends"].description] == "state running, delivery none, hold_state released"
+    )
+    assert details[store.session.queries["check_hold_states"].description].startswith(
         "hold_state released, price 100, hold 100"
     )
 
@@ -157,7 +159,7 @@ async def test_when_all_is_done_nothing_breaks_the_rules_of_rest(store: SqlDatab
 
 
 def test_every_rule_was_broken_by_a_test(store: SqlDatabase) -> None:
-    rules = {name for name in store.queries if name.startswith(("check_", "settled_"))}
+    rules = {name for name in store.session.queries if name.startswith(("check_", "settled_"))}
 
     assert rules == {name for name, _, _ in BREAKAGE} | SETTLED
 

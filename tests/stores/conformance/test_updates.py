@@ -61,7 +61,7 @@ async def test_a_persons_updates_are_worked_off_in_order_one_at_a_time(store: Sq
     await stored(store, 4)
     assert await claim(store) == [], "and stays so when more comes"
     while (left := await store.settle_update(lane, UpdateState.DONE, "", ME)) and left.waiting:
-        lane = left.lane
+        lane = left.queue
         seen.append(number(lane))
         assert await claim(store) == []
     assert seen == [1, 2, 3, 4]
@@ -132,7 +132,7 @@ async def test_a_holder_of_a_lane_that_lives_to_tell_starts_the_count_anew(store
     if survive == "settled":
         left = await store.settle_update(lane, UpdateState.DONE, "", ME)
         assert left is not None
-        assert left.lane.crash_count == 0
+        assert left.queue.crash_count == 0
         return
     if survive == "postponed":
         await store.postpone_update(lane, 0.0, "")
@@ -166,7 +166,7 @@ async def test_a_stale_holder_changes_nothing(store: SqlDatabase, clock: HandClo
     assert number(await store.next_update(new)) == 1
     left = await store.settle_update(new, UpdateState.DONE, "", OTHER)
     assert left is not None
-    assert number(left.lane) == 2
+    assert number(left.queue) == 2
 
 
 async def test_what_waits_behind_an_update_is_the_next_of_its_own_lane(store: SqlDatabase) -> None:
@@ -181,8 +181,8 @@ async def test_what_waits_behind_an_update_is_the_next_of_its_own_lane(store: Sq
     assert await store.update_behind(bob.update.id) is None
     left = await store.settle_update(ann, UpdateState.DONE, "", ME)
     assert left
-    assert left.lane.update
-    behind = await store.update_behind(left.lane.update.id)
+    assert left.queue.update
+    behind = await store.update_behind(left.queue.update.id)
     assert behind
     assert behind.update_id == 3
 
@@ -233,8 +233,8 @@ async def test_a_failed_try_comes_back_later_and_holds_up_only_its_own_lane(
     assert (number(lane), lane.update.attempts, lane.update.note) == (1, 2, "it broke")
     left = await store.settle_update(lane, UpdateState.DEAD, "it broke again", ME)
     assert left is not None
-    assert left.lane.update is not None
-    assert (number(left.lane), left.lane.update.attempts) == (2, 1)
+    assert left.queue.update is not None
+    assert (number(left.queue), left.queue.update.attempts) == (2, 1)
 
 
 async def test_a_try_that_ended_with_its_process_counts(store: SqlDatabase) -> None:
@@ -323,7 +323,7 @@ async def test_nothing_is_overlooked_when_updates_come_while_others_are_settled(
                     assert left is not None
                     held = None
                     if left.waiting:
-                        held = left.lane if left.lane.update else await store.next_update(left.lane)
+                        held = left.queue if left.queue.update else await store.next_update(left.queue)
                         assert held is not None
             await asyncio.sleep(0)
 

@@ -28,8 +28,8 @@ from genlock.settings import Settings
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.stores.builders import queued, update
 from tests.stores.conftest import TABLES
-from tests.stores.lives import queued, update
 
 NAMES = ["store", "atomic operations", "callback door", "channel", "migrations", "idempotency", "money"]
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"

@@ -108,7 +108,7 @@ WITH item AS (
             WHEN i.token <> j.lease_token THEN 'stale'
             WHEN i.task_id <> j.task_id OR j.task_id IS NULL AND EXISTS (
                 SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = i.task_id)
-            THEN 'foreign'
+            THEN 'wrong_task'
             WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
             WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late
             THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END

@@ -1,4 +1,4 @@
-"""The promises a database keeps by itself, and the queries that find the broken ones."""
+"""Constraints of the database, and the queries that find violated invariants."""
 
 import sqlite3
 
@@ -9,33 +9,37 @@ from genlock.domain.job import Delivery, State, Verdict, hash_secret
 from genlock.domain.money import EntryKind
 from genlock.ports import Reschedule
 from genlock.stores.database import SqlDatabase
-from tests.stores.conftest import Raw
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     SECRET,
+    account_with,
     delivered,
     end,
     ended,
     finish,
-    person_with,
     queued,
     running,
     submitting,
     update,
 )
+from tests.stores.conftest import Raw
 
 REFUSED_BY_THE_DATABASE = (sqlite3.IntegrityError, asyncpg.IntegrityConstraintViolationError)
 
-#: What to break by hand, by the query that must see it. `{waiting}` is a running job that waits for its poll,
+#: How to corrupt the data, by the query that must find it. `{waiting}` is a running job that waits for its poll,
 #: `{paid}` one that was delivered and captured, `{free}` one without a price, `{sending}` one on its way to the chat.
 BREAKAGE = [
-    ("check_wallets", "{person}", "UPDATE accounts SET available = available + 1 WHERE id = {person}"),
-    ("check_wallets", "{person}", "UPDATE accounts SET held = held - 1 WHERE id = {person}"),
-    ("check_wallets", "{person}", "UPDATE accounts SET available = available - 1, held = held + 1 WHERE id = {person}"),
-    ("check_wallets", "{person}", "UPDATE ledger SET amount = amount + 1 WHERE key = 'hold:{waiting}'"),
-    ("check_wallets", "{person}", "DELETE FROM ledger WHERE account_id = {person}"),
-    ("check_zero_sum", "all", "UPDATE accounts SET available = available + 1 WHERE id = {person}"),
-    ("check_zero_sum", "all", "UPDATE accounts SET held = held - 1 WHERE id = {person}"),
+    ("check_wallets", "{account}", "UPDATE accounts SET available = available + 1 WHERE id = {account}"),
+    ("check_wallets", "{account}", "UPDATE accounts SET held = held - 1 WHERE id = {account}"),
+    (
+        "check_wallets",
+        "{account}",
+        "UPDATE accounts SET available = available - 1, held = held + 1 WHERE id = {account}",
+    ),
+    ("check_wallets", "{account}", "UPDATE ledger SET amount = amount + 1 WHERE key = 'hold:{waiting}'"),
+    ("check_wallets", "{account}", "DELETE FROM ledger WHERE account_id = {account}"),
+    ("check_zero_sum", "all", "UPDATE accounts SET available = available + 1 WHERE id = {account}"),
+    ("check_zero_sum", "all", "UPDATE accounts SET held = held - 1 WHERE id = {account}"),
     ("check_zero_sum", "all", "DELETE FROM ledger WHERE key = 'settle:{paid}'"),
     ("check_hold_states", "{waiting}", "UPDATE jobs SET price = price + 1 WHERE id = {waiting}"),
     ("check_hold_states", "{waiting}", "UPDATE jobs SET hold_state = 'free' WHERE id = {waiting}"),
@@ -60,8 +64,8 @@ BREAKAGE = [
     ("check_due", "{paid}", "UPDATE jobs SET notice = 'due' WHERE id = {paid}"),
     ("check_payments", "charge-1", "UPDATE payments SET amount = amount + 1"),
     ("check_payments", "charge-1", "DELETE FROM ledger WHERE key = 'stars:charge-1'"),
-    ("check_update_queues", "{lane}", "UPDATE update_queues SET waiting = waiting + 1 WHERE id = {lane}"),
-    ("check_update_queues", "{lane}", "UPDATE updates SET state = 'done'"),
+    ("check_update_queues", "{queue}", "UPDATE update_queues SET waiting = waiting + 1 WHERE id = {queue}"),
+    ("check_update_queues", "{queue}", "UPDATE updates SET state = 'done'"),
     (
         "check_payments",
         "c1",
@@ -71,9 +75,9 @@ BREAKAGE = [
 SETTLED = {"settled_jobs", "settled_inbox", "settled_update_queues"}
 
 
-async def a_life_of_everything(store: SqlDatabase) -> dict[str, int]:
-    """Jobs at every stage. Returns those that can be broken."""
-    account_id = await person_with(store, 1000)
+async def jobs_in_every_state(store: SqlDatabase) -> dict[str, int]:
+    """Make jobs in every state. Returns those that a test can corrupt."""
+    account_id = await account_with(store, 1000)
     await queued(store)
     await queued(store, lease=None)
     parked = await submitting(store)
@@ -93,10 +97,10 @@ async def a_life_of_everything(store: SqlDatabase) -> dict[str, int]:
     assert await store.keep_payment("charge-1", account_id, 10, 50)
     assert await store.transfer(account_id, EntryKind.TOPUP, 50, "stars:charge-1")
     await store.store_update(update(1))
-    [lane] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
     return {
-        "lane": lane.id,
-        "person": account_id,
+        "queue": queue.id,
+        "account": account_id,
         "waiting": waiting.id,
         "paid": paid.id,
         "free": (await running(store, price=0)).id,
@@ -105,22 +109,22 @@ async def a_life_of_everything(store: SqlDatabase) -> dict[str, int]:
 
 
 async def found(store: SqlDatabase, *, settled: bool = False) -> set[tuple[str, str]]:
-    """The broken promises, each as its query's name and its subject."""
+    """The violations, each as the name of its query and its subject."""
     names = {query.description: query.name for query in store.session.queries.values()}
     return {(names[violation.rule], violation.subject) for violation in await store.violations(settled=settled)}
 
 
-async def test_nothing_is_wrong_with_a_life_of_everything(store: SqlDatabase) -> None:
-    await a_life_of_everything(store)
+async def test_jobs_in_every_state_violate_no_invariant(store: SqlDatabase) -> None:
+    await jobs_in_every_state(store)
 
     assert await store.violations(settled=False) == []
 
 
 @pytest.mark.parametrize(("query", "subject", "breakage"), BREAKAGE, ids=[f"{row[0]}: {row[2]}" for row in BREAKAGE])
-async def test_what_was_broken_by_hand_is_found(
+async def test_every_invariant_detects_a_violation(
     store: SqlDatabase, raw: Raw, query: str, subject: str, breakage: str
 ) -> None:
-    world = await a_life_of_everything(store)
+    world = await jobs_in_every_state(store)
 
     await raw(breakage.format(**world))
 
@@ -150,7 +154,7 @@ async def test_work_that_is_left_breaks_the_rules_of_rest_only(store: SqlDatabas
     assert {name for name, _ in await found(store, settled=True)} == SETTLED
 
 
-async def test_when_all_is_done_nothing_breaks_the_rules_of_rest(store: SqlDatabase) -> None:
+async def test_finished_jobs_violate_no_invariant_of_rest(store: SqlDatabase) -> None:
     for state in (State.SUCCEEDED, State.FAILED):
         job = await delivered(store, state)
         assert await store.begin_notice(job.id, job.lease_token)
@@ -158,16 +162,16 @@ async def test_when_all_is_done_nothing_breaks_the_rules_of_rest(store: SqlDatab
     assert await store.violations(settled=True) == []
 
 
-def test_every_rule_was_broken_by_a_test(store: SqlDatabase) -> None:
+def test_every_invariant_is_broken_by_a_test(store: SqlDatabase) -> None:
     rules = {name for name in store.session.queries if name.startswith(("check_", "settled_"))}
 
     assert rules == {name for name, _, _ in BREAKAGE} | SETTLED
 
 
-#: What no bug of ours can write.
+#: Rows that a bug must not be able to write.
 IMPOSSIBLE = [
-    "UPDATE accounts SET available = -1 WHERE id = {person}",
-    "UPDATE accounts SET held = -1 WHERE id = {person}",
+    "UPDATE accounts SET available = -1 WHERE id = {account}",
+    "UPDATE accounts SET held = -1 WHERE id = {account}",
     "UPDATE jobs SET price = -1 WHERE id = {waiting}",
     "UPDATE jobs SET hold_state = 'lost' WHERE id = {waiting}",
     "UPDATE jobs SET state = 'lost', delivery = 'pending' WHERE id = {waiting}",
@@ -195,8 +199,8 @@ IMPOSSIBLE = [
 
 
 @pytest.mark.parametrize("statement", IMPOSSIBLE)
-async def test_the_database_itself_refuses_what_cannot_be(store: SqlDatabase, raw: Raw, statement: str) -> None:
-    world = await a_life_of_everything(store)
+async def test_the_database_refuses_invalid_rows(store: SqlDatabase, raw: Raw, statement: str) -> None:
+    world = await jobs_in_every_state(store)
 
     with pytest.raises(REFUSED_BY_THE_DATABASE):
         await raw(statement.format(**world))

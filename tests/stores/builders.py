@@ -1,4 +1,4 @@
-"""People, orders and jobs at every stage of their life, made through the Store port alone."""
+"""Accounts, orders and jobs in every state, made through the Store port alone."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,8 +24,8 @@ SHOWN = (replace(RESULT[0], step=Step.DONE, message="message-1", file="file-1"),
 _numbers = count(1)
 
 
-class HandClock:
-    """Time that moves only by hand."""
+class ManualClock:
+    """A clock that moves only when the test advances it."""
 
     def __init__(self) -> None:
         self._now = datetime(2030, 1, 1, tzinfo=UTC)
@@ -41,7 +41,7 @@ class HandClock:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait for what others do: another task, thread or process."""
+    """Wait for another task, thread or process."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - they set no event of ours
             await asyncio.sleep(0)
@@ -66,9 +66,9 @@ def order(account_id: int, **changes: Any) -> NewJob:
     return replace(plain, **changes)
 
 
-async def person_with(store: Store, available: int = 1000) -> int:
+async def account_with(store: Store, available: int = 1000) -> int:
     number = next(_numbers)
-    account_id = await store.ensure_account("chat", "bot", f"outside-{number}")
+    account_id = await store.ensure_account("chat", "bot", f"external_id-{number}")
     if available:
         assert await store.transfer(account_id, EntryKind.TOPUP, available, f"topup:{number}")
     return account_id
@@ -82,13 +82,13 @@ async def see(store: Store, job: Job | int) -> Job:
 
 
 async def unchanged(store: Store, before: Job) -> bool:
-    """Whether the row is as it was; when it was read does not matter."""
+    """Whether the row has not changed, apart from the time it was read."""
     now = await see(store, before)
     return now == replace(before, read_at=now.read_at)
 
 
 async def queued(store: Store, lease: Lease | None = ME, **changes: Any) -> Job:
-    account_id = changes.pop("account_id", None) or await person_with(store)
+    account_id = changes.pop("account_id", None) or await account_with(store)
     return (await store.accept(order(account_id, **changes), lease)).job
 
 
@@ -99,14 +99,14 @@ async def submitting(store: Store, lease: Lease = ME, **changes: Any) -> Job:
 
 
 async def running(store: Store, task_id: str | None = None, *, poll_after: float = 5.0, **changes: Any) -> Job:
-    """A job that waits for its provider; nobody's."""
+    """A job that waits for its provider, without a lease."""
     job = await submitting(store, **changes)
     assert await store.mark_submitted(job.id, job.lease_token, task_id or f"task-{job.id}", poll_after)
     return await see(store, job)
 
 
 async def end(store: Store, job: Job | int, state: State, lease: Lease | None = ME, **changes: Any) -> JobEnd:
-    """One attempt to end a job, by nobody in particular."""
+    """One attempt to end a job, without a token."""
     parts = RESULT if state is State.SUCCEEDED else MESSAGE_ONLY
     ending = EndJob(job_id=job if isinstance(job, int) else job.id, state=state, parts=parts)
     return await store.end_job(replace(ending, **changes), lease)
@@ -123,7 +123,7 @@ async def ended(store: Store, state: State = State.SUCCEEDED, lease: Lease | Non
 async def finish(
     store: Store, job: Job, delivery: Delivery = Delivery.DELIVERED, lease: Lease = ME, **changes: Any
 ) -> bool:
-    """Whether the holder's word about the delivery was taken."""
+    """Finish a delivery. Returns whether the lease was valid."""
     attention = None if delivery is Delivery.DELIVERED else "look"
     word = FinishDelivery(
         job_id=job.id, token=job.lease_token, delivery=delivery, parts=SHOWN, attention_reason=attention
@@ -139,16 +139,16 @@ async def delivered(store: Store, state: State = State.SUCCEEDED, **changes: Any
 
 
 async def claimed(store: Store, job: Job, lease: Lease = ME) -> Job:
-    """The due job, taken."""
+    """Claim all due jobs and return this one."""
     [found] = [taken for taken in await store.claim(100, lease) if taken.id == job.id]
     return found
 
 
-def update(number: int, lane: str = "ann", **changes: Any) -> NewUpdate:
+def update(number: int, queue: str = "ann", **changes: Any) -> NewUpdate:
     plain = NewUpdate(
         bot="bot",
         update_id=number,
-        ordering_key=lane,
+        ordering_key=queue,
         kind="message",
         urgent=False,
         dedup_key=None,

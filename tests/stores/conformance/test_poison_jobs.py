@@ -1,4 +1,4 @@
-"""Deaths: jobs that were in hand when their instance died are counted, and taken up a few at a time."""
+"""Poison jobs: crashes of their workers are counted, and they are claimed a few at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,12 +9,11 @@ from genlock.domain.delivery import again
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.poison import ISOLATED_FROM, SLOTS
 from genlock.ports import Lease, Reschedule, Store
-from tests.stores.conftest import Raw
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     OTHER,
     RESULT,
-    HandClock,
+    ManualClock,
     claimed,
     delivered,
     end,
@@ -25,18 +24,19 @@ from tests.stores.lives import (
     see,
     submitting,
 )
+from tests.stores.conftest import Raw
 
 MANY = (100,) * len(SLOTS)
 
 
 async def taken(store: Store, job: Job, lease: Lease = ME) -> Job:
-    """The due suspect, taken."""
+    """Claim the due poison jobs and return this one."""
     [found] = [one for one in await store.claim_poison_jobs(MANY, lease) if one.id == job.id]
     return found
 
 
-async def suspect(store: Store, clock: HandClock, crash_count: int) -> Job:
-    """A job that saw so many crash_count of its holder; due, nobody's."""
+async def poison_job(store: Store, clock: ManualClock, crash_count: int) -> Job:
+    """A due job with so many crashes, without a lease."""
     job = await ended(store)
     for number in range(crash_count):
         if number:
@@ -48,7 +48,7 @@ async def suspect(store: Store, clock: HandClock, crash_count: int) -> Job:
     return await see(store, job)
 
 
-async def test_a_death_counts_for_everything_that_was_in_hand_and_a_clean_stop_for_nothing(store: Store) -> None:
+async def test_a_crash_counts_for_every_leased_job_and_a_clean_stop_does_not(store: Store) -> None:
     held = [await queued(store), await ended(store)]
     waiting, others = await running(store, poll_after=60.0), await queued(store, lease=OTHER)
 
@@ -61,7 +61,7 @@ async def test_a_death_counts_for_everything_that_was_in_hand_and_a_clean_stop_f
     assert [(await see(store, job)).crash_count for job in (*held, waiting, others)] == [1, 1, 0, 0]
 
 
-async def test_a_lease_that_ran_out_counts_as_a_death_of_its_holder(store: Store, clock: HandClock) -> None:
+async def test_an_expired_lease_counts_as_a_crash(store: Store, clock: ManualClock) -> None:
     mine, others = await queued(store), await queued(store, lease=OTHER)
     clock.advance(60)
 
@@ -70,8 +70,8 @@ async def test_a_lease_that_ran_out_counts_as_a_death_of_its_holder(store: Store
     assert (await taken(store, others, OTHER)).crash_count == 2
 
 
-async def test_suspects_are_left_to_those_who_ask_for_them(store: Store, clock: HandClock) -> None:
-    job, innocent = await suspect(store, clock, 1), await queued(store, lease=None)
+async def test_poison_jobs_are_claimed_separately(store: Store, clock: ManualClock) -> None:
+    job, innocent = await poison_job(store, clock, 1), await queued(store, lease=None)
 
     assert [one.id for one in await store.claim(10, ME)] == [innocent.id]
     [one] = await store.claim_poison_jobs(MANY, OTHER)
@@ -81,9 +81,7 @@ async def test_suspects_are_left_to_those_who_ask_for_them(store: Store, clock: 
     assert await store.claim_poison_jobs(MANY, ME) == []
 
 
-async def test_of_each_number_of_deaths_as_many_are_taken_as_there_is_room_for(
-    store: Store, clock: HandClock, raw: Raw
-) -> None:
+async def test_each_number_of_crashes_is_claimed_up_to_its_slots(store: Store, clock: ManualClock, raw: Raw) -> None:
     jobs: dict[int, list[Job]] = {1: [], 2: [], 3: [], 4: []}
     for crash_count, same in jobs.items():
         for _ in range(3):
@@ -99,8 +97,8 @@ async def test_of_each_number_of_deaths_as_many_are_taken_as_there_is_room_for(
     assert {job.id for job in rest} == {job.id for job in jobs[2][1:]}
 
 
-async def test_claims_of_suspects_at_once_share_the_work(store: Store, clock: HandClock) -> None:
-    jobs = [await suspect(store, clock, 1) for _ in range(12)]
+async def test_concurrent_claims_share_the_poison_jobs(store: Store, clock: ManualClock) -> None:
+    jobs = [await poison_job(store, clock, 1) for _ in range(12)]
     found: list[Job] = []
 
     while claims := [job for claim in await asyncio.gather(*(store.claim_poison_jobs((2, 1, 1), ME) for _ in range(4)))
@@ -110,7 +108,7 @@ async def test_claims_of_suspects_at_once_share_the_work(store: Store, clock: Ha
     assert sorted(job.id for job in found) == sorted(job.id for job in jobs)
 
 
-async def test_what_was_often_in_hand_is_left_for_a_while_that_doubles(store: Store, clock: HandClock) -> None:
+async def test_a_job_with_many_crashes_is_delayed_by_a_doubling_pause(store: Store, clock: ManualClock) -> None:
     job = await ended(store)
     pauses: list[float] = []
     for number in range(ISOLATED_FROM + 4):
@@ -142,25 +140,25 @@ async def undeliverable_and_resent(store: Store, job: Job) -> bool:
 
 
 @pytest.mark.parametrize("survive", [given_back, failed, finished, undeliverable_and_resent])
-async def test_a_holder_that_lives_to_tell_starts_the_count_anew(
-    store: Store, clock: HandClock, survive: Callable[[Store, Job], Awaitable[bool]]
+async def test_a_write_of_the_lease_holder_resets_the_crash_count(
+    store: Store, clock: ManualClock, survive: Callable[[Store, Job], Awaitable[bool]]
 ) -> None:
-    job = await taken(store, await suspect(store, clock, 2))
+    job = await taken(store, await poison_job(store, clock, 2))
 
     assert await survive(store, job)
 
     assert (await see(store, job)).crash_count == 0
 
 
-async def test_a_wait_that_was_no_try_leaves_the_count(store: Store, clock: HandClock) -> None:
-    job = await taken(store, await suspect(store, clock, 2))
+async def test_reschedule_without_an_attempt_leaves_the_crash_count(store: Store, clock: ManualClock) -> None:
+    job = await taken(store, await poison_job(store, clock, 2))
 
     assert await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=0.0, failed=None))
 
     assert (await see(store, job)).crash_count == 2
 
 
-async def test_a_job_that_goes_on_to_its_next_stage_starts_the_count_anew(store: Store) -> None:
+async def test_the_next_stage_resets_the_crash_count(store: Store) -> None:
     job = await submitting(store)
     await store.release_leases(ME.owner, died=True)
     job = await taken(store, job)
@@ -173,7 +171,7 @@ async def test_a_job_that_goes_on_to_its_next_stage_starts_the_count_anew(store:
     assert (await see(store, job)).crash_count == 0
 
 
-async def test_a_job_that_is_done_is_no_suspect_for_ever(store: Store) -> None:
+async def test_a_finished_job_is_not_claimed_as_poison(store: Store) -> None:
     job = await delivered(store)
     await store.release_leases(ME.owner, died=True)
     job = await taken(store, job)
@@ -185,15 +183,15 @@ async def test_a_job_that_is_done_is_no_suspect_for_ever(store: Store) -> None:
     assert (job.due_at, job.crash_count) == (None, 0)
 
 
-async def test_an_operators_retry_starts_the_count_anew(store: Store, clock: HandClock) -> None:
-    job = await suspect(store, clock, 2)
+async def test_a_retry_by_the_operator_resets_the_crash_count(store: Store, clock: ManualClock) -> None:
+    job = await poison_job(store, clock, 2)
 
     assert await store.retry(job.id)
 
     assert (await claimed(store, job)).crash_count == 0
 
 
-async def test_nobody_is_known_to_be_dead_in_a_database_that_others_may_use(postgres: Store) -> None:
+async def test_a_shared_database_has_no_orphaned_instances(postgres: Store) -> None:
     await postgres.heartbeat("before", 3.0)
 
     assert list(await postgres.orphaned_instances()) == []

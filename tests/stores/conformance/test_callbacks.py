@@ -6,10 +6,10 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, State, hash_secret
 from genlock.ports import Reschedule, Role, Store
 from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     SECRET,
-    HandClock,
+    ManualClock,
     claimed,
     delivered,
     ended,
@@ -23,8 +23,8 @@ HASH = hash_secret(SECRET)
 HOUR = 3600.0
 
 
-async def hinted(store: Store, task_id: str, provider: str = "kie") -> tuple[int, int | None]:
-    """A callback on the open door: its id and the job it was matched with."""
+async def untrusted(store: Store, task_id: str, provider: str = "kie") -> tuple[int, int | None]:
+    """Store an unauthenticated callback. Returns its id and the job it was matched with."""
     callback = await store.store_callback(provider, None, "", b"{}")
     return callback.id, await store.note_untrusted_callback(callback.id, provider, task_id)
 
@@ -36,7 +36,7 @@ async def found(store: Store, state: InboxState) -> list[int]:
 # storing
 
 
-async def test_a_callback_is_kept_as_it_came(store: Store, clock: HandClock) -> None:
+async def test_a_callback_is_stored_unchanged(store: Store, clock: ManualClock) -> None:
     job = await submitting(store)
     body = bytes(range(256))
 
@@ -63,7 +63,7 @@ async def test_a_callback_that_outruns_the_answer_of_the_create_call_finds_its_j
     assert (await store.store_callback("kie", job.id, HASH, b"{}")).job_id == job.id
 
 
-async def test_a_callback_without_the_jobs_secret_is_nobodys(store: Store) -> None:
+async def test_a_callback_without_the_secret_belongs_to_no_job(store: Store) -> None:
     job, other = await submitting(store), await submitting(store)
     assert await store.begin_submit(other.id, other.lease_token, hash_secret("another"), None)
     unauthenticated = [
@@ -77,7 +77,7 @@ async def test_a_callback_without_the_jobs_secret_is_nobodys(store: Store) -> No
 
     assert [callback.job_id for callback in unauthenticated] == [None] * len(unauthenticated)
     assert {callback.correlation_id for callback in unauthenticated} == {""}
-    assert len(await store.callbacks(InboxState.NEW, 10)) == len(unauthenticated), "kept all the same"
+    assert len(await store.callbacks(InboxState.NEW, 10)) == len(unauthenticated), "all are stored"
 
 
 async def test_callbacks_merged_into_one_batch_keep_their_own_bodies_and_jobs(store: Store) -> None:
@@ -102,9 +102,7 @@ async def test_the_newest_callbacks_come_first(store: Store) -> None:
 # claiming and settling
 
 
-async def test_a_callback_nobody_has_dealt_with_in_time_is_taken_again_and_again(
-    store: Store, clock: HandClock
-) -> None:
+async def test_a_callback_that_is_not_settled_in_time_is_claimed_again(store: Store, clock: ManualClock) -> None:
     job = await submitting(store)
     callback = await store.store_callback("kie", job.id, HASH, b"{}")
 
@@ -117,7 +115,7 @@ async def test_a_callback_nobody_has_dealt_with_in_time_is_taken_again_and_again
     assert await store.claim_callbacks(10, 7.0) == [callback]
 
 
-async def test_the_oldest_callbacks_are_taken_first_and_no_more_than_asked_for(store: Store, clock: HandClock) -> None:
+async def test_the_oldest_callbacks_are_claimed_first_up_to_the_limit(store: Store, clock: ManualClock) -> None:
     ids = []
     for _ in range(4):
         ids.append((await store.store_callback("kie", None, "", b"{}")).id)
@@ -128,7 +126,7 @@ async def test_the_oldest_callbacks_are_taken_first_and_no_more_than_asked_for(s
     assert {callback.id for callback in await store.claim_callbacks(3, 5.0)} == set(ids[3:])
 
 
-async def test_claims_of_callbacks_at_once_share_the_work(store: Store, clock: HandClock) -> None:
+async def test_concurrent_claims_share_the_callbacks(store: Store, clock: ManualClock) -> None:
     ids = [(await store.store_callback("kie", None, "", b"{}")).id for _ in range(30)]
     clock.advance(10)
 
@@ -137,7 +135,7 @@ async def test_claims_of_callbacks_at_once_share_the_work(store: Store, clock: H
     assert sorted(callback.id for claim in claims for callback in claim) == ids
 
 
-async def test_a_settled_callback_is_done_with(store: Store, clock: HandClock) -> None:
+async def test_a_settled_callback_is_not_due(store: Store, clock: ManualClock) -> None:
     callback = await store.store_callback("kie", None, "", b"rubbish")
 
     await store.settle_callback(callback.id, InboxState.UNREADABLE, note="no JSON")
@@ -148,7 +146,7 @@ async def test_a_settled_callback_is_done_with(store: Store, clock: HandClock) -
     assert (settled.id, settled.body, settled.task_id, settled.note) == (callback.id, b"rubbish", None, "no JSON")
 
 
-async def test_a_task_once_read_from_a_callback_is_kept(store: Store) -> None:
+async def test_a_task_id_read_from_a_callback_is_kept(store: Store) -> None:
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.DONE, "task", "running")
 
@@ -158,14 +156,14 @@ async def test_a_task_once_read_from_a_callback_is_kept(store: Store) -> None:
     assert (settled.task_id, settled.note) == ("task", "")
 
 
-# hints
+# untrusted callbacks
 
 
-async def test_a_hint_makes_a_running_job_due(store: Store, clock: HandClock) -> None:
+async def test_an_untrusted_callback_makes_its_running_job_due(store: Store, clock: ManualClock) -> None:
     job = await running(store, "task", poll_after=60.0)
     clock.advance(1)
 
-    callback_id, job_id = await hinted(store, "task")
+    callback_id, job_id = await untrusted(store, "task")
 
     assert job_id == job.id
     assert (await see(store, job)).due_at == clock.now()
@@ -174,29 +172,31 @@ async def test_a_hint_makes_a_running_job_due(store: Store, clock: HandClock) ->
     assert (await claimed(store, job)).state is State.RUNNING
 
 
-async def test_a_hint_has_no_other_effect(store: Store, clock: HandClock) -> None:
-    """Whoever forges a callback may cause a status query, and nothing else."""
+async def test_an_untrusted_callback_has_no_other_effect(store: Store, clock: ManualClock) -> None:
+    """A forged callback can cause a status query and nothing else."""
     polled = await claimed(store, await running(store, poll_after=0.0))
-    told = await delivered(store)
-    assert await store.begin_notice(told.id, told.lease_token)
+    finished = await delivered(store)
+    assert await store.begin_notice(finished.id, finished.lease_token)
     later = await ended(store)
     assert await store.reschedule(
         Reschedule(job_id=later.id, token=later.lease_token, after=60.0, delivery=Delivery.PENDING)
     )
-    jobs = [polled, await ended(store), await delivered(store), await see(store, told), await see(store, later)]
+    jobs = [polled, await ended(store), await delivered(store), await see(store, finished), await see(store, later)]
     clock.advance(1)
 
     for job in jobs:
-        _, job_id = await hinted(store, f"task-{job.id}")
+        _, job_id = await untrusted(store, f"task-{job.id}")
         assert job_id == job.id
         assert await unchanged(store, job)
 
 
 @pytest.mark.parametrize(("task_id", "provider"), [("other", "kie"), ("task", "other")])
-async def test_a_hint_at_an_unknown_task_is_kept_as_an_orphan(store: Store, task_id: str, provider: str) -> None:
+async def test_an_untrusted_callback_of_an_unknown_task_becomes_an_orphan(
+    store: Store, task_id: str, provider: str
+) -> None:
     job = await running(store, "task")
 
-    callback_id, job_id = await hinted(store, task_id, provider)
+    callback_id, job_id = await untrusted(store, task_id, provider)
 
     assert job_id is None
     assert await found(store, InboxState.ORPHAN) == [callback_id]
@@ -207,15 +207,15 @@ async def test_a_hint_at_an_unknown_task_is_kept_as_an_orphan(store: Store, task
 # orphans
 
 
-async def test_orphans_are_matched_when_their_job_is_known(store: Store, clock: HandClock) -> None:
-    """A callback brought the task id, not the create call's answer; so only the sweep can see it."""
-    first, _ = await hinted(store, "task")
-    second, _ = await hinted(store, "task")
-    other, _ = await hinted(store, "other")
-    foreign, _ = await hinted(store, "task", "other")
+async def test_orphans_are_matched_when_their_job_is_known(store: Store, clock: ManualClock) -> None:
+    """The task id came from a callback, not from the create call, so only the sweeper can match the orphan."""
+    first, _ = await untrusted(store, "task")
+    second, _ = await untrusted(store, "task")
+    other, _ = await untrusted(store, "other")
+    foreign, _ = await untrusted(store, "task", "other")
     job = await ended(store, task_id="task", lease=None)
     clock.advance(1)
-    await _forget_match(store, first, second)
+    await _unmatch(store, first, second)
 
     assert sorted(await store.match_orphans(10)) == [(first, job.id), (second, job.id)]
 
@@ -225,25 +225,25 @@ async def test_orphans_are_matched_when_their_job_is_known(store: Store, clock: 
     assert await store.match_orphans(10) == []
 
 
-async def test_a_matched_orphan_makes_its_running_job_due(store: Store, clock: HandClock) -> None:
+async def test_a_matched_orphan_makes_its_running_job_due(store: Store, clock: ManualClock) -> None:
     free = await running(store, "free", poll_after=60.0)
     polled = await claimed(store, await running(store, "polled", poll_after=0.0))
-    orphans = [(await hinted(store, task_id))[0] for task_id in ("free", "polled")]
-    await _forget_match(store, *orphans)
+    orphans = [(await untrusted(store, task_id))[0] for task_id in ("free", "polled")]
+    await _unmatch(store, *orphans)
     clock.advance(1)
 
     assert len(await store.match_orphans(10)) == 2
 
     assert (await see(store, free)).due_at == clock.now()
-    assert await unchanged(store, polled), "somebody is asking already"
+    assert await unchanged(store, polled), "the poll is in progress"
 
 
 async def test_orphans_are_matched_a_page_at_a_time(store: Store) -> None:
     orphans = []
     for number in range(5):
         await running(store, f"task-{number}")
-        orphans.append((await hinted(store, f"task-{number}"))[0])
-    await _forget_match(store, *orphans)
+        orphans.append((await untrusted(store, f"task-{number}"))[0])
+    await _unmatch(store, *orphans)
 
     pages = [await store.match_orphans(2) for _ in range(4)]
 
@@ -251,17 +251,17 @@ async def test_orphans_are_matched_a_page_at_a_time(store: Store) -> None:
     assert sorted(callback_id for page in pages for callback_id, _ in page) == orphans
 
 
-async def _forget_match(store: Store, *callbacks: int) -> None:
+async def _unmatch(store: Store, *callbacks: int) -> None:
     """Make orphans of them, as if the job had not been known when they came."""
     for callback_id in callbacks:
         await store.settle_callback(callback_id, InboxState.ORPHAN)
 
 
-async def test_orphans_nobody_claimed_expire_and_are_kept(store: Store, clock: HandClock) -> None:
+async def test_unmatched_orphans_expire_and_are_stored(store: Store, clock: ManualClock) -> None:
     role = await store.take_role("active", "me", 10**6)
-    old, _ = await hinted(store, "old")
+    old, _ = await untrusted(store, "old")
     clock.advance(HOUR)
-    young, _ = await hinted(store, "young")
+    young, _ = await untrusted(store, "young")
     assert await store.expire_orphans(HOUR, role) == []
     clock.advance(0.001)
 
@@ -272,9 +272,9 @@ async def test_orphans_nobody_claimed_expire_and_are_kept(store: Store, clock: H
     assert await store.expire_orphans(HOUR, role) == []
 
 
-async def test_only_the_active_one_in_its_own_epoch_expires_orphans(store: Store, clock: HandClock) -> None:
+async def test_only_the_active_instance_in_its_epoch_expires_orphans(store: Store, clock: ManualClock) -> None:
     before = await store.take_role("active", "me", 3.0)
-    orphan, _ = await hinted(store, "old")
+    orphan, _ = await untrusted(store, "old")
     clock.advance(HOUR + 1)
     now = await store.take_role("active", "other", 3.0)
     assert now.epoch > before.epoch
@@ -291,18 +291,18 @@ async def test_only_the_active_one_in_its_own_epoch_expires_orphans(store: Store
     assert await store.expire_orphans(HOUR, now) == [orphan]
 
 
-async def test_another_role_expires_no_orphans(store: Store, clock: HandClock) -> None:
+async def test_another_role_expires_no_orphans(store: Store, clock: ManualClock) -> None:
     role = await store.take_role("cook", "me", 10**6)
-    await hinted(store, "old")
+    await untrusted(store, "old")
     clock.advance(HOUR + 1)
 
     assert await store.expire_orphans(HOUR, role) == []
 
 
-async def test_only_orphans_expire(store: Store, clock: HandClock) -> None:
+async def test_only_orphans_expire(store: Store, clock: ManualClock) -> None:
     role = await store.take_role("active", "me", 10**6)
     await running(store, "task")
-    await hinted(store, "task")
+    await untrusted(store, "task")
     new = await store.store_callback("kie", None, "", b"{}")
     clock.advance(HOUR + 1)
 
@@ -311,24 +311,22 @@ async def test_only_orphans_expire(store: Store, clock: HandClock) -> None:
     assert [job.lease_owner for job in await store.claim(10, ME)] == [ME.owner]
 
 
-async def test_a_callback_that_nobody_can_read_is_set_aside_when_it_has_waited_long_enough(
-    store: Store, clock: HandClock
-) -> None:
+async def test_a_callback_that_cannot_be_applied_expires_after_a_while(store: Store, clock: ManualClock) -> None:
     callback = await store.store_callback("other", None, "", b"{}")
     clock.advance(3600)
-    assert not await store.expire_callback(callback.id, 3600.0, "nobody knows it")
+    assert not await store.expire_callback(callback.id, 3600.0, "unknown task")
 
     clock.advance(1)
-    assert await store.expire_callback(callback.id, 3600.0, "nobody knows it")
+    assert await store.expire_callback(callback.id, 3600.0, "unknown task")
 
     assert await store.claim_callbacks(10, 5.0) == []
-    [kept] = await store.callbacks(InboxState.EXPIRED, 10)
-    assert (kept.id, kept.note) == (callback.id, "nobody knows it")
+    [expired] = await store.callbacks(InboxState.EXPIRED, 10)
+    assert (expired.id, expired.note) == (callback.id, "unknown task")
 
 
-async def test_a_callback_that_was_dealt_with_is_not_set_aside(store: Store, clock: HandClock) -> None:
+async def test_a_settled_callback_does_not_expire(store: Store, clock: ManualClock) -> None:
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.DONE)
     clock.advance(10_000)
 
-    assert not await store.expire_callback(callback.id, 3600.0, "nobody knows it")
+    assert not await store.expire_callback(callback.id, 3600.0, "unknown task")

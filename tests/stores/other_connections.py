@@ -1,4 +1,4 @@
-"""Somebody else at the same PostgreSQL, who holds what the stores want."""
+"""Other connections to the same PostgreSQL that hold locks."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ async def other_connection(url: str) -> AsyncIterator["asyncpg.Connection[asyncp
 
 
 async def waiting_for_locks(store: PostgresStore, count: int) -> None:
-    """Until so many statements wait for rows that others have locked."""
+    """Wait until `count` statements wait for row locks."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     async with asyncio.timeout(10):
         while await store.session.pool.fetchval(query) < count:

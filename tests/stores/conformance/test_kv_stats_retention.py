@@ -1,4 +1,4 @@
-"""Facts, the pulse, and what is forgotten in the end."""
+"""Key-value entries, stats and retention."""
 
 import asyncio
 
@@ -10,37 +10,37 @@ from genlock.domain.job import State, hash_secret
 from genlock.domain.update import Received, UpdateState
 from genlock.ports import Role
 from genlock.stores.database import SqlDatabase
+from tests.stores.builders import ME, SECRET, ManualClock, account_with, end, ended, finish, queued, running, update
 from tests.stores.conftest import Raw
-from tests.stores.lives import ME, SECRET, HandClock, end, ended, finish, person_with, queued, running, update
 
 DAY = 86_400.0
 
 
-async def test_a_fact_is_kept_by_the_first_and_told_to_all(store: SqlDatabase, clock: HandClock) -> None:
-    told = await asyncio.gather(*(store.kv_put_if_absent("secret", f"value {number}") for number in range(5)))
-    assert len(set(told)) == 1
+async def test_concurrent_writers_of_an_absent_entry_agree_on_one_value(store: SqlDatabase, clock: ManualClock) -> None:
+    values = await asyncio.gather(*(store.kv_put_if_absent("secret", f"value {number}") for number in range(5)))
+    assert len(set(values)) == 1
     clock.advance(60)
-    assert await store.kv_put_if_absent("secret", "late") == told[0]
-    fact = await store.kv_get("secret")
-    assert fact is not None
-    assert (fact.value, fact.age) == (told[0], 60.0)
+    assert await store.kv_put_if_absent("secret", "late") == values[0]
+    entry = await store.kv_get("secret")
+    assert entry is not None
+    assert (entry.value, entry.age) == (values[0], 60.0)
 
 
-async def test_a_fact_can_change_and_go(store: SqlDatabase) -> None:
+async def test_an_entry_can_be_changed_and_deleted(store: SqlDatabase) -> None:
     assert await store.kv_get("alarm:a") is None
     await store.kv_put("alarm:a", "1")
     await store.kv_put("alarm:a", "2")
     await store.kv_put("other", "3")
-    assert [(fact.key, fact.value) for fact in await store.kv_list("alarm:")] == [("alarm:a", "2")]
+    assert [(entry.key, entry.value) for entry in await store.kv_list("alarm:")] == [("alarm:a", "2")]
     await store.kv_delete("alarm:a")
     assert await store.kv_list("alarm:") == []
 
 
-async def test_the_clock_is_the_stores(store: SqlDatabase, clock: HandClock) -> None:
+async def test_the_clock_is_the_stores(store: SqlDatabase, clock: ManualClock) -> None:
     assert await store.clock() == clock.now()
 
 
-async def test_the_living_are_those_heard_of_lately(store: SqlDatabase, clock: HandClock) -> None:
+async def test_live_instances_are_those_with_a_recent_heartbeat(store: SqlDatabase, clock: ManualClock) -> None:
     await store.heartbeat("old", 3.0)
     clock.advance(5)
     await store.heartbeat("new", 3.0)
@@ -48,7 +48,7 @@ async def test_the_living_are_those_heard_of_lately(store: SqlDatabase, clock: H
     assert await store.live_instances(10.0) == ["old", "new"]
 
 
-async def test_the_pulse_counts_what_is_open_and_how_old_it_is(store: SqlDatabase, clock: HandClock) -> None:
+async def test_stats_count_open_work_and_its_age(store: SqlDatabase, clock: ManualClock) -> None:
     assert {name: value for name, value in (await store.stats()).items() if value} == {}
     await queued(store)
     undelivered = await ended(store)
@@ -67,7 +67,7 @@ async def test_the_pulse_counts_what_is_open_and_how_old_it_is(store: SqlDatabas
     assert (await store.stats())["undelivered"] == 0
 
 
-async def test_the_pulse_sees_orphans_and_what_was_set_aside(store: SqlDatabase, clock: HandClock) -> None:
+async def test_stats_count_orphans_and_dead_updates(store: SqlDatabase, clock: ManualClock) -> None:
     for _ in range(2):
         callback = await store.store_callback("kie", None, "", b"{}")
         await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
@@ -75,13 +75,13 @@ async def test_the_pulse_sees_orphans_and_what_was_set_aside(store: SqlDatabase,
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
     await store.store_update(update(1))
-    [lane] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
-    await store.settle_update(lane, UpdateState.DEAD, "", ME)
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    await store.settle_update(queue, UpdateState.DEAD, "", ME)
     stats = await store.stats()
     assert (stats["orphans"], stats["orphans_fresh"], stats["updates_dead"]) == (3, 1, 1)
 
 
-async def test_the_pulse_blames_the_provider_for_what_it_did(store: SqlDatabase, clock: HandClock) -> None:
+async def test_stats_do_not_count_errors_of_the_user_as_failures(store: SqlDatabase, clock: ManualClock) -> None:
     for code in ("provider_failed", "moderation"):
         await end(store, await running(store, code), State.FAILED, error_code=code)
     await end(store, await running(store, "t"), State.CANCELLED, error_code="cancelled")
@@ -92,38 +92,38 @@ async def test_the_pulse_blames_the_provider_for_what_it_did(store: SqlDatabase,
     assert (await store.stats())["lately_ended"] == 0
 
 
-async def test_money_that_does_not_add_up_is_found(store: SqlDatabase, raw: Raw) -> None:
-    person = await person_with(store, 500)
+async def test_balances_that_do_not_match_the_ledger_are_found(store: SqlDatabase, raw: Raw) -> None:
+    account = await account_with(store, 500)
     assert await store.money_violations() == []
-    await raw(f"UPDATE accounts SET available = 600 WHERE id = {person}")  # noqa: S608
-    assert [violation.subject for violation in await store.money_violations()] == [str(person), "all"]
+    await raw(f"UPDATE accounts SET available = 600 WHERE id = {account}")  # noqa: S608
+    assert [violation.subject for violation in await store.money_violations()] == [str(account), "all"]
 
 
-# forgetting
+# retention
 
 
-async def old_things(store: SqlDatabase, clock: HandClock) -> Role:
+async def old_rows(store: SqlDatabase, clock: ManualClock) -> Role:
     for number in range(3):
         assert await store.store_update(update(number)) is Received.FRESH
         callback = await store.store_callback("kie", None, "", b"{}")
         await store.settle_callback(callback.id, InboxState.UNREADABLE)
-    [lane] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
-    await store.settle_update(lane, UpdateState.DONE, "", ME)
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    await store.settle_update(queue, UpdateState.DONE, "", ME)
     await sent(store, "left")
     clock.advance(DAY)
     return await store.take_role("active", "me", 3.0)
 
 
-async def test_old_things_are_forgotten_a_few_at_a_time(store: SqlDatabase, clock: HandClock, raw: Raw) -> None:
-    role = await old_things(store, clock)
+async def test_old_rows_are_pruned_a_few_at_a_time(store: SqlDatabase, clock: ManualClock, raw: Raw) -> None:
+    role = await old_rows(store, clock)
     for what in ("updates", "callbacks"):
         assert await store.prune(what, DAY + 1, 10, role) == 0, "not old enough"
     assert await store.prune("updates", DAY - 1, 10, role) == 1
-    assert await raw("SELECT count(*) FROM updates WHERE state = 'new'") == [(2,)], "nobody forgets what is waiting"
+    assert await raw("SELECT count(*) FROM updates WHERE state = 'new'") == [(2,)], "waiting updates are not pruned"
     assert [await store.prune("callbacks", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
 
 
-async def test_orphans_wait_until_they_expire(store: SqlDatabase, clock: HandClock) -> None:
+async def test_orphans_wait_until_they_expire(store: SqlDatabase, clock: ManualClock) -> None:
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
     clock.advance(DAY)
@@ -133,8 +133,8 @@ async def test_orphans_wait_until_they_expire(store: SqlDatabase, clock: HandClo
     assert await store.prune("callbacks", DAY - 1, 10, role) == 1
 
 
-async def test_strangers_are_counted_and_forgotten_before_others(
-    store: SqlDatabase, clock: HandClock, raw: Raw
+async def test_unauthenticated_callbacks_are_counted_and_pruned_first(
+    store: SqlDatabase, clock: ManualClock, raw: Raw
 ) -> None:
     job = await running(store, "task")
     known = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
@@ -151,7 +151,7 @@ async def test_strangers_are_counted_and_forgotten_before_others(
     assert sorted(await raw("SELECT state FROM inbox")) == [("done",), ("orphan",)]
 
 
-async def test_of_a_stranger_the_beginning_is_kept(store: SqlDatabase) -> None:
+async def test_only_the_beginning_of_an_unauthenticated_callback_is_stored(store: SqlDatabase) -> None:
     job = await running(store, "task")
     long = b"x" * 60_000
     for job_id, task in ((None, "task"), (None, "other"), (None, ""), (job.id, "")):
@@ -161,20 +161,22 @@ async def test_of_a_stranger_the_beginning_is_kept(store: SqlDatabase) -> None:
         else:
             await store.settle_callback(callback.id, InboxState.UNREADABLE)
     states = (InboxState.MATCHED, InboxState.ORPHAN, InboxState.UNREADABLE)
-    kept = [len(one.body) for state in states for one in await store.callbacks(state, 10)]
-    assert kept == [2000, 2000, 60_000, 2000]
+    lengths = [len(one.body) for state in states for one in await store.callbacks(state, 10)]
+    assert lengths == [2000, 2000, 60_000, 2000]
 
 
-async def sent(store: SqlDatabase, address: str, person: int = 1) -> None:
+async def sent(store: SqlDatabase, address: str, account: int = 1) -> None:
     await store.keep_upload(
-        Upload(address=address, account_id=person, file="id", kind="image", seconds=None, age_seconds=0)
+        Upload(address=address, account_id=account, file="id", kind="image", seconds=None, age_seconds=0)
     )
 
 
-async def test_files_that_no_order_was_made_of_are_forgotten(store: SqlDatabase, clock: HandClock, raw: Raw) -> None:
+async def test_uploads_that_no_order_and_no_draft_uses_are_pruned(
+    store: SqlDatabase, clock: ManualClock, raw: Raw
+) -> None:
     for name in ("left", "left-too", "ordered", "begun"):
         await sent(store, name)
-    await sent(store, "elsewhere", person=2)
+    await sent(store, "elsewhere", account=2)
     await store.use_upload("ordered")
     await store.save_draft(1, 7, SavedDraft(version=0, message=None, body="{}", uploads=("begun", "elsewhere")))
     clock.advance(DAY)
@@ -185,10 +187,10 @@ async def test_files_that_no_order_was_made_of_are_forgotten(store: SqlDatabase,
 
     assert sorted(await raw("SELECT address FROM uploads")) == [("begun",), ("ordered",), ("young",)]
     await store.save_draft(1, 7, SavedDraft(version=1, message=None, body="{}"))
-    assert await store.prune("uploads", DAY - 1, 10, role) == 1, "nobody has it before them any more"
+    assert await store.prune("uploads", DAY - 1, 10, role) == 1, "no draft uses it any more"
 
 
-async def test_the_pulse_counts_refunds_that_telegram_has_not_confirmed(store: SqlDatabase, clock: HandClock) -> None:
+async def test_stats_count_refunds_that_are_not_confirmed(store: SqlDatabase, clock: ManualClock) -> None:
     await store.kv_put_if_absent("chat:refund:one", "op")
     await store.kv_put_if_absent("chat:refunded", "not one of them")
     clock.advance(100)
@@ -200,8 +202,8 @@ async def test_the_pulse_counts_refunds_that_telegram_has_not_confirmed(store: S
 
 
 @pytest.mark.parametrize("what", ["updates", "callbacks", "unauthenticated_callbacks", "uploads"])
-async def test_only_the_active_instance_forgets(store: SqlDatabase, clock: HandClock, what: str) -> None:
-    role = await old_things(store, clock)
+async def test_only_the_active_instance_prunes(store: SqlDatabase, clock: ManualClock, what: str) -> None:
+    role = await old_rows(store, clock)
     clock.advance(10)
     await store.take_role("active", "other", 3.0)
     assert await store.prune(what, 1.0, 10, role) == 0

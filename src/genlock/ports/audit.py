@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from genlock.domain.chat import AuditLine
+from genlock.domain.audit import AuditLine
 
 
 class AuditStore(Protocol):

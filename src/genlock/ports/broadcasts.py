@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from genlock.domain.chat import Broadcast, BroadcastState
+from genlock.domain.broadcast import Broadcast, BroadcastState
 
 
 class BroadcastStore(Protocol):

@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from genlock.domain.chat import SavedDraft, Upload
+from genlock.domain.draft import SavedDraft
+from genlock.domain.upload import Upload
 
 
 class DraftStore(Protocol):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from genlock.domain.chat import Activity
+from genlock.domain.activity import Activity
 from genlock.domain.job import Job, State
 
 

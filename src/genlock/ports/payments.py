@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from genlock.domain.chat import Payment, PaymentState
+from genlock.domain.payment import Payment, PaymentState
 
 
 class PaymentStore(Protocol):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from genlock.domain.chat import AccountSummary, Profile
+from genlock.domain.profile import AccountSummary, Profile
 
 
 class ProfileStore(Protocol):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from genlock.domain.chat import FreeRuns, Promo, PromoUse
+from genlock.domain.promo import FreeRuns, Promo, PromoUse
 
 
 class PromoStore(Protocol):

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from genlock.domain.chat import Figures
+from genlock.domain.figures import Figures
 from genlock.domain.value import value
 
 

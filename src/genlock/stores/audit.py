@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from genlock.domain.chat import AuditLine
+from genlock.domain.audit import AuditLine
 from genlock.stores.rows import read_audit_line
 from genlock.stores.session import Subject
 

@@ -1,6 +1,6 @@
 """Broadcasts: one message to all users of a bot."""
 
-from genlock.domain.chat import Broadcast, BroadcastState
+from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.errors import StoreError
 from genlock.stores.rows import read_broadcast
 from genlock.stores.session import Subject

@@ -1,6 +1,7 @@
 """Drafts of orders and uploaded files."""
 
-from genlock.domain.chat import SavedDraft, Upload
+from genlock.domain.draft import SavedDraft
+from genlock.domain.upload import Upload
 from genlock.stores.rows import read_draft, read_upload
 from genlock.stores.session import Subject
 

@@ -1,6 +1,6 @@
 """Reading jobs."""
 
-from genlock.domain.chat import Activity
+from genlock.domain.activity import Activity
 from genlock.domain.job import Job, State
 from genlock.stores.rows import read_activity, read_job
 from genlock.stores.session import Subject

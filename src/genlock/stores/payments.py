@@ -1,6 +1,6 @@
 """Payments and their refunds."""
 
-from genlock.domain.chat import Payment, PaymentState
+from genlock.domain.payment import Payment, PaymentState
 from genlock.stores.rows import read_payment
 from genlock.stores.session import Subject
 

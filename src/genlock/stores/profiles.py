@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from genlock.domain.chat import AccountSummary, Profile
 from genlock.domain.errors import AccountNotFound, StoreError
+from genlock.domain.profile import AccountSummary, Profile
 from genlock.stores.rows import read_account_summary, read_profile
 from genlock.stores.session import Subject
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from genlock.domain.chat import FreeRuns, Promo, PromoUse, PromoVerdict
 from genlock.domain.errors import StoreError
+from genlock.domain.promo import FreeRuns, Promo, PromoUse, PromoVerdict
 from genlock.stores.rows import Row, read_promo
 from genlock.stores.session import Subject
 

@@ -6,25 +6,20 @@ from datetime import datetime
 from typing import Any
 
 from genlock.domain.account import Account
-from genlock.domain.chat import (
-    AccountSummary,
-    Activity,
-    AuditLine,
-    Broadcast,
-    BroadcastState,
-    Figures,
-    Payment,
-    PaymentState,
-    Profile,
-    Promo,
-    SavedDraft,
-    Upload,
-)
+from genlock.domain.activity import Activity
+from genlock.domain.audit import AuditLine
+from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.delivery import Part, load_parts
+from genlock.domain.draft import SavedDraft
+from genlock.domain.figures import Figures
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry
+from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.profile import AccountSummary, Profile
+from genlock.domain.promo import Promo
 from genlock.domain.update import Update, UpdateQueue, UpdateState
+from genlock.domain.upload import Upload
 from genlock.ports import KvEntry, NewCallback
 
 Row = Mapping[str, Any]

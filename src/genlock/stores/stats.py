@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from genlock.domain.chat import Figures
+from genlock.domain.figures import Figures
 from genlock.ports import Violation
 from genlock.stores.rows import certain, read_figures
 from genlock.stores.session import Subject

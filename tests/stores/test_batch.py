@@ -16,7 +16,7 @@ from genlock.stores.batch import Batch
 from tests.stores.builders import ME, account_with, order, see, until
 from tests.stores.conftest import RecordingObserver
 
-pytestmark = pytest.mark.timeout(20)  # a lost call would wait for ever
+pytestmark = pytest.mark.timeout(20)  # a lost call would never be answered
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Statement:
         return [f"{item} done" for item in items]
 
     async def in_flight(self, count: int) -> None:
-        """Until so many batches have begun."""
+        """Until this many batches have begun."""
         await until(lambda: len(self.batches) == count)
 
 

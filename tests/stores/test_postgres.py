@@ -487,7 +487,7 @@ SELECT 'instant', n, 'old-' || n, '{}', 'done', now() FROM generate_series(1, 50
 
 @pytest.fixture
 async def long_used(postgres_url: str, observer: RecordingObserver) -> AsyncIterator[PostgresStore]:
-    """A store with so many finished jobs that the planner avoids scanning them."""
+    """A store with enough finished jobs that the planner avoids scanning them."""
     await make_history("postgres", postgres_url, 5000)
     async with opened(postgres_url, observer) as store:
         await store.session.pool.execute(CALLBACKS_OF_LONG_AGO)

@@ -22,7 +22,7 @@ from tests.stores.builders import PRICE, SECRET, SHOWN, account_with, delivered,
 from tests.stores.conftest import RecordingObserver
 from tests.stores.other_connections import other_connection, waiting_for_locks
 
-pytestmark = pytest.mark.timeout(60)  # a lost job would be waited for for ever
+pytestmark = pytest.mark.timeout(60)  # without a limit, a lost job would block the test
 
 T = TypeVar("T")
 INSTANCES = 4

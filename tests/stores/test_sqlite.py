@@ -154,7 +154,7 @@ async def test_every_commit_is_synced_to_the_disk(sqlite: SqliteStore) -> None:
 
 
 async def test_the_event_loop_runs_while_a_statement_does(sqlite: SqliteStore) -> None:
-    """The loop ends the statement: if the statement blocked the loop, both would wait for ever."""
+    """The loop ends the statement: if the statement blocked the loop, neither would end."""
     held = await Held.by(sqlite)
 
     held.go.set()

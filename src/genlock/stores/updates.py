@@ -9,7 +9,7 @@ from genlock.stores.batch import Item
 from genlock.stores.rows import read_update, read_update_queue
 from genlock.stores.session import Session, Subject
 
-#: a second press of the same button on the same message within so many seconds is ignored
+#: a second press of the same button on the same message within this time is ignored
 REPEAT_SECONDS = 3.0
 _RECEIVED = {None: Received.KNOWN, "new": Received.FRESH, "repeated": Received.REPEATED}
 

@@ -312,11 +312,11 @@ async def test_an_invalid_result_becomes_a_failure_and_its_hold_is_released_once
     job = await ended(store, account_id=account_id, price=price)
 
     for _ in range(2):  # the second time is a repetition of the statement
-        spoilt = await store.mark_result_invalid(job.id, job.lease_token, MESSAGE_ONLY, "broken_result", "an HTML page")
-        assert spoilt is not None
-        assert (spoilt.state, spoilt.error_code, spoilt.error_text) == (State.FAILED, "broken_result", "an HTML page")
-        assert (spoilt.parts, spoilt.delivery, spoilt.lease_token) == (MESSAGE_ONLY, Delivery.SENDING, job.lease_token)
-        assert spoilt.hold_state is (HoldState.RELEASED if price else HoldState.FREE)
+        failed = await store.mark_result_invalid(job.id, job.lease_token, MESSAGE_ONLY, "broken_result", "an HTML page")
+        assert failed is not None
+        assert (failed.state, failed.error_code, failed.error_text) == (State.FAILED, "broken_result", "an HTML page")
+        assert (failed.parts, failed.delivery, failed.lease_token) == (MESSAGE_ONLY, Delivery.SENDING, job.lease_token)
+        assert failed.hold_state is (HoldState.RELEASED if price else HoldState.FREE)
 
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000, held=0)
     assert await settlements(store, account_id) == ([EntryKind.RELEASE] if price else [])

@@ -23,14 +23,14 @@ async def test_an_instance_without_heartbeat_is_reported_to_the_others(store: St
     assert await store.heartbeat("third", 3.0) == ["other"]
 
 
-async def test_whoever_was_silent_and_speaks_is_not_told_of_itself(store: Store, clock: ManualClock) -> None:
+async def test_a_late_heartbeat_does_not_report_its_own_instance(store: Store, clock: ManualClock) -> None:
     await store.heartbeat("me", 3.0)
     clock.advance(60)
 
     assert await store.heartbeat("me", 3.0) == []
 
 
-async def test_whoever_speaks_lives(store: Store, clock: ManualClock) -> None:
+async def test_an_instance_with_heartbeats_is_alive(store: Store, clock: ManualClock) -> None:
     await store.heartbeat("other", 3.0)
     for _ in range(5):
         clock.advance(2)

@@ -250,7 +250,7 @@ async def _handle(chat: ChatBot, bot: telegram.Bot, store: UpdateStore, mask: Ma
         return telegram.Update.de_json(json.loads(body), bot)
 
     async def behind() -> telegram.Update | None:
-        following = await store.update_behind(update.id)
+        following = await store.following_update(update.id)
         return read(following.body) if following else None
 
     try:

@@ -129,5 +129,5 @@ async def test_an_instance_without_room_accepts_for_the_others(world: World) -> 
 
     assert (job.state, job.lease_owner) == (State.QUEUED, None)
     assert world.mill.created == []
-    [claimed] = await world.store.claim(10, world.engine().ctx.lease)
+    [claimed] = await world.store.claim_jobs(10, world.engine().ctx.lease)
     assert claimed.id == job.id

@@ -683,7 +683,7 @@ async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World) -> 
     await engine.ctx.limits.acquire("status:mill")
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(61)
-    [taken] = await world.store.claim(1, engine.ctx.lease)
+    [taken] = await world.store.claim_jobs(1, engine.ctx.lease)
 
     engine.worker.start(taken)
     await idle(engine)

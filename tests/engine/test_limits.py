@@ -13,7 +13,7 @@ from tests.engine.world import Wire, World, idle, work
 
 
 async def reserve(world: World, limit: RateLimit, count: int) -> list[float]:
-    return await world.store.reserve("create:mill", count, limit.interval, limit.burst, HORIZON_SECONDS)
+    return await world.store.reserve_permits("create:mill", count, limit.interval, limit.burst, HORIZON_SECONDS)
 
 
 async def test_a_key_without_a_limit_is_free(world: World) -> None:
@@ -84,7 +84,7 @@ async def test_those_whose_turn_is_far_away_are_sent_away_with_times_that_are_sp
 async def test_a_database_failure_is_told_to_everybody_who_waits_and_the_next_gets_a_turn(world: World) -> None:
     wire = Wire(world.store)
     limits = RateLimiter(wire, {"create:mill": RateLimit(interval=0.001, burst=10)})
-    wire.faults.add("reserve", StoreUnavailable())
+    wire.faults.add("reserve_permits", StoreUnavailable())
     answers = await asyncio.gather(*(limits.acquire("create:mill") for _ in range(3)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
 

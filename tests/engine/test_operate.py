@@ -146,7 +146,7 @@ async def test_a_retry_within_the_grace_time_does_not_hurry_even_when_the_deadli
 
 async def test_a_retry_is_refused_while_somebody_works_on_the_job(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    await world.store.claim(1, engine.ctx.lease)
+    await world.store.claim_jobs(1, engine.ctx.lease)
     with pytest.raises(ActionNotAllowed, match=f"job {job.id} is being processed at this moment"):
         await operate.retry(engine.ctx, job.id, "ann")
 
@@ -247,7 +247,7 @@ async def test_a_resend_is_refused_before_there_is_something_to_show_again(
 ) -> None:
     job = await (world.running if stage == "running" else world.ended)(engine)
     if stage == "sending":
-        await world.store.claim(1, engine.ctx.lease)
+        await world.store.claim_jobs(1, engine.ctx.lease)
     with pytest.raises(ActionNotAllowed, match=f"job {job.id} has nothing to resend yet"):
         await operate.resend(engine.ctx, job.id, "ann")
 

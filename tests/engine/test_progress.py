@@ -93,7 +93,7 @@ async def test_a_zombie_shows_no_progress(world: World, engine: Engine) -> None:
     await world.take(engine)
     await world.mill.status_gate.holds()
     world.clock.turn(60)
-    await world.store.claim(1, world.engine().ctx.lease)
+    await world.store.claim_jobs(1, world.engine().ctx.lease)
     world.mill.status_gate.open()
     await idle(engine)
     assert said(world) == []
@@ -149,7 +149,7 @@ async def test_whoever_takes_over_an_interrupting_delivery_puts_the_first_part_a
     wire = Wire(world.store)
     job = await world.running(slow, notice=False)
     world.clock.turn(10)
-    [taken] = await world.store.claim(1, slow.ctx.lease)
+    [taken] = await world.store.claim_jobs(1, slow.ctx.lease)
     dying = world.engine(EngineRules(progress_seconds=5.0), store=wire, expected=EXPECTED)
     urls = [URL, f"{URL}2"]
     callback = asyncio.create_task(world.call_back(dying, job, urls=urls))

@@ -50,7 +50,7 @@ async def rise(world: World) -> Engine:
 async def live(world: World, engine: Engine, chat: DeadlyChat) -> bool:
     """Work until nothing is due, or until this process is dead. Returns whether it lives."""
     while True:
-        for job in await world.store.claim(engine.worker.free_capacity, engine.ctx.lease):
+        for job in await world.store.claim_jobs(engine.worker.free_capacity, engine.ctx.lease):
             engine.worker.start(job)
         await engine.worker.claim_poison_jobs()
         if not tasks_of(engine.worker):
@@ -99,7 +99,7 @@ async def dead_with(world: World, job: Job, times: int) -> Job:
         [held] = [
             one
             for one in (
-                *await world.store.claim(10, world.engine().ctx.lease),
+                *await world.store.claim_jobs(10, world.engine().ctx.lease),
                 *await world.store.claim_poison_jobs(SLOTS, world.engine().ctx.lease),
             )
             if one.id == job.id
@@ -148,7 +148,7 @@ async def test_a_send_that_may_have_been_made_is_unknown_though_the_process_died
     world: World, engine: Engine
 ) -> None:
     job = await world.ended(engine)
-    [held] = await world.store.claim(1, engine.ctx.lease)
+    [held] = await world.store.claim_jobs(1, engine.ctx.lease)
     sending = (Part(kind=held.parts[0].kind, value=URL, gone=True, step=Step.SEND),)
     assert await world.store.save_parts(job.id, held.lease_token, sending, engine.ctx.lease)
     await world.store.release_leases(engine.ctx.instance)
@@ -165,7 +165,7 @@ async def test_an_open_job_that_processes_die_of_waits_for_the_operator_with_its
     world: World, engine: Engine, state: State
 ) -> None:
     if state is State.QUEUED:
-        job = (await world.store.accept(world.order(), None)).job
+        job = (await world.store.accept_job(world.order(), None)).job
     else:
         job = await world.running(engine)
         world.clock.turn(30)
@@ -190,7 +190,7 @@ async def test_an_operator_may_try_again_what_was_given_up(world: World, engine:
     await work(engine)
     world.mill.reports["task-1"] = success("task-1")
 
-    assert await world.store.retry(job.id)
+    assert await world.store.retry_job(job.id)
     await work(engine)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
@@ -215,7 +215,7 @@ async def test_the_bill_of_a_cancelled_job_that_processes_die_of_is_not_asked_fo
 async def test_a_notice_goes_out_however_often_processes_died(world: World, engine: Engine) -> None:
     """It is written down before it is sent, so nobody dies of it twice."""
     job = await world.ended(engine)
-    [held] = await world.store.claim(1, engine.ctx.lease)
+    [held] = await world.store.claim_jobs(1, engine.ctx.lease)
     shown = (replace(held.parts[0], step=Step.DONE, message="m1"),)
     finish = FinishDelivery(job_id=job.id, token=held.lease_token, delivery=Delivery.DELIVERED, parts=shown)
     assert await world.store.finish_delivery(finish, engine.ctx.lease)

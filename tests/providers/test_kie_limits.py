@@ -130,7 +130,7 @@ async def test_a_turn_that_was_slept_through_is_given_up() -> None:
     class TelegramRateLimiter:
         asked = 0
 
-        async def reserve(self, *_: Any) -> list[float]:
+        async def reserve_permits(self, *_: Any) -> list[float]:
             self.asked += 1
             return [0.05]
 

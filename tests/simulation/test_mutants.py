@@ -74,7 +74,9 @@ STORE_MUTANTS: dict[str, list[Tamper]] = {
             "end", "FROM end_item WHERE verdict = 'won' AND held AND state <> 'succeeded'", "FROM end_item WHERE 1 = 0"
         ),
     ],
-    "a lease never expires": [Sql("claim", "WHERE due_at <= :now", "WHERE due_at <= :now AND lease_owner IS NULL")],
+    "a lease never expires": [
+        Sql("claim_jobs", "WHERE due_at <= :now", "WHERE due_at <= :now AND lease_owner IS NULL")
+    ],
     "the first end does not win": [Sql("end", f"WHEN {OPEN} THEN 'won'", "WHEN 1 = 1 THEN 'won'")],
     "a late result is dropped": [
         Sql("end", "THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END", "THEN 'duplicate'")
@@ -99,7 +101,7 @@ STORE_MUTANTS: dict[str, list[Tamper]] = {
     "a late result on the message of the words": [
         Sql("end", "placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,", ""),
     ],
-    "a resend of parts that are over": [Sql("resend", "coalesce(:token, lease_token)", "lease_token")],
+    "a resend of parts that are over": [Sql("resend_job", "coalesce(:token, lease_token)", "lease_token")],
     "a submit's orphan is not looked at": [Sql("submitted", "SET state = 'matched'", "SET state = 'done'")],
 }
 

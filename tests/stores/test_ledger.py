@@ -142,9 +142,9 @@ class Ledger(RuleBasedStateMachine):
         known = self._accepted.get(wanted.request_key)
         if known is None and wanted.price > balances.available:
             with pytest.raises(InsufficientBalance):
-                self._run(self._store.accept(wanted, lease))
+                self._run(self._store.accept_job(wanted, lease))
             return multiple()
-        accepted = self._run(self._store.accept(wanted, lease))
+        accepted = self._run(self._store.accept_job(wanted, lease))
         job = accepted.job
         assert accepted.fresh == (known is None)
         if known is not None:
@@ -224,7 +224,7 @@ class Ledger(RuleBasedStateMachine):
         job = self._orders[job_id]
         possible = job.delivery in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN)
 
-        assert self._run(self._store.resend(job_id, again(RESULT))) == possible
+        assert self._run(self._store.resend_job(job_id, again(RESULT))) == possible
 
         if possible:
             job.token += 1
@@ -235,7 +235,7 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 3))
     def claim(self, limit: int) -> None:
-        for taken in self._run(self._store.claim(limit, ME)):
+        for taken in self._run(self._store.claim_jobs(limit, ME)):
             job = self._orders[taken.id]
             job.token += 1
             job.leased = True

@@ -57,8 +57,8 @@ class Updates(Subject):
         rows = await self.session.one("next_update", queue_id=queue.id, token=queue.token)
         return read_update_queue(rows[0], self.session.time) if rows else None
 
-    async def update_behind(self, update: int) -> Update | None:
-        rows = await self.session.one("update_behind", id=update)
+    async def following_update(self, update: int) -> Update | None:
+        rows = await self.session.one("following_update", id=update)
         return read_update(rows[0], self.session.time) if rows else None
 
     async def settle_update(self, queue: UpdateQueue, state: UpdateState, note: str, lease: Lease) -> Settled | None:

@@ -86,7 +86,9 @@ class CallbackEndpoint:
     async def _is_known(self, token: str | None) -> bool:
         """Whether a job has this secret. Asked only for bodies that are too large for a stranger."""
         job_id, secret = read_token(token)
-        return job_id is not None and await self.engine.ctx.store.is_secret(job_id, self.provider, hash_secret(secret))
+        return job_id is not None and await self.engine.ctx.store.is_callback_secret(
+            job_id, self.provider, hash_secret(secret)
+        )
 
 
 async def read_body(request: Request, most: int) -> bytes:

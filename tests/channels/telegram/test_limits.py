@@ -77,7 +77,7 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
             deadline_seconds=3600,
             placeholder=str(message.id),
         )
-        job = (await store.accept(order, None)).job
+        job = (await store.accept_job(order, None)).job
         parts = plan([Piece(kind=PartKind.TEXT, value=f"the words of {number}")])
         ended = await store.end_job(EndJob(job_id=job.id, state=State.SUCCEEDED, parts=parts), None)
         assert ended.verdict is Verdict.WON
@@ -290,7 +290,7 @@ class Broken:
     async def take_permits(self, *_: Any) -> list[float]:
         raise StoreUnavailable
 
-    async def block(self, *_: Any) -> None:
+    async def block_limit(self, *_: Any) -> None:
         raise StoreUnavailable
 
 

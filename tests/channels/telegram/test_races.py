@@ -18,7 +18,7 @@ from tests.engine.world import idle
 async def poll(house: House, engine: Engine) -> Job:
     """An instance takes the running job at its first moment, asks after it and shows progress."""
     house.clock.ahead += timedelta(seconds=MOMENTS[0] * EXPECTED_SECONDS + 0.1)
-    [taken] = await house.store.claim(1, engine.ctx.lease)
+    [taken] = await house.store.claim_jobs(1, engine.ctx.lease)
     engine.worker.start(taken)
     return taken
 
@@ -78,7 +78,7 @@ async def test_two_senders_of_one_upload_show_one_result_and_fall_no_level(far_h
     await until(lambda: len(house.telegram.calls("editMessageMedia")) == 1)
     house.clock.ahead += timedelta(seconds=60)
     other = house.another("other")
-    [taken] = await house.store.claim(1, other.ctx.lease)
+    [taken] = await house.store.claim_jobs(1, other.ctx.lease)
     other.worker.start(taken)
     await idle(other)
     await first

@@ -390,8 +390,8 @@ async def test_a_backlog_of_uploads_is_worked_off_a_few_at_a_time(far_house: Hou
     house.telegram.faults.off(lost)
     before = len(house.methods())
     for job in jobs:
-        await house.store.retry(job.id)
-    for taken in await house.store.claim(len(jobs), house.engine.ctx.lease):
+        await house.store.retry_job(job.id)
+    for taken in await house.store.claim_jobs(len(jobs), house.engine.ctx.lease):
         house.engine.worker.start(taken)
     await idle(house.engine)
     methods = house.methods()[before:]

@@ -173,14 +173,14 @@ async def test_the_following_update_is_the_next_of_the_same_queue(store: SqlData
     [ann, bob] = sorted(await claim(store), key=number)
     assert ann.update
     assert bob.update
-    behind = await store.update_behind(ann.update.id)
+    behind = await store.following_update(ann.update.id)
     assert behind
     assert behind.update_id == 2
-    assert await store.update_behind(bob.update.id) is None
+    assert await store.following_update(bob.update.id) is None
     settled = await store.settle_update(ann, UpdateState.DONE, "", ME)
     assert settled
     assert settled.queue.update
-    behind = await store.update_behind(settled.queue.update.id)
+    behind = await store.following_update(settled.queue.update.id)
     assert behind
     assert behind.update_id == 3
 

@@ -24,7 +24,7 @@ _FENCED = (
     "mark_submitted",
     "save_parts",
     "begin_notice",
-    "renew",
+    "renew_lease",
     "change_address",
     "mark_result_invalid",
 )
@@ -39,16 +39,16 @@ def _calls(port: type, prefix: str) -> list[str]:
 CALLS = [*_calls(Store, "store"), *_calls(Provider, "provider"), *_calls(Channel, "channel")]
 CALLS.remove("store.close")
 for name in (
-    "is_secret",
+    "is_callback_secret",
     "count_unauthenticated_callbacks",
-    "job_ordered",
-    "resend_paid",
+    "job_by_request_key",
+    "resend_paid_job",
     "account",
     "set_account_address",
     "take_permits",
     "prune",
-    "block",
-    "is_of_order",
+    "block_limit",
+    "is_job_message",
     "activity",
     "late_cancels",
 ):  # of the doors and the chat, not of an engine
@@ -220,9 +220,9 @@ class Witness:
             self._truth.listed.add(args[0])
         if name == "release_leases" and len(args) == 1:
             self._truth.listed.discard(args[0])
-        if name == "resend" and answer:
+        if name == "resend_job" and answer:
             self._truth.resends[args[0]] += 1
-        if name == "retry" and answer:
+        if name == "retry_job" and answer:
             self._truth.retries[args[0]] += 1
         if name == "begin_submit" and answer:
             self._truth.submits[job_id] = self._world.loop.time()

@@ -19,7 +19,7 @@ from genlock.sandbox.simulation.world import Entry, World
 def _rare(call: str) -> int:
     """How many times more often than others a call is a fate: few seeds come to it at all."""
     often = {"expire_callback": 24, "mark_result_invalid": 6, "settle_callback": 3, "progress": 3}
-    often |= {"adopt_task": 2, "change_address": 2, "send": 2, "leave_role": 2, "notify": 1}
+    often |= {"adopt_task": 2, "change_address": 2, "send": 2, "release_role": 2, "notify": 1}
     return often.get(call.rpartition(".")[2], 0)
 
 
@@ -29,7 +29,7 @@ SETTLE_SECONDS = 200.0
 #: points of each kind per seed
 FATES = 6
 #: what instances do all the time
-JANITORS = ("claim", "claim_poison_jobs", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
+JANITORS = ("claim_jobs", "claim_poison_jobs", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
 FATEFUL = [
     *POINTS,
     *(f"{side}{call}" for turn in range(24) for call in CALLS for side in ("before ", "after ") if turn < _rare(call)),

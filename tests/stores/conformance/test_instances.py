@@ -173,7 +173,7 @@ async def test_after_a_pause_a_burst_may_go_at_once(store: Store) -> None:
     assert waits == pytest.approx([0, 0, 0, 0, 0, 0.5, 1.0], abs=1e-5)
 
 
-async def test_without_a_burst_turns_are_evenly_spaced(store: Store) -> None:
+async def test_without_a_burst_permits_are_evenly_spaced(store: Store) -> None:
     assert await store.reserve_permits("create", 4, interval=0.5, burst=1, horizon=10.0) == pytest.approx(
         [0, 0.5, 1.0, 1.5]
     )
@@ -224,22 +224,22 @@ async def test_over_time_exactly_the_rate_is_given(store: Store, clock: ManualCl
     start = clock.now()
     assert await store.reserve_permits("create", 4, interval, burst=4, horizon=interval / 2) == pytest.approx([0] * 4)
 
-    turns: list[float] = []
+    permits: list[float] = []
     while (now := (clock.now() - start).total_seconds()) < 100 * interval:
-        turns += [
+        permits += [
             now + wait for wait in await store.reserve_permits("create", 3, interval, burst=4, horizon=2.1 * interval)
         ]
         clock.advance(0.37 * interval)
 
-    assert turns == pytest.approx([interval * number for number in range(1, len(turns) + 1)], abs=1e-4)
-    assert len(turns) >= 100, "not a turn too many, and not a turn lost"
+    assert permits == pytest.approx([interval * number for number in range(1, len(permits) + 1)], abs=1e-4)
+    assert len(permits) >= 100, "no permit too many and none lost"
 
 
 async def test_concurrent_reservations_get_different_permits(store: Store) -> None:
     given = await asyncio.gather(*(store.reserve_permits("create", 3, 0.5, burst=1, horizon=100.0) for _ in range(10)))
 
-    turns = sorted(wait for waits in given for wait in waits)
-    assert turns == pytest.approx([0.5 * number for number in range(30)])
+    permits = sorted(wait for waits in given for wait in waits)
+    assert permits == pytest.approx([0.5 * number for number in range(30)])
 
 
 async def test_leases_may_have_any_length(store: Store, clock: ManualClock) -> None:

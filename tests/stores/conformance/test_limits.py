@@ -37,7 +37,7 @@ async def test_a_denied_permit_costs_nothing(store: SqlDatabase, clock: ManualCl
     assert await take(store, "a", burst=1) == [0.0]
 
 
-async def test_who_must_leave_a_turn_for_others_does(store: SqlDatabase, clock: ManualClock) -> None:
+async def test_spare_permits_are_left_to_other_callers(store: SqlDatabase, clock: ManualClock) -> None:
     assert await take(store, "a", spare=0.9) == [0.0]
     assert await take(store, "a", spare=0.9) == pytest.approx([0.9])
     assert await take(store, "a") == [0.0]

@@ -33,7 +33,7 @@ async def test_there_is_no_job_with_an_unknown_id(store: Store) -> None:
     assert await store.job(10**9) is None
 
 
-async def test_jobs_are_listed_newest_first_by_state_person_and_page(store: Store) -> None:
+async def test_jobs_are_listed_newest_first_by_state_account_and_page(store: Store) -> None:
     one, other = await account_with(store), await account_with(store)
     first = await queued(store, account_id=one)
     second = await running(store, account_id=one)
@@ -217,7 +217,7 @@ async def test_an_undeliverable_result_is_paid_when_it_is_resent(store: Store) -
     assert not await store.resend_paid_job(job.id, again(job.parts), (await see(store, job)).lease_token)
 
 
-async def test_who_cannot_pay_for_it_is_told_so_and_nothing_changes(store: Store) -> None:
+async def test_a_resend_above_the_balance_is_refused_and_changes_nothing(store: Store) -> None:
     account = await account_with(store, 300)
     job = await ended(store, account_id=account, price=300)
     assert await finish(store, job, Delivery.UNDELIVERABLE)

@@ -159,7 +159,7 @@ class Town:
         """As if the files had been sent some days ago."""
         assert isinstance(self.store, SqliteStore)
         back = round(days * 86_400_000_000)
-        await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
+        await self.store.session.call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
 
     async def quiet(self) -> None:
         """Wait until everybody has been told of everything."""

@@ -29,8 +29,8 @@ from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
 from tests.packaged import CATALOG
+from tests.stores.builders import queued, update
 from tests.stores.conftest import TABLES
-from tests.stores.lives import queued, update
 
 NAMES = ["store", "atomic operations", "callback door", "channel", "migrations", "idempotency", "money"]
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
@@ -86,9 +86,9 @@ class Clinic:
     async def raw(self, statement: str) -> list[tuple[Any, ...]]:
         async with self.store() as store:
             if isinstance(store, SqliteStore):
-                return await store._call(lambda connection: list(map(tuple, connection.execute(statement))))
+                return await store.session.call(lambda connection: list(map(tuple, connection.execute(statement))))
             assert isinstance(store, PostgresStore)
-            return [tuple(row) for row in await store._pool.fetch(statement)]
+            return [tuple(row) for row in await store.session.pool.fetch(statement)]
 
     async def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         """All rows but those that a living instance keeps writing."""

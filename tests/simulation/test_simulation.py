@@ -84,8 +84,8 @@ def test_different_seeds_are_different_histories() -> None:
 
 
 def lose_results(store: Store) -> None:
-    statements = store._statements["end"]  # type: ignore[attr-defined]
-    store._statements["end"] = [text.replace("THEN 'won'", "THEN 'duplicate'") for text in statements]  # type: ignore[attr-defined]
+    statements = store.session.statements["end"]  # type: ignore[attr-defined]
+    store.session.statements["end"] = [text.replace("THEN 'won'", "THEN 'duplicate'") for text in statements]  # type: ignore[attr-defined]
 
 
 def test_a_failing_seed_tells_the_history_of_its_jobs_and_how_to_see_it_again() -> None:

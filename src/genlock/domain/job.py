@@ -77,7 +77,7 @@ class Verdict(StrEnum):
     DUPLICATE = "duplicate"  #: says what is known already
     CONTRADICTION = "contradiction"  #: says the opposite of what is known: alarm
     CANCELLED = "cancelled"  #: the person had cancelled; the bill is the operator's loss
-    WRONG_TASK = "foreign"  #: names a task that is not the job's own, or is another job's: nothing changed
+    WRONG_TASK = "wrong_task"  #: names a task that is not the job's own, or is another job's: nothing changed
     STALE = "stale"  #: the writer's lease was gone: nothing changed
     MISSING = "missing"  #: there is no such job
 

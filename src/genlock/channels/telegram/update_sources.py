@@ -19,7 +19,7 @@ from genlock.domain.errors import ChannelError, StoreError
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.domain.update import NewUpdate
-from genlock.ports import Observer, UpkeepStore
+from genlock.ports import KvStore, Observer
 
 #: what we want to hear of; all else would be kept for nothing
 ALLOWED = ("message", "edited_message", "callback_query", "pre_checkout_query", "my_chat_member")
@@ -130,7 +130,7 @@ async def _ask(bot: Bot, offset: int | None) -> list[Any]:
     return said if isinstance(said, list) else []
 
 
-async def webhook_secret(store: UpkeepStore, bot_id: str) -> str:
+async def webhook_secret(store: KvStore, bot_id: str) -> str:
     """What Telegram shows at our door: made once, the same for all instances."""
     return await store.kv_put_if_absent(f"webhook_secret:{bot_id}", secrets.token_urlsafe(32))
 
@@ -141,7 +141,7 @@ class WebhookKeeper:
     def __init__(
         self,
         caller: Caller,
-        store: UpkeepStore,
+        store: KvStore,
         *,
         public_url: str,
         secret: str,

@@ -31,17 +31,26 @@ _FENCED = (
 
 
 def _calls(port: type, prefix: str) -> list[str]:
-    return [f"{prefix}.{name}" for name, member in vars(port).items() if inspect.iscoroutinefunction(member)]
+    members = {name: member for base in reversed(port.__mro__) for name, member in vars(base).items()}
+    return [f"{prefix}.{name}" for name, member in members.items() if inspect.iscoroutinefunction(member)]
 
 
 #: Every call that an instance can make.
-CALLS = [*_calls(Store, "store"), "store.reserve", *_calls(Provider, "provider"), *_calls(Channel, "channel")]
+CALLS = [*_calls(Store, "store"), *_calls(Provider, "provider"), *_calls(Channel, "channel")]
 CALLS.remove("store.close")
 for name in (
     "is_secret",
     "count_unauthenticated_callbacks",
     "job_ordered",
     "resend_paid",
+    "account",
+    "set_account_address",
+    "take_permits",
+    "prune",
+    "block",
+    "is_of_order",
+    "activity",
+    "late_cancels",
 ):  # of the doors and the chat, not of an engine
     CALLS.remove(f"store.{name}")
 #: Every place where an instance can die.

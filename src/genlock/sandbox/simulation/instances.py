@@ -1,7 +1,7 @@
 """The lifecycle of simulated instances: they are killed or paused before and after every call they make.
 
 Everything an instance does to the outside goes through a proxy with a point before and a point behind the call. A dead
-instance stays at its next point for ever, as a killed process would: no handler runs, nothing it does takes effect.
+instance stays at its next point forever, as a killed process would: no handler runs, nothing it does takes effect.
 """
 
 import asyncio
@@ -320,7 +320,7 @@ async def _outcome(work: Coroutine[Any, Any, T]) -> tuple[Exception | None, T | 
     """Return the answer or the error of a call as a value: the caller may be gone."""
     try:
         return None, await work
-    except Exception as error:  # noqa: BLE001 - raised again for whoever still listens
+    except Exception as error:  # noqa: BLE001 - raised again by the caller, if it still waits
         return error, None
 
 

@@ -65,7 +65,7 @@ def run_seed(seed: int, database: Database | None = None, mutate: Mutate | None 
         try:
             violations = runner.run(_run(world, database or Sqlite(), mutate))
         except TimeDoesNotAdvance:
-            detail = f"every task waits, or some loop for ever, at {world.loop.time():.3f}"
+            detail = f"every task waits, or some loop forever, at {world.loop.time():.3f}"
             violations = [Violation(rule="Virtual time advances.", subject="-", detail=detail)]
         world.finished = True
     return Run(

@@ -14,7 +14,7 @@ ITERATIONS_MAX = 20_000
 
 
 class TimeDoesNotAdvance(BaseException):
-    """Every task waits and no timer is set, or a task loops for ever. A BaseException: no handler swallows it."""
+    """Every task waits and no timer is set, or a task loops forever. A BaseException: no handler swallows it."""
 
 
 class VirtualLoop(BaseEventLoop):

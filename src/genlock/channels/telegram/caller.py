@@ -72,7 +72,7 @@ class Caller:
     def __init__(self, bot: Bot, turns: RateLimiterPort, observer: Observer) -> None:
         self.bot = bot
         self._turns = turns
-        self._observer = observer
+        self.observer = observer
 
     async def call(
         self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority, **arguments: Any
@@ -93,15 +93,15 @@ class Caller:
 
     async def _heed(self, error: ChannelError, chat: int | None, method: Callable[..., Any]) -> None:
         """What a refusal means beyond the call: for the chat, and for the operator."""
-        self._observer.count("channel_errors", 1, reason=type(error).__name__)
+        self.observer.count("channel_errors", 1, reason=type(error).__name__)
         if isinstance(error, Flooded):
             try:
                 await self._turns.stop(chat, error.after)
             except StoreError as failure:  # we know; the others will learn it from Telegram
-                self._observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
+                self.observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
         elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not known(error)):
             name = getattr(method, "__name__", "")
-            self._observer.event(
+            self.observer.event(
                 Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
             )
 

@@ -22,6 +22,7 @@ from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.content import Contents, Media, TextContent, remember
 from genlock.channels.telegram.errors import HasMedia, HasNoMedia, Migrated, Unchanged, WordsRefused
+from genlock.channels.telegram.fallback_texts import FallbackTexts
 from genlock.channels.telegram.messages import MessageTexts, OutgoingMessage
 from genlock.channels.telegram.text import CAPTION_MAX, TEXT_MAX, cut, fitted, keyboard, plain, split
 from genlock.domain.delivery import PARTS_MAX, Level, Part
@@ -48,7 +49,7 @@ class TelegramChannel(Channel):
     def __init__(self, caller: Caller, words: MessageTexts, downloads: Downloads, *, near: bool = False) -> None:
         self._caller = caller
         self._bot = caller.bot
-        self._words = words
+        self._words = FallbackTexts(words, caller.observer)
         self._contents = Contents(downloads, near=near)
 
     def split(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -1,4 +1,4 @@
-"""A channel that misbehaves: lost answers, limits, refusals, deleted messages, closed chats."""
+"""A channel with faults: lost answers, rate limits, refusals, deleted messages, unreachable chats."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from genlock.domain.result import PartKind
 from genlock.ports import Channel, Placed
 from genlock.sandbox.simulation.world import Message, World
 
-MOMENTS = tuple(step / 10 for step in range(1, 10))
-#: how long after its end a progress edit, given up by its caller, may still take effect
-STRAY_SECONDS = 1.5
+PROGRESS_POINTS = tuple(step / 10 for step in range(1, 10))
+#: how long after its caller stopped waiting a progress edit may still take effect
+LATE_EDIT_SECONDS = 1.5
 _DEPTH = {Level.ADDRESS: 0, Level.BYTES: 1, Level.DOCUMENT: 2, Level.TEXT: 3}
 
 
-class BadChannel(Channel):
+class FaultyChannel(Channel):
     name = "chat"
 
     def __init__(self, world: World) -> None:
@@ -67,19 +67,19 @@ class BadChannel(Channel):
         await self._answer("notify", job)
 
     def progress_points(self, job: Job) -> Sequence[float]:
-        return MOMENTS
+        return PROGRESS_POINTS
 
     async def progress(self, job: Job, fraction: float, until: float) -> None:
-        """Over in time for whoever calls; for the chat, a little later."""
+        """End in time for the caller; the edit may take effect a little later."""
         left = until - self._world.loop.time()
         kind = self._world.pick(("progress: dropped", "progress: unforeseen error", "progress: slow"), job=job.id)
         if kind == "progress: dropped" or left <= 0.0:
             raise ChannelBusy(0.0)
         overtaken = job.task_id and self._world.happens("callback: during progress", job=job.id)
         if overtaken:
-            self._truth.tasks[job.task_id or ""].hurried.set()
+            self._truth.tasks[job.task_id or ""].end_now.set()
         slow = overtaken or kind == "progress: slow"
-        seconds = self._rng.uniform(0.0, left + STRAY_SECONDS) if slow else 0.1 * left
+        seconds = self._rng.uniform(0.0, left + LATE_EDIT_SECONDS) if slow else 0.1 * left
         self._world.spawn(self._land(job, seconds))
         await asyncio.sleep(min(seconds, left))
         if kind == "progress: unforeseen error":
@@ -95,20 +95,20 @@ class BadChannel(Channel):
     # what really happens
 
     def post(self, address: str) -> str:
-        """A new, empty message."""
+        """Create an empty message and return its name."""
         name = f"m{len(self._truth.messages) + 1}"
         self._truth.messages[name] = Message(address=address)
         return name
 
     def _show(self, job: Job, index: int, part: Part, message: Message) -> None:
-        message.shows = (job.id, words_of(job) if part.kind is PartKind.MESSAGE else part.value)
+        message.shows = (job.id, message_of(job) if part.kind is PartKind.MESSAGE else part.value)
         message.media = part.kind is PartKind.FILE and part.level is not Level.TEXT
         message.progress = False
         facts = {"index": index, "message": part.message, "level": part.level, "value": message.shows[1]}
         self._world.note("channel", "SHOWN", job=job.id, token=job.lease_token, **facts)
 
     def _check_level(self, part: Part) -> None:
-        if part.value in self._truth.pages:
+        if part.value in self._truth.invalid_results:
             raise InvalidResult("an HTML page")
         if _DEPTH[part.level] < self._truth.refusals.get(part.value, 0):
             raise LevelRefused
@@ -119,10 +119,10 @@ class BadChannel(Channel):
         if kind == f"{call}: busy":
             raise ChannelBusy(self._rng.uniform(0.5, 6.0))
         if kind:
-            self._truth.hiccups[job.id] += 1
+            self._truth.failed_calls[job.id] += 1
             raise ChannelOutcomeUnknown
-        if job.address in self._truth.closed:
-            raise RecipientUnreachable("blocked by the person")
+        if job.address in self._truth.unreachable:
+            raise RecipientUnreachable("blocked by the user")
         if call != "put" and job.address in self._truth.moved:
             raise AddressChanged(self._truth.moved[job.address])
 
@@ -130,13 +130,13 @@ class BadChannel(Channel):
         await self._world.delay(job.id)
         kind = self._world.pick((f"{call}: answer lost", f"{call}: unforeseen error"), job=job.id)
         if kind:
-            self._truth.hiccups[job.id] += 1
+            self._truth.failed_calls[job.id] += 1
         if kind == f"{call}: answer lost":
             raise ChannelOutcomeUnknown
         if kind:
             raise RuntimeError("a bug in the channel")
 
 
-def words_of(job: Job) -> str:
-    """What the person reads about a job without a result."""
-    return f"words: {job.state}"
+def message_of(job: Job) -> str:
+    """Return what the user reads about a job without a result."""
+    return f"message: {job.state}"

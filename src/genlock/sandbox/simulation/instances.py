@@ -1,7 +1,7 @@
-"""Instances that die before and after every call, and sleep and wake as zombies.
+"""The lifecycle of simulated instances: they are killed or paused before and after every call they make.
 
 Everything an instance does to the outside goes through a proxy with a point before and a point behind the call. A dead
-instance stays at its next point for ever, as a killed process would: no handler runs, nothing it does takes effect.
+instance stays at its next point forever, as a killed process would: no handler runs, nothing it does takes effect.
 """
 
 import asyncio
@@ -18,7 +18,13 @@ from genlock.sandbox.simulation.world import World
 
 T = TypeVar("T")
 
-_STORE_TROUBLE = ("store: unavailable", "store: answer lost", "store: made twice", "store: slow", "store: answer slow")
+_STORE_FAULTS = (
+    "store: unavailable",
+    "store: answer lost",
+    "store: statement retried",
+    "store: slow",
+    "store: answer slow",
+)
 _FENCED = (
     "begin_submit",
     "mark_submitted",
@@ -35,56 +41,61 @@ def _calls(port: type, prefix: str) -> list[str]:
     return [f"{prefix}.{name}" for name, member in members.items() if inspect.iscoroutinefunction(member)]
 
 
+#: called by endpoints, the bot and `tell`, which are not simulated
+_NOT_SIMULATED = {
+    "store.close",
+    "store.is_secret",
+    "store.count_unauthenticated_callbacks",
+    "store.job_ordered",
+    "store.resend_paid",
+    "store.account",
+    "store.set_account_address",
+    "store.take_permits",
+    "store.prune",
+    "store.block",
+    "store.is_of_order",
+    "store.activity",
+    "store.late_cancels",
+    "channel.tell",
+}
 #: Every call that an instance can make.
-CALLS = [*_calls(Store, "store"), *_calls(Provider, "provider"), *_calls(Channel, "channel")]
-CALLS.remove("store.close")
-for name in (
-    "is_secret",
-    "count_unauthenticated_callbacks",
-    "job_ordered",
-    "resend_paid",
-    "account",
-    "set_account_address",
-    "take_permits",
-    "prune",
-    "block",
-    "is_of_order",
-    "activity",
-    "late_cancels",
-):  # of the doors and the chat, not of an engine
-    CALLS.remove(f"store.{name}")
-#: Every place where an instance can die.
+CALLS = [
+    call
+    for call in (*_calls(Store, "store"), *_calls(Provider, "provider"), *_calls(Channel, "channel"))
+    if call not in _NOT_SIMULATED
+]
+#: Every point where an instance can be killed or paused.
 POINTS = [f"{side} {call}" for call in CALLS for side in ("before", "after")]
 
 
-class CutOff(Exception):
-    """An instance did not answer: it died, or sleeps."""
+class NoAnswer(Exception):
+    """An instance did not answer: it is dead or paused."""
 
 
 @dataclass(kw_only=True, slots=True)
-class Fate:
-    """What waits at a point for whoever passes it as the n-th."""
+class InstanceFault:
+    """Kills or pauses the n-th instance that passes a point."""
 
     kind: str
-    passings: int
+    passes_left: int
     seconds: float = 0.0
 
 
-class Life:
-    """Whether an instance runs, sleeps or is dead."""
+class InstanceLifecycle:
+    """Whether an instance runs, is paused or dead."""
 
-    def __init__(self, world: World, name: str, fates: dict[str, Fate]) -> None:
+    def __init__(self, world: World, name: str, instance_faults: dict[str, InstanceFault]) -> None:
         self._world = world
         self.name = name
-        #: common to all: whoever comes by meets them
-        self._fates = fates
+        #: shared by all instances
+        self._faults = instance_faults
         self.died: asyncio.Future[None] = world.loop.create_future()
         self._wake: asyncio.Future[None] | None = None
-        #: it died while its peers knew it, so that they notice its silence
+        #: it was killed after its first heartbeat, so the others must notice its silence
         self.missed = False
         self.stopping = False
-        #: until when it does not reach the database, though it reaches everybody else
-        self.cut_off_until = 0.0
+        #: until when it cannot reach the database, though it reaches the provider and the channel
+        self.disconnected_until = 0.0
 
     @property
     def dead(self) -> bool:
@@ -97,7 +108,7 @@ class Life:
     def kill(self, why: str) -> None:
         if not self.dead:
             self._world.note(self.name, "KILLED", why=why)
-            self.missed = self.name in self._world.truth.listed
+            self.missed = self.name in self._world.truth.registered
             self.died.set_result(None)
 
     def pause(self, seconds: float) -> None:
@@ -113,21 +124,21 @@ class Life:
             self._world.note(self.name, "AWAKE")
 
     async def point(self, point: str) -> None:
-        """Go on, unless this is where the instance dies or falls asleep, or it is dead already."""
+        """Pass a point: be killed or paused if a fault waits here, and never return if dead."""
         if self._wake:
             await asyncio.shield(self._wake)
-        if point in self._fates and not self.dead and not self._world.calm:
-            self._meet(self._fates[point], point)
+        if point in self._faults and not self.dead and not self._world.faults_over:
+            self._apply(self._faults[point], point)
         if self._wake:
             await asyncio.shield(self._wake)
-        if self._world.over:
+        if self._world.finished:
             raise asyncio.CancelledError
         if self.dead:
-            await asyncio.shield(self._world.nothing)
+            await asyncio.shield(self._world.never)
 
-    def _meet(self, fate: Fate, point: str) -> None:
-        fate.passings -= 1
-        if fate.passings:
+    def _apply(self, fate: InstanceFault, point: str) -> None:
+        fate.passes_left -= 1
+        if fate.passes_left:
             return
         self._world.faults[f"{fate.kind} {point}"] += 1
         if fate.kind == "killed":
@@ -136,69 +147,69 @@ class Life:
             self.pause(fate.seconds)
 
     async def serve(self, work: Coroutine[Any, Any, T], seconds: float = 8.0) -> T:
-        """A request from outside. The one who asks learns nothing if the instance dies or takes too long."""
+        """Serve a request. Raises NoAnswer if the instance dies or takes too long; the work may still be done."""
         task = self._world.loop.create_task(work)
-        task.add_done_callback(_heard)
+        task.add_done_callback(_retrieve_exception)
         if not self.dead:
             await asyncio.wait((task, self.died), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise CutOff
+            raise NoAnswer
         if (error := task.exception()) and not isinstance(error, GenlockError):
-            self._world.truth.breaks("A request is done, refused or not answered.", 0, repr(error))
-            raise CutOff from error
+            self._world.truth.add_violation("A request succeeds, is refused or is not answered.", 0, repr(error))
+            raise NoAnswer from error
         return task.result()
 
 
-def _heard(task: asyncio.Task[Any]) -> None:
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
     if not task.cancelled():
         task.exception()
 
 
 class StoreProxy:
-    """One instance's way to the common database."""
+    """The connection of one instance to the shared database."""
 
-    def __init__(self, world: World, life: Life, store: Store, grace_seconds: float) -> None:
+    def __init__(self, world: World, lifecycle: InstanceLifecycle, store: Store, grace_seconds: float) -> None:
         self._world = world
-        self._life = life
+        self._lifecycle = lifecycle
         self._store = store
-        self._witness = Witness(world, grace_seconds)
+        self._monitor = StoreMonitor(world, grace_seconds)
         self.uncertain_commits = 0
 
     def __getattr__(self, name: str) -> Any:
         return partial(self._call, name, getattr(self._store, name))
 
     async def _call(self, name: str, method: Callable[..., Awaitable[Any]], /, *args: Any, **options: Any) -> Any:
-        await self._life.point(f"before store.{name}")
-        kind = self._world.pick(_STORE_TROUBLE, self._life.name, call=name)
+        await self._lifecycle.point(f"before store.{name}")
+        kind = self._world.pick(_STORE_FAULTS, self._lifecycle.name, call=name)
         if kind == "store: slow":
             await self._world.lag()
-            await self._life.point(f"before store.{name}")
-        if kind == "store: unavailable" or self._cut_off:
+            await self._lifecycle.point(f"before store.{name}")
+        if kind == "store: unavailable" or self._disconnected:
             raise StoreUnavailable
-        stale = self._witness.stale(name, args)
+        stale = self._monitor.stale(name, args)
         answer = await method(*args, **options)
-        self._witness.look(name, args, answer, stale=stale)
-        if kind == "store: made twice":
-            # The connection broke before the answer, and the store made the statement again.
+        self._monitor.look(name, args, answer, stale=stale)
+        if kind == "store: statement retried":
+            # The connection broke before the answer, and the store retried the statement.
             self.uncertain_commits += 1
-            stale = self._witness.stale(name, args)
+            stale = self._monitor.stale(name, args)
             answer = await method(*args, **options)
-            self._witness.look(name, args, answer, stale=stale)
+            self._monitor.look(name, args, answer, stale=stale)
         elif kind == "store: answer slow":
             await self._world.lag()
-        await self._life.point(f"after store.{name}")
+        await self._lifecycle.point(f"after store.{name}")
         if kind == "store: answer lost":
             self.uncertain_commits += 1
             raise StoreUnavailable
         return answer
 
     @property
-    def _cut_off(self) -> bool:
-        return self._world.loop.time() < max(self._life.cut_off_until, self._world.store_down_until)
+    def _disconnected(self) -> bool:
+        return self._world.loop.time() < max(self._lifecycle.disconnected_until, self._world.store_down_until)
 
 
-class Witness:
-    """Watches the database's answers: no token may be accepted after a higher one was given out."""
+class StoreMonitor:
+    """Checks the database's answers: no token may be accepted after a higher one was given out."""
 
     def __init__(self, world: World, grace_seconds: float) -> None:
         self._world = world
@@ -206,20 +217,22 @@ class Witness:
         self._grace = grace_seconds
 
     def stale(self, name: str, args: tuple[Any, ...]) -> bool:
-        """Whether this call names a token that is known to be over."""
+        """Whether this call names a token that has been replaced by a higher one."""
         job_id, token = _fence(name, args)
         return token is not None and token < self._truth.tokens[job_id]
 
     def look(self, name: str, args: tuple[Any, ...], answer: Any, *, stale: bool) -> None:
         job_id, _ = _fence(name, args)
         if stale and _effective(answer):
-            self._truth.breaks("A zombie's write changes nothing.", job_id, f"{name} was accepted with a stale token")
+            self._truth.add_violation(
+                "A write with a stale token changes nothing.", job_id, f"{name} was accepted with a stale token"
+            )
         for job in _leased(answer):
             self._truth.tokens[job.id] = max(self._truth.tokens[job.id], job.lease_token)
         if name == "heartbeat":
-            self._truth.listed.add(args[0])
+            self._truth.registered.add(args[0])
         if name == "release_leases" and len(args) == 1:
-            self._truth.listed.discard(args[0])
+            self._truth.registered.discard(args[0])
         if name == "resend" and answer:
             self._truth.resends[args[0]] += 1
         if name == "retry" and answer:
@@ -235,14 +248,16 @@ class Witness:
         if ending.error_code == "submit_unknown":
             waited = self._world.loop.time() - self._truth.submits[job.id]
             if waited < self._grace - 0.001:
-                rule = "An unknown submit waits for its callback."
-                self._truth.breaks(rule, job.id, f"given up after {waited:.3f} of {self._grace} seconds")
+                rule = "An unknown submit waits for its callback during the grace period."
+                self._truth.add_violation(rule, job.id, f"expired after {waited:.3f} of {self._grace} seconds")
         elif job.read_at < job.deadline_at:
-            self._truth.breaks("A job is given up at its deadline.", job.id, f"at {job.read_at}, not {job.deadline_at}")
+            self._truth.add_violation(
+                "A job expires at its deadline, not before.", job.id, f"at {job.read_at}, not {job.deadline_at}"
+            )
 
 
 def _fence(name: str, args: tuple[Any, ...]) -> tuple[int, int | None]:
-    """The job and the token that a call names."""
+    """Return the job and the token that a call names."""
     if name in _FENCED:
         return args[0], args[1]
     if name in ("reschedule", "finish_delivery", "end_job"):
@@ -257,7 +272,7 @@ def _effective(answer: Any) -> bool:
 
 
 def _leased(answer: Any) -> list[Job]:
-    """The jobs an answer hands to somebody."""
+    """Return the jobs that an answer leases to the caller."""
     if isinstance(answer, JobEnd | Accepted):
         answer = answer.job
     if isinstance(answer, Job):
@@ -266,12 +281,12 @@ def _leased(answer: Any) -> list[Job]:
 
 
 class OutsideProxy:
-    """One instance's way to the provider or the channel."""
+    """The connection of one instance to the provider or the channel."""
 
-    def __init__(self, world: World, life: Life, real: Any, prefix: str, store: Store) -> None:
+    def __init__(self, world: World, lifecycle: InstanceLifecycle, real: Any, prefix: str, store: Store) -> None:
         self.name = real.name
         self._world = world
-        self._life = life
+        self._lifecycle = lifecycle
         self._real = real
         self._prefix = prefix
         self._store = store
@@ -281,47 +296,53 @@ class OutsideProxy:
         return partial(self._call, f"{self._prefix}.{name}", method) if inspect.iscoroutinefunction(method) else method
 
     async def _call(self, call: str, method: Callable[..., Coroutine[Any, Any, Any]], /, *args: Any) -> Any:
-        await self._life.point(f"before {call}")
+        await self._lifecycle.point(f"before {call}")
         wire = self._world.spawn(_outcome(method(*args)))
         try:
             error, answer = await asyncio.shield(wire)
         except asyncio.CancelledError:
-            # The request may be on its way all the same.
+            # The request may take effect all the same.
             if self._world.flip():
                 wire.cancel()
             self._abandoned(call, next(arg for arg in args if isinstance(arg, Job)))
             raise
-        await self._life.point(f"after {call}")
+        await self._lifecycle.point(f"after {call}")
         if error:
             raise error
         return answer
 
     def _abandoned(self, call: str, job: Job) -> None:
-        if not (self._world.over or self._life.dead or self._life.stopping):
-            self._world.note(self._life.name, "ABANDONED", job=job.id, call=call, token=job.lease_token)
+        if not (self._world.finished or self._lifecycle.dead or self._lifecycle.stopping):
+            self._world.note(self._lifecycle.name, "ABANDONED", job=job.id, call=call, token=job.lease_token)
             self._world.spawn(self._check_abandoned(call, job))
 
     async def _check_abandoned(self, call: str, job: Job) -> None:
         row = await self._store.job(job.id)
-        if row and row.lease_owner == self._life.name and row.lease_token == job.lease_token:
-            rule = "Nobody drops work that is still theirs."
-            self._world.truth.breaks(rule, job.id, f"{self._life.name} cut off its own {call}")
+        if row and row.lease_owner == self._lifecycle.name and row.lease_token == job.lease_token:
+            rule = "An instance does not cancel work on a job it still holds."
+            self._world.truth.add_violation(rule, job.id, f"{self._lifecycle.name} cancelled its own {call}")
 
 
 async def _outcome(work: Coroutine[Any, Any, T]) -> tuple[Exception | None, T | None]:
-    """The answer or the error of a call, as a value: nobody may be left to hear it."""
+    """Return the answer or the error of a call as a value: the caller may be gone."""
     try:
         return None, await work
-    except Exception as error:  # noqa: BLE001 - raised again for whoever still listens
+    except Exception as error:  # noqa: BLE001 - raised again by the caller, if it still waits
         return error, None
 
 
 def proxies(
-    world: World, life: Life, store: Store, provider: Provider, channel: Channel, *, grace_seconds: float
+    world: World,
+    lifecycle: InstanceLifecycle,
+    store: Store,
+    provider: Provider,
+    channel: Channel,
+    *,
+    grace_seconds: float,
 ) -> tuple[Store, Provider, Channel]:
-    """What an instance is given instead of the real ones."""
+    """Return what an instance is given instead of the real ports."""
     return (
-        cast("Store", StoreProxy(world, life, store, grace_seconds)),
-        cast("Provider", OutsideProxy(world, life, provider, "provider", store)),
-        cast("Channel", OutsideProxy(world, life, channel, "channel", store)),
+        cast("Store", StoreProxy(world, lifecycle, store, grace_seconds)),
+        cast("Provider", OutsideProxy(world, lifecycle, provider, "provider", store)),
+        cast("Channel", OutsideProxy(world, lifecycle, channel, "channel", store)),
     )

@@ -1,4 +1,4 @@
-"""The people of a simulation: they order, lose patience, delete messages, close chats and press twice."""
+"""The users of a simulation: they order, cancel, delete messages, block the bot and repeat requests."""
 
 import asyncio
 from dataclasses import replace
@@ -8,13 +8,13 @@ from genlock.domain.errors import GenlockError, InsufficientBalance, Refusal, St
 from genlock.domain.job import Actor, Job, NewJob
 from genlock.domain.money import EntryKind
 from genlock.ports import Store
-from genlock.sandbox.simulation.crashes import CutOff
 from genlock.sandbox.simulation.fleet import Fleet
+from genlock.sandbox.simulation.instances import NoAnswer
 from genlock.sandbox.simulation.world import World
 
 
-class People:
-    """Four of them: one with nothing, one with little, two with more. All order with the same patience."""
+class Users:
+    """Four users: one without balance, one with little, two with more."""
 
     def __init__(
         self,
@@ -26,9 +26,9 @@ class People:
         rush_seconds: float,
         patience: tuple[float, ...],
     ) -> None:
-        #: as the store knows them
-        self.numbers: list[int] = []
-        #: what they have ordered
+        #: their accounts in the store
+        self.account_ids: list[int] = []
+        #: the jobs they have ordered
         self.jobs: list[int] = []
         self._world = world
         self._truth = world.truth
@@ -38,22 +38,24 @@ class People:
         self._rush_seconds = rush_seconds
         self._patience = patience
 
-    async def arrive(self, store: Store) -> None:
+    async def create_accounts(self, store: Store) -> None:
         for number in range(4):
-            person = await store.ensure_account("chat", "bot", f"u{number}")
-            self.numbers.append(person)
+            account = await store.ensure_account("chat", "bot", f"u{number}")
+            self.account_ids.append(account)
             if money := (0, 4000, 15000, 100000)[number]:
-                await store.transfer(person, EntryKind.GRANT, money, f"grant:{person}")
-                self._truth.granted[person] = money
+                await store.transfer(account, EntryKind.GRANT, money, f"grant:{account}")
+                self._truth.granted[account] = money
 
     async def order_later(self, number: int) -> None:
         await asyncio.sleep(self._rng.uniform(0.0, self._rush_seconds))
         order = self._make_order(number)
         copies = self._rng.choice((1, 1, 1, 2))
-        answers = await asyncio.gather(*(self._insist(order) for _ in range(copies)))
+        answers = await asyncio.gather(*(self._order_until_answered(order) for _ in range(copies)))
         jobs = {job.id for job in answers if job}
         if len(jobs) > 1:
-            self._truth.breaks("One key is one job.", min(jobs), f"key {order.request_key} gave jobs {sorted(jobs)}")
+            self._truth.add_violation(
+                "An idempotency key gives one job.", min(jobs), f"key {order.request_key} gave jobs {sorted(jobs)}"
+            )
         for job_id in sorted(jobs):
             self._truth.orders[order.account_id, order.request_key] = job_id
             self.jobs.append(job_id)
@@ -63,7 +65,7 @@ class People:
         rng = self._rng
         address = f"u{rng.choices(range(4), (1, 3, 4, 4))[0]}"
         return NewJob(
-            account_id=self.numbers[int(address[1])],
+            account_id=self.account_ids[int(address[1])],
             request_key=f"k{number}",
             provider=rng.choice(self._providers),
             channel="chat",
@@ -77,32 +79,34 @@ class People:
             correlation_id=f"o{number}",
         )
 
-    async def _insist(self, order: NewJob) -> Job | None:
-        """Order until somebody answers who knows the provider; the key makes it one order."""
+    async def _order_until_answered(self, order: NewJob) -> Job | None:
+        """Repeat the order until an instance that has the provider answers; the idempotency key makes it one order."""
         while True:
             try:
                 return await self._fleet.ask(lambda instance: instance.engine.order(order))
             except InsufficientBalance as refusal:
                 self._check_refusal(refusal, order)
                 return None
-            except (CutOff, StoreError, Refusal):
+            except (NoAnswer, StoreError, Refusal):
                 await asyncio.sleep(self._rng.uniform(0.2, 3.0))
 
     def _check_refusal(self, refusal: InsufficientBalance, order: NewJob) -> None:
         if refusal.available >= order.price:
-            self._truth.breaks("Only the poor are refused.", 0, f"{order.request_key}: {refusal!r}")
+            self._truth.add_violation(
+                "An order is refused only for lack of balance.", 0, f"{order.request_key}: {refusal!r}"
+            )
 
     async def _wait(self, job_id: int, order: NewJob) -> None:
-        """What a person does while waiting: lose patience, delete messages, block the bot, press twice."""
+        """Do what a user does while waiting: cancel, reuse the key, block the bot, delete messages."""
         await asyncio.sleep(self._rng.uniform(0.0, 15.0))
         roll = self._rng.random()
         if roll < 0.15:
             await self._cancel(job_id)
         elif roll < 0.25:
             await self._reuse_key(order)
-        if self._world.happens("chat: closed", job=job_id):
-            self._truth.closed.setdefault(order.address, self._world.loop.time())
-        if self._world.happens("chat: moved", job=job_id):
+        if self._world.happens("chat: unreachable", job=job_id):
+            self._truth.unreachable.setdefault(order.address, self._world.loop.time())
+        if self._world.happens("chat: address changed", job=job_id):
             self._truth.moved.setdefault(order.address, f"{order.address}-moved")
         for name, message in list(self._truth.messages.items()):
             mine = message.address == order.address and not message.deleted
@@ -111,14 +115,16 @@ class People:
 
     async def _cancel(self, job_id: int) -> None:
         try:
-            await self._fleet.ask(lambda instance: instance.engine.cancel(job_id, "person", Actor.USER))
-        except (CutOff, GenlockError):
+            await self._fleet.ask(lambda instance: instance.engine.cancel(job_id, "user", Actor.USER))
+        except (NoAnswer, GenlockError):
             return
         self._truth.cancelled.add(job_id)
 
     async def _reuse_key(self, order: NewJob) -> None:
         try:
             await self._fleet.ask(lambda instance: instance.engine.order(replace(order, input='{"other": 1}')))
-        except (CutOff, StoreError, Refusal):
+        except (NoAnswer, StoreError, Refusal):
             return
-        self._truth.breaks("A key stands for one order.", 0, f"{order.request_key} was taken for another order")
+        self._truth.add_violation(
+            "An idempotency key stands for one order.", 0, f"{order.request_key} was accepted for another order"
+        )

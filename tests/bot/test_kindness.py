@@ -10,7 +10,6 @@ from telegram import Update
 
 from genlock.bot.rules import BotRules
 from genlock.domain.job import Delivery, State
-from genlock.domain.poison import GIVEN_UP
 from genlock.sandbox.telegram.faults import Fault
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.world import Customer, Town, sqlite_url, town
@@ -223,8 +222,12 @@ async def test_a_result_that_processes_die_of_is_not_shown_again_at_one_persons_
     notice = await ann.sees("Generation complete")
     await here.quiet()
     assert isinstance(here.store, SqliteStore)
-    words = f"{GIVEN_UP} 8 times"
-    await here.store._call(lambda connection: connection.execute("UPDATE jobs SET attention_reason = ?", (words,)))
+    words = "its work ended the process 8 times"
+    await here.store._call(
+        lambda connection: connection.execute(
+            "UPDATE jobs SET attention_code = 'poison', attention_reason = ?", (words,)
+        )
+    )
 
     press = await ann.tap("Show again", on=notice)
 

@@ -12,7 +12,7 @@ from genlock.bot.order import wizard
 from genlock.bot.order.draft import At, Draft, Part
 from genlock.bot.storefront.storefront import Storefront, text_only
 from genlock.domain.catalog import Category
-from genlock.domain.chat import Profile
+from genlock.domain.profile import Profile
 from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.media import make_video

@@ -9,8 +9,9 @@ import pytest
 from genlock.channels.telegram.operator_messages import tell_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.alarm import Words
-from genlock.domain.chat import BroadcastState, PaymentState
+from genlock.domain.broadcast import BroadcastState
 from genlock.domain.errors import ChannelOutcomeUnknown
+from genlock.domain.payment import PaymentState
 from genlock.sandbox.kie.faults import Fault as Failure
 from genlock.sandbox.telegram.faults import Fault
 from genlock.service import _language_of
@@ -136,7 +137,11 @@ async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Offi
     await here.quiet()
     assert isinstance(here.store, SqliteStore)
     reason = f"stage error: RuntimeError('{'<' * 460}')"
-    await here.store._call(lambda connection: connection.execute("UPDATE jobs SET attention_reason = ?", (reason,)))
+    await here.store._call(
+        lambda connection: connection.execute(
+            "UPDATE jobs SET attention_code = 'stage_error', attention_reason = ?", (reason,)
+        )
+    )
     for line, answer in (
         ("attention", "#1 · Z-Image"),
         (f"ban {ann.number} {'why ' * 1000}", "Ann"),

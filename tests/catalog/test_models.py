@@ -121,19 +121,24 @@ def test_what_the_provider_took_away_is_kept_with_the_reason_and_not_offered(cat
     assert model not in catalog.offered()
 
 
-@pytest.mark.parametrize("model_id", OFFERED)
-def test_the_least_and_the_most_can_be_ordered_and_have_a_price(catalog: Catalog, model_id: str) -> None:
-    model = catalog.get(model_id)
-    for values in (model.minimal_input(), model.maximal_input()):
-        assert model.validate(values) == values
-        assert model.credits(values) > 0
-        assert model.results(values) >= 1
-        assert 0 <= price(model, values, 2.0, 0.01) - model.credits(values) < 10, "whole hundredths of a credit"
+def test_the_least_and_the_most_can_be_ordered_and_have_a_price(catalog: Catalog, subtests: pytest.Subtests) -> None:
+    for model in map(catalog.get, OFFERED):
+        with subtests.test(model=model.id):
+            for values in (model.minimal_input(), model.maximal_input()):
+                assert model.validate(values) == values
+                assert model.credits(values) > 0
+                assert model.results(values) >= 1
+                assert 0 <= price(model, values, 2.0, 0.01) - model.credits(values) < 10, "whole hundredths of a credit"
 
 
-@pytest.mark.parametrize("model_id", OFFERED)
-def test_every_field_has_words_in_both_languages(catalog: Catalog, model_id: str) -> None:
-    assert [one.name for one in catalog.get(model_id).fields if {"en", "ru"} - set(one.about)] == []
+def test_every_field_has_words_in_both_languages(catalog: Catalog) -> None:
+    wrong = [
+        f"{model_id}: {one.name}"
+        for model_id in OFFERED
+        for one in catalog.get(model_id).fields
+        if {"en", "ru"} - set(one.about)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(("model_id", "values", "seconds", "credits_"), KNOWN)

@@ -299,7 +299,7 @@ async def test_a_telegram_that_is_away_does_not_keep_it_from_starting(tmp_path: 
     async for town in open_town(f"sqlite:///{tmp_path}/genlock.db", tmp_path):
         instance = await town.start(GENLOCK_TELEGRAM_API_URL="http://127.0.0.1:1")
         assert (await get(instance.url, "/ready"))[0] == 200
-        await instance.wait_for_event("CHANNEL_AWAY", step="poll updates")
+        await instance.wait_for_event("CHANNEL_UNREACHABLE", step="poll updates")
         instance.signal(SIGTERM)
         assert await instance.wait_until_ended() == 0
 

@@ -54,6 +54,7 @@ def order(account_id: int, **changes: Any) -> NewJob:
         request_key=f"key-{number}",
         provider="kie",
         channel="chat",
+        bot="bot",
         address=f"address-{number}",
         model="model",
         input='{"prompt":"a cat"}',

@@ -19,7 +19,7 @@ from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import HasMedia, Unchanged
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.channels.telegram.text import fitted, keyboard
-from genlock.domain.chat import SavedDraft
+from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import ChannelError, InvalidInput, PlaceholderGone, RecipientUnreachable
 from genlock.i18n.translator import Html
 from genlock.ports import Database
@@ -59,7 +59,12 @@ class ChatView:
     async def keep(self, ctx: UpdateContext, draft: Draft) -> None:
         """Write the draft that this update has led to."""
         draft = replace(await self._priced(ctx, draft), update=ctx.update, part=ctx.part)
-        saved = SavedDraft(version=ctx.draft.version, message=draft.message, body=drafts.dump(draft))
+        saved = SavedDraft(
+            version=ctx.draft.version,
+            message=draft.message,
+            body=drafts.dump(draft),
+            uploads=drafts.file_addresses(draft),
+        )
         version = await self.store.save_draft(ctx.person, ctx.chat, saved)
         if version is None:
             raise DraftChanged
@@ -171,6 +176,7 @@ class ChatView:
     async def write(self, ctx: UpdateContext, action: str, subject: object, detail: str = "") -> None:
         """An operator did something: once per update in the book."""
         await self.store.add_audit(
+            bot=str(self.caller.bot.id),
             key=f"update:{ctx.update}",
             actor=ctx.profile.external_id,
             action=action,

@@ -23,6 +23,26 @@ class State(StrEnum):
     EXPIRED = "expired"  #: an end: we stopped waiting, the money is back; a result that comes later is shown, free
 
 
+class Actor(StrEnum):
+    """Who cancelled a job."""
+
+    USER = "user"
+    OPERATOR = "operator"
+    SYSTEM = "system"
+
+
+class AttentionCode(StrEnum):
+    """Why a job is on the operator's list."""
+
+    POISON = "poison"  #: the worker processes that handled it crashed again and again
+    STAGE_ERROR = "stage_error"  #: a stage failed in every attempt
+    RETRIES_EXHAUSTED = "retries_exhausted"  #: the delivery failed in every attempt
+    UNDELIVERABLE = "undeliverable"  #: the user cannot be reached, or the result cannot be shown
+    UNKNOWN_DELIVERY = "unknown_delivery"  #: a message may or may not have been sent
+    PARKED = "parked"  #: whether the provider accepted the task is unknown, and the policy leaves it to the operator
+    OTHER = "other"
+
+
 OPEN = (State.QUEUED, State.SUBMITTING, State.RUNNING)
 #: 128 bits: nobody finds a second text for them, and every version of a row carries them
 _HASH_DIGITS = 32
@@ -83,6 +103,8 @@ class NewJob:
     notice: bool = True
     #: ties together every log line of this job
     correlation_id: str = ""
+    #: the bot that took the order, "" where the channel has none
+    bot: str = ""
 
     def fingerprint(self) -> str:
         """What makes two orders under one key the same order."""
@@ -98,6 +120,7 @@ class Job:
     correlation_id: str
     provider: str
     channel: str
+    bot: str
     address: str
     placeholder: str | None
     model: str
@@ -108,13 +131,16 @@ class Job:
     task_id: str | None
     error_code: str
     error_text: str
+    #: None unless the job was cancelled
+    cancelled_by: Actor | None
     #: what the provider billed, in thousandths of its credit; with a hold_state other than captured it is a loss
     cost: int | None
     late: bool
     parts: tuple[Part, ...]
     delivery: Delivery
     notice: Notice
-    #: why an operator should look, or None
+    #: why an operator should look, as a code and as a text; both are None when there is no need
+    attention_code: AttentionCode | None
     attention_reason: str | None
     #: tries of the present step that failed
     attempts: int

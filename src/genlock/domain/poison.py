@@ -10,13 +10,6 @@ from collections.abc import Iterable
 SLOTS = (100, 10, 1)
 #: from so many crash_count on a job is tried alone, after a pause that doubles each time
 ISOLATED_FROM = len(SLOTS)
-#: how the operator's list tells of a job that was given up
-GIVEN_UP = "its work ended the process"
-
-
-def is_given_up(attention_reason: str | None) -> bool:
-    """Whether a job is on the operator's list because processes died of it."""
-    return attention_reason is not None and attention_reason.startswith(GIVEN_UP)
 
 
 def free_slots(crash_count: Iterable[int]) -> list[int]:

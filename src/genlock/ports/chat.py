@@ -3,22 +3,15 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from genlock.domain.chat import (
-    AccountSummary,
-    Activity,
-    AuditLine,
-    Broadcast,
-    BroadcastState,
-    Figures,
-    FreeRuns,
-    Payment,
-    PaymentState,
-    Profile,
-    Promo,
-    PromoUse,
-    SavedDraft,
-    Upload,
-)
+from genlock.domain.activity import Activity
+from genlock.domain.audit import AuditLine
+from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.draft import SavedDraft
+from genlock.domain.figures import Figures
+from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.profile import AccountSummary, Profile
+from genlock.domain.promo import FreeRuns, Promo, PromoUse
+from genlock.domain.upload import Upload
 
 
 class ChatStore(Protocol):
@@ -111,29 +104,34 @@ class ChatStore(Protocol):
 
     async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool: ...
 
-    async def close_promo(self, code: str) -> bool: ...
+    async def close_promo(self, code: str, bot: str = "") -> bool:
+        """Close a code of this bot, or one that is valid for every bot."""
 
-    async def promos(self, limit: int) -> list[Promo]: ...
+    async def promos(self, limit: int, bot: str | None = None) -> list[Promo]:
+        """The newest codes: all, or those that users of one bot may use."""
 
     async def use_promo(self, code: str, account_id: int, request_key: str) -> PromoUse: ...
 
     async def promo_used(self, account_id: int, request_key: str) -> bool:
         """Whether a code was used under this key."""
 
-    async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
-        """People who have paid real money and bought a first result, with those who invited them."""
+    async def rewards_due(self, bot: str, limit: int) -> list[tuple[int, int]]:
+        """Users of a bot who have paid real money and bought a first result, with those who invited them."""
 
     async def set_rewarded(self, account_id: int) -> bool: ...
 
     # broadcasts
-    async def reachable(self) -> int:
-        """How many people a broadcast would go to."""
+    async def reachable(self, bot: str) -> int:
+        """How many users a broadcast of this bot would go to."""
 
-    async def begin_broadcast(self, text: str, *, author: str, request_key: str, content: str = "") -> Broadcast: ...
+    async def begin_broadcast(
+        self, text: str, *, bot: str, author: str, request_key: str, content: str = ""
+    ) -> Broadcast: ...
 
     async def broadcast(self, broadcast_id: int) -> Broadcast | None: ...
 
-    async def running_broadcast(self) -> Broadcast | None: ...
+    async def running_broadcast(self, bot: str | None = None) -> Broadcast | None:
+        """The oldest running broadcast of this bot, or of any."""
 
     async def reach_next(self, broadcast_id: int) -> tuple[int, str, str] | None:
         """The next person (number, language, the channel's id), ours alone. None when there is nobody left."""
@@ -143,8 +141,10 @@ class ChatStore(Protocol):
     async def end_broadcast(self, broadcast_id: int, state: BroadcastState) -> bool: ...
 
     # operators
-    async def add_audit(self, *, key: str, actor: str, action: str, subject: str, detail: str) -> None: ...
+    async def add_audit(
+        self, *, key: str, actor: str, action: str, subject: str, detail: str, bot: str = ""
+    ) -> None: ...
 
-    async def audit(self, limit: int) -> Sequence[AuditLine]: ...
+    async def audit(self, limit: int, bot: str | None = None) -> Sequence[AuditLine]: ...
 
-    async def figures(self, seconds: float) -> Figures: ...
+    async def figures(self, bot: str, seconds: float) -> Figures: ...

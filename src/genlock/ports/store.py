@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from genlock.domain.account import Account
 from genlock.domain.delivery import Part
 from genlock.domain.inbox import Callback, InboxState
-from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
+from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import EntryKind, HoldState, LedgerEntry, Wallet
 from genlock.domain.value import value
 from genlock.ports.limits import LimitStore
@@ -47,6 +48,8 @@ class EndJob:
     task_id: str | None = None
     error_code: str = ""
     error_text: str = ""
+    #: who cancels it, where the state is cancelled
+    cancelled_by: Actor | None = None
     cost: int | None = None
     #: the stored callback it came by, settled in the same commit
     callback_id: int | None = None
@@ -79,7 +82,9 @@ class Reschedule:
     grace: bool = False
     #: True counts a failed try, False starts the count anew, None leaves it
     failed: bool | None = False
+    #: puts the job on the operator's list; the code says what for
     attention_reason: str | None = None
+    attention_code: AttentionCode = AttentionCode.OTHER
 
 
 @value
@@ -90,7 +95,9 @@ class FinishDelivery:
     token: int
     delivery: Delivery
     parts: tuple[Part, ...]
+    #: puts the job on the operator's list; the code says what for
     attention_reason: str | None = None
+    attention_code: AttentionCode = AttentionCode.OTHER
 
 
 @value
@@ -129,6 +136,12 @@ class Store(LimitStore, Protocol):
     # people and money
     async def ensure_account(self, channel: str, bot: str, external_id: str) -> int:
         """The person known to a bot of a channel by this id, made on first sight."""
+
+    async def account(self, account_id: int) -> Account:
+        """Raises AccountNotFound."""
+
+    async def set_account_address(self, account_id: int, address: str) -> None:
+        """Remember where the channel reaches the user of an account."""
 
     async def wallet(self, account_id: int) -> Wallet: ...
 

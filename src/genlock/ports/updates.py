@@ -24,9 +24,9 @@ class UpdateStore(Protocol):
         """Keep an update; when this returns it may be acknowledged."""
 
     async def claim_update_queues(
-        self, limit: int, lease: Lease, *, urgent: bool, poison: bool = False
+        self, limit: int, lease: Lease, *, bots: Sequence[str], urgent: bool, poison: bool = False
     ) -> list[UpdateQueue]:
-        """Take due lanes, the longest overdue first."""
+        """Lease due update queues of these bots, the longest overdue first."""
 
     async def next_update(self, lane: UpdateQueue) -> UpdateQueue | None:
         """The first update of a lane that we hold; None if there is none, or the lane is lost."""

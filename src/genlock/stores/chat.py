@@ -1,29 +1,20 @@
 """What the chat product keeps: profiles, drafts, files, payments, gifts, broadcasts, operators' deeds."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from genlock.domain.chat import (
-    AccountSummary,
-    Activity,
-    AuditLine,
-    Broadcast,
-    BroadcastState,
-    Figures,
-    FreeRuns,
-    Payment,
-    PaymentState,
-    Profile,
-    Promo,
-    PromoUse,
-    PromoVerdict,
-    SavedDraft,
-    Upload,
-)
+from genlock.domain.activity import Activity
+from genlock.domain.audit import AuditLine
+from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import AccountNotFound, StoreError
+from genlock.domain.figures import Figures
+from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.profile import AccountSummary, Profile
+from genlock.domain.promo import FreeRuns, Promo, PromoUse, PromoVerdict
+from genlock.domain.upload import Upload
 from genlock.stores.rows import Row, Time
 
 #: how often a count is made anew because somebody else was quicker
@@ -37,6 +28,9 @@ class ChatRows(ABC):
 
     @abstractmethod
     async def one(self, name: str, /, **params: Any) -> list[Row]: ...
+
+    @abstractmethod
+    def array(self, values: Sequence[Any]) -> Any: ...
 
     # people
 
@@ -113,6 +107,7 @@ class ChatRows(ABC):
             version=draft.version,
             message=draft.message,
             body=draft.body,
+            uploads=self.array(draft.uploads),
         )
         return int(rows[0]["version"]) if rows else None
 
@@ -120,8 +115,7 @@ class ChatRows(ABC):
         await self.one("show_draft", account_id=account_id, chat=chat, message=message)
 
     async def is_of_order(self, account_id: int, message: str) -> bool:
-        part = f'%"message":{json.dumps(message)}%'  # as it is written among an order's parts
-        return bool(await self.one("is_of_order", account_id=account_id, message=message, part=part))
+        return bool(await self.one("is_of_order", account_id=account_id, message=message))
 
     async def draft_owner(self, chat: int, message: int) -> int | None:
         rows = await self.one("draft_owner", chat=chat, message=message)
@@ -206,6 +200,7 @@ class ChatRows(ABC):
         rows = await self.one(
             "make_promo",
             code=promo.code,
+            bot=promo.bot,
             amount=promo.amount,
             runs=promo.runs,
             uses_max=promo.uses_max,
@@ -215,10 +210,10 @@ class ChatRows(ABC):
         )
         return bool(rows)
 
-    async def close_promo(self, code: str) -> bool:
-        return bool(await self.one("close_promo", code=code))
+    async def close_promo(self, code: str, bot: str = "") -> bool:
+        return bool(await self.one("close_promo", code=code, bot=bot))
 
-    async def promos(self, limit: int) -> list[Promo]:
+    async def promos(self, limit: int, bot: str | None = None) -> list[Promo]:
         return [
             Promo(
                 code=row["code"],
@@ -229,8 +224,9 @@ class ChatRows(ABC):
                 until=self.time(row["until_at"]),
                 closed=row["closed_at"] is not None,
                 uses=row["used"],
+                bot=row["bot"],
             )
-            for row in await self.one("promos", limit=limit)
+            for row in await self.one("promos", limit=limit, bot=bot)
         ]
 
     async def use_promo(self, code: str, account_id: int, request_key: str) -> PromoUse:
@@ -254,21 +250,23 @@ class ChatRows(ABC):
                 return rows[0]
         raise StoreError(f"{name}: others were always quicker")
 
-    async def rewards_due(self, limit: int) -> list[tuple[int, int]]:
-        return [(row["account_id"], row["referred_by"]) for row in await self.one("rewards_due", limit=limit)]
+    async def rewards_due(self, bot: str, limit: int) -> list[tuple[int, int]]:
+        return [(row["account_id"], row["referred_by"]) for row in await self.one("rewards_due", bot=bot, limit=limit)]
 
     async def set_rewarded(self, account_id: int) -> bool:
         return bool(await self.one("set_rewarded", account_id=account_id))
 
     # broadcasts
 
-    async def reachable(self) -> int:
-        return int((await self.one("reachable"))[0]["count"])
+    async def reachable(self, bot: str) -> int:
+        return int((await self.one("reachable", bot=bot))[0]["count"])
 
-    async def begin_broadcast(self, text: str, *, author: str, request_key: str, content: str = "") -> Broadcast:
+    async def begin_broadcast(
+        self, text: str, *, bot: str, author: str, request_key: str, content: str = ""
+    ) -> Broadcast:
         for _ in range(2):
             if rows := await self.one(
-                "begin_broadcast", text=text, content=content, author=author, request_key=request_key
+                "begin_broadcast", bot=bot, text=text, content=content, author=author, request_key=request_key
             ):
                 return self._broadcast(rows[0])
         raise StoreError("could not find or make the broadcast")
@@ -277,8 +275,8 @@ class ChatRows(ABC):
         rows = await self.one("broadcast", broadcast_id=broadcast_id)
         return self._broadcast(rows[0]) if rows else None
 
-    async def running_broadcast(self) -> Broadcast | None:
-        rows = await self.one("running_broadcast")
+    async def running_broadcast(self, bot: str | None = None) -> Broadcast | None:
+        rows = await self.one("running_broadcast", bot=bot)
         return self._broadcast(rows[0]) if rows else None
 
     async def reach_next(self, broadcast_id: int) -> tuple[int, str, str] | None:
@@ -300,24 +298,25 @@ class ChatRows(ABC):
 
     # operators
 
-    async def add_audit(self, *, key: str, actor: str, action: str, subject: str, detail: str) -> None:
-        await self.one("add_audit", key=key, actor=actor, action=action, subject=subject, detail=detail)
+    async def add_audit(self, *, key: str, actor: str, action: str, subject: str, detail: str, bot: str = "") -> None:
+        await self.one("add_audit", bot=bot, key=key, actor=actor, action=action, subject=subject, detail=detail)
 
-    async def audit(self, limit: int) -> Sequence[AuditLine]:
+    async def audit(self, limit: int, bot: str | None = None) -> Sequence[AuditLine]:
         return [
             AuditLine(
                 id=row["id"],
+                bot=row["bot"],
                 at=_certain(self.time(row["at"])),
                 actor=row["actor"],
                 action=row["action"],
                 subject=row["subject"],
                 detail=row["detail"],
             )
-            for row in await self.one("audit", limit=limit)
+            for row in await self.one("audit", limit=limit, bot=bot)
         ]
 
-    async def figures(self, seconds: float) -> Figures:
-        row = (await self.one("figures", seconds=seconds))[0]
+    async def figures(self, bot: str, seconds: float) -> Figures:
+        row = (await self.one("figures", bot=bot, seconds=seconds))[0]
         return Figures(**{name: row[name] for name in Figures.__slots__})
 
     # rows
@@ -351,6 +350,7 @@ class ChatRows(ABC):
     def _broadcast(self, row: Row) -> Broadcast:
         return Broadcast(
             id=row["id"],
+            bot=row["bot"],
             text=row["text"],
             content=row["content"],
             author=row["author"],

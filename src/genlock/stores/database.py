@@ -8,6 +8,7 @@ from itertools import count
 from operator import itemgetter
 from typing import Any
 
+from genlock.domain.account import Account
 from genlock.domain.delivery import Part, dump_parts
 from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, InsufficientBalance, StoreError, TaskIdConflict
 from genlock.domain.inbox import Callback, InboxState
@@ -181,6 +182,15 @@ class SqlDatabase(ChatRows, LimitRows, UpdateRows, UpkeepRows):
                 return int(rows[0]["id"])
         raise StoreError(f"could not find or make the person {external_id} of {channel}")
 
+    async def account(self, account_id: int) -> Account:
+        rows = await self.one("account", account_id=account_id)
+        if not rows:
+            raise AccountNotFound
+        return Account(**dict(rows[0]))
+
+    async def set_account_address(self, account_id: int, address: str) -> None:
+        await self.one("set_account_address", account_id=account_id, address=address)
+
     async def wallet(self, account_id: int) -> Wallet:
         rows = await self.one("wallet", account_id=account_id)
         if not rows:
@@ -226,6 +236,7 @@ class SqlDatabase(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             "correlation_id": order.correlation_id,
             "provider": order.provider,
             "channel": order.channel,
+            "bot": order.bot,
             "address": order.address,
             "placeholder": order.placeholder,
             "model": order.model,
@@ -261,6 +272,7 @@ class SqlDatabase(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             "task_id": ending.task_id,
             "error_code": ending.error_code,
             "error_text": ending.error_text,
+            "cancelled_by": ending.cancelled_by.value if ending.cancelled_by else "",
             "cost": ending.cost,
             "callback_id": ending.callback_id,
             "provider": ending.arrival and ending.arrival.provider,
@@ -285,6 +297,7 @@ class SqlDatabase(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             "delivery": finish.delivery.value,
             "parts": dump_parts(finish.parts),
             "placeholder": finish.parts[0].message if finish.parts else None,
+            "attention_code": None if finish.attention_reason is None else finish.attention_code.value,
             "attention_reason": finish.attention_reason,
         }
         return await self._finish(Item(finish.job_id, _lease(lease), item))  # type: ignore[no-any-return]
@@ -316,6 +329,7 @@ class SqlDatabase(ChatRows, LimitRows, UpdateRows, UpkeepRows):
             parts=None if wait.parts is None else dump_parts(wait.parts),
             grace=wait.grace,
             failed=wait.failed,
+            attention_code=None if wait.attention_reason is None else wait.attention_code.value,
             attention_reason=wait.attention_reason,
         )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.inbox import Callback, InboxState
-from genlock.domain.job import Delivery, Job, NewJob, Notice, State, Verdict
+from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry
 from genlock.domain.update import Update, UpdateState
 from genlock.ports import NewCallback
@@ -18,6 +18,8 @@ Time = Callable[[Any], datetime | None]
 # Twice as fast as calling the enums, and a job is read often.
 HOLD_STATE = {word.value: word for word in HoldState}
 _STATE = {word.value: word for word in State}
+_ACTOR = {"": None, **{word.value: word for word in Actor}}
+_ATTENTION = {None: None, **{word.value: word for word in AttentionCode}}
 _DELIVERY = {word.value: word for word in Delivery}
 VERDICT = {word.value: word for word in Verdict}
 NOTICE = {word.value: word for word in Notice}
@@ -32,6 +34,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         correlation_id=row["correlation_id"],
         provider=row["provider"],
         channel=row["channel"],
+        bot=row["bot"],
         address=row["address"],
         placeholder=row["placeholder"],
         model=row["model"],
@@ -42,11 +45,13 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         task_id=row["task_id"],
         error_code=row["error_code"],
         error_text=row["error_text"],
+        cancelled_by=_ACTOR[row["cancelled_by"]],
         cost=row["cost"],
         late=bool(row["late"]),
         parts=load_parts(row["parts"]) if parts is None else parts,
         delivery=_DELIVERY[row["delivery"]],
         notice=NOTICE[row["notice"]],
+        attention_code=_ATTENTION[row["attention_code"]],
         attention_reason=row["attention_reason"],
         attempts=row["attempts"],
         due_at=time(row["due_at"]),
@@ -73,6 +78,7 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
         correlation_id=order.correlation_id,
         provider=order.provider,
         channel=order.channel,
+        bot=order.bot,
         address=order.address,
         placeholder=order.placeholder,
         model=order.model,
@@ -83,11 +89,13 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
         task_id=None,
         error_code="",
         error_text="",
+        cancelled_by=None,
         cost=None,
         late=False,
         parts=(),
         delivery=Delivery.NONE,
         notice=Notice.WANTED if order.notice else Notice.NONE,
+        attention_code=None,
         attention_reason=None,
         attempts=0,
         due_at=time(row["due_at"]),

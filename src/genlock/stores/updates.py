@@ -59,9 +59,9 @@ class UpdateRows(ABC):
         return [words[kept.get(item.key)] for item in items]
 
     async def claim_update_queues(
-        self, limit: int, lease: Lease, *, urgent: bool, poison: bool = False
+        self, limit: int, lease: Lease, *, bots: Sequence[str], urgent: bool, poison: bool = False
     ) -> list[UpdateQueue]:
-        which = {"urgent": urgent, "poison": poison, "isolated_from": ISOLATED_FROM}
+        which = {"bots": self.array(bots), "urgent": urgent, "poison": poison, "isolated_from": ISOLATED_FROM}
         rows = await self.one("claim_update_queues", limit=limit, **which, owner=lease.owner, seconds=lease.seconds)
         return [self._lane(row) for row in rows]
 

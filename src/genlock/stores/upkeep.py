@@ -29,30 +29,30 @@ class UpkeepRows(ABC):
     @abstractmethod
     def array(self, values: Sequence[Any]) -> Any: ...
 
-    async def kv_get(self, key: str) -> KvEntry | None:
-        rows = await self.one("kv_get", key=key)
-        return self._kv_entry({**rows[0], "key": key}) if rows else None
+    async def kv_get(self, key: str, bot: str = "") -> KvEntry | None:
+        rows = await self.one("kv_get", key=key, bot=bot)
+        return self._kv_entry(rows[0]) if rows else None
 
-    async def kv_list(self, beginning: str) -> list[KvEntry]:
-        return [self._kv_entry(row) for row in await self.one("kv_list", beginning=beginning)]
+    async def kv_list(self, beginning: str, bot: str = "") -> list[KvEntry]:
+        return [self._kv_entry(row) for row in await self.one("kv_list", beginning=beginning, bot=bot)]
 
-    async def kv_put_if_absent(self, key: str, value: str) -> str:
+    async def kv_put_if_absent(self, key: str, value: str, bot: str = "") -> str:
         for _ in range(2):  # PostgreSQL may overlook a row that was added while it looked; it is there the second time
-            if rows := await self.one("kv_put_if_absent", key=key, value=value):
+            if rows := await self.one("kv_put_if_absent", key=key, value=value, bot=bot):
                 return str(rows[0]["value"])
         raise StoreError(f"could not keep or read the fact {key}")
 
-    async def kv_put(self, key: str, value: str) -> None:
-        await self.one("kv_put", key=key, value=value)
+    async def kv_put(self, key: str, value: str, bot: str = "") -> None:
+        await self.one("kv_put", key=key, value=value, bot=bot)
 
-    async def kv_delete(self, key: str) -> None:
-        await self.one("kv_delete", key=key)
+    async def kv_delete(self, key: str, bot: str = "") -> None:
+        await self.one("kv_delete", key=key, bot=bot)
 
     def _kv_entry(self, row: Row) -> KvEntry:
         at, read_at = self.time(row["at"]), self.time(row["read_at"])
         assert at is not None
         assert read_at is not None
-        return KvEntry(key=row["key"], value=row["value"], age=(read_at - at).total_seconds())
+        return KvEntry(key=row["key"], value=row["value"], age=(read_at - at).total_seconds(), bot=row["bot"])
 
     async def clock(self) -> datetime:
         now = self.time((await self.one("clock"))[0]["now"])

@@ -5,10 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from genlock.domain.chat import BroadcastState, PaymentState, Promo, PromoVerdict, SavedDraft, Upload
+from genlock.domain.broadcast import BroadcastState
+from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import State
 from genlock.domain.money import EntryKind
+from genlock.domain.payment import PaymentState
+from genlock.domain.promo import Promo, PromoVerdict
+from genlock.domain.upload import Upload
 from genlock.stores.database import SqlDatabase
 from tests.stores.lives import HandClock, delivered, end, order, person_with, queued, running, submitting
 
@@ -16,7 +20,7 @@ CHAT = 77
 
 
 async def profiled(store: SqlDatabase, outside: str, *, name: str = "Ann", referred_by: int | None = None) -> int:
-    person = await store.ensure_account("telegram", "1", outside)
+    person = await store.ensure_account("chat", "bot", outside)
     await store.see_profile(person, language="ru", name=name, username=name.lower() + outside, referred_by=referred_by)
     return person
 
@@ -25,7 +29,7 @@ async def profiled(store: SqlDatabase, outside: str, *, name: str = "Ann", refer
 
 
 async def test_a_profile_is_made_once_and_kept_up_to_date(store: SqlDatabase, clock: HandClock) -> None:
-    person = await store.ensure_account("telegram", "1", "501")
+    person = await store.ensure_account("chat", "bot", "501")
     first = await store.see_profile(person, language="ru", name="Ann", username="ann", referred_by=None)
     made = clock.now()
     clock.advance(1)
@@ -46,7 +50,7 @@ async def test_an_unknown_person_has_no_profile(store: SqlDatabase) -> None:
 async def test_whoever_was_here_before_invites_and_nobody_else(store: SqlDatabase) -> None:
     host = await profiled(store, "1")
     guest = await profiled(store, "2", referred_by=host)
-    itself = await store.ensure_account("telegram", "1", "3")
+    itself = await store.ensure_account("chat", "bot", "3")
     alone = await store.see_profile(itself, language="en", name="C", username="c", referred_by=itself)
     from_the_future = await profiled(store, "4", referred_by=10**6)
     late = await store.see_profile(host, language="en", name="Ann", username="x", referred_by=guest)
@@ -364,16 +368,16 @@ async def test_an_invitation_is_due_after_the_first_result_bought_with_money(sto
     waiting = await running(store, "task")
     await store.see_profile(waiting.account_id, language="en", name="W", username="w", referred_by=host)
 
-    assert await store.rewards_due(10) == []  # all of it may have been gifts
+    assert await store.rewards_due("bot", 10) == []  # all of it may have been gifts
     for charge, person in (("c1", guest), ("c2", waiting.account_id)):
         assert await store.keep_payment(charge, person, 1, 1000)
-    assert await store.rewards_due(10) == [(guest, host)]
+    assert await store.rewards_due("bot", 10) == [(guest, host)]
     await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING)
-    assert await store.rewards_due(10) == []
+    assert await store.rewards_due("bot", 10) == []
     await store.move_payment("c1", PaymentState.REFUNDING, PaymentState.PAID)
     assert await store.set_rewarded(guest)
     assert not await store.set_rewarded(guest)
-    assert await store.rewards_due(10) == []
+    assert await store.rewards_due("bot", 10) == []
 
 
 # broadcasts
@@ -383,9 +387,9 @@ async def test_a_broadcast_reaches_everybody_once_also_with_many_hands(store: Sq
     people = [await profiled(store, str(number)) for number in range(100, 120)]
     await store.set_blocked(people[3], blocked=True)
     await store.set_ban(people[4], banned=True, reason="x")
-    sent = await store.begin_broadcast("Hello", author="op", request_key="u1")
-    assert await store.begin_broadcast("Hello", author="op", request_key="u1") == sent
-    assert sent.total == await store.reachable() == 18
+    sent = await store.begin_broadcast("Hello", bot="bot", author="op", request_key="u1")
+    assert await store.begin_broadcast("Hello", bot="bot", author="op", request_key="u1") == sent
+    assert sent.total == await store.reachable("bot") == 18
     reached: list[int] = []
 
     async def hand() -> None:
@@ -404,7 +408,7 @@ async def test_a_broadcast_reaches_everybody_once_also_with_many_hands(store: Sq
 
 async def test_a_stopped_broadcast_reaches_nobody_more(store: SqlDatabase) -> None:
     await profiled(store, "1")
-    sent = await store.begin_broadcast("Hello", author="op", request_key="u1")
+    sent = await store.begin_broadcast("Hello", bot="bot", author="op", request_key="u1")
     assert await store.running_broadcast() == sent
     await store.end_broadcast(sent.id, BroadcastState.STOPPED)
 
@@ -429,8 +433,8 @@ async def test_figures_tell_of_a_stretch_of_time(store: SqlDatabase, clock: Hand
     job = await delivered(store)
     await profiled(store, "1")
     await store.keep_payment("c", job.account_id, 50, 60_000)
-    today = await store.figures(86_400)
+    today = await store.figures("bot", 86_400)
 
     assert (today.orders, today.delivered, today.failed, today.users) == (1, 1, 0, 1)
     assert (today.revenue, today.newcomers, today.stars, today.topups) == (job.price, 1, 50, 60_000)
-    assert (await store.figures(10**6)).orders == 2
+    assert (await store.figures("bot", 10**6)).orders == 2

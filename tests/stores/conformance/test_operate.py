@@ -158,6 +158,7 @@ async def test_an_ended_delivery_is_made_anew(store: Store, clock: HandClock, de
             lease_owner=None,
             lease_token=shown.lease_token + 1,
             notice=Notice.WANTED,
+            attention_code=None,
             attention_reason=None,
         ),
     )

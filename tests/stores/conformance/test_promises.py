@@ -93,7 +93,7 @@ async def a_life_of_everything(store: SqlDatabase) -> dict[str, int]:
     assert await store.keep_payment("charge-1", account_id, 10, 50)
     assert await store.transfer(account_id, EntryKind.TOPUP, 50, "stars:charge-1")
     await store.store_update(update(1))
-    [lane] = await store.claim_update_queues(1, ME, urgent=False)
+    [lane] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
     return {
         "lane": lane.id,
         "person": account_id,

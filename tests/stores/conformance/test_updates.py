@@ -19,7 +19,7 @@ async def stored(store: SqlDatabase, *numbers: int, lane: str = "ann", **changes
 
 
 async def claim(store: SqlDatabase, limit: int = 100, *, urgent: bool = False) -> list[UpdateQueue]:
-    return await store.claim_update_queues(limit, ME, urgent=urgent)
+    return await store.claim_update_queues(limit, ME, bots=["bot"], urgent=urgent)
 
 
 def number(lane: UpdateQueue | None) -> int:
@@ -75,7 +75,7 @@ async def test_whoever_settles_the_last_one_gives_the_lane_back(store: SqlDataba
     assert left is not None
     assert left.waiting == 0
     await stored(store, 2)
-    [again] = await store.claim_update_queues(10, OTHER, urgent=False)
+    [again] = await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)
     assert (number(again), again.token) == (2, lane.token + 1)
 
 
@@ -107,12 +107,14 @@ async def test_a_lane_that_was_often_in_hand_at_a_death_is_left_to_those_who_ask
 ) -> None:
     await stored(store, 1, 2)
     for crash_count, pause in enumerate((*[0.0] * (ISOLATED_FROM - 1), 1.0, 2.0, 4.0)):
-        [lane] = await store.claim_update_queues(10, ME, urgent=False, poison=crash_count >= ISOLATED_FROM)
+        [lane] = await store.claim_update_queues(
+            10, ME, bots=["bot"], urgent=False, poison=crash_count >= ISOLATED_FROM
+        )
         assert (number(lane), lane.crash_count) == (1, crash_count)
         await store.release_leases(ME.owner, died=True)
         if pause:
             clock.advance(pause - 0.001)
-            assert await store.claim_update_queues(10, OTHER, urgent=False, poison=True) == []
+            assert await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False, poison=True) == []
             clock.advance(0.001)
 
     await stored(store, 9, lane="bob")
@@ -148,14 +150,14 @@ async def test_a_lease_of_a_lane_that_ran_out_counts_as_a_death_of_its_holder(
     clock.advance(ME.seconds + 1)
     assert [lane.crash_count for lane in await claim(store)] == [0], "our own"
     clock.advance(ME.seconds + 1)
-    assert [lane.crash_count for lane in await store.claim_update_queues(10, OTHER, urgent=False)] == [1]
+    assert [lane.crash_count for lane in await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)] == [1]
 
 
 async def test_a_stale_holder_changes_nothing(store: SqlDatabase, clock: HandClock) -> None:
     await stored(store, 1, 2)
     [old] = await claim(store)
     clock.advance(ME.seconds + 1)
-    [new] = await store.claim_update_queues(10, OTHER, urgent=False)
+    [new] = await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)
     assert number(new) == 1
     assert await store.settle_update(old, UpdateState.DONE, "", ME) is None
     assert not await store.postpone_update(old, 1.0, "")
@@ -208,10 +210,10 @@ async def test_a_dead_instances_lanes_are_due_at_once(store: SqlDatabase) -> Non
     await stored(store, 2, lane="bob")
     held = await claim(store)
     await store.release_update_queues("me", [held[0].id])
-    [freed] = await store.claim_update_queues(10, OTHER, urgent=False)
+    [freed] = await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)
     assert freed.id == held[1].id
     await store.release_leases("me")
-    [freed] = await store.claim_update_queues(10, OTHER, urgent=False)
+    [freed] = await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)
     assert freed.id == held[0].id
 
 
@@ -313,7 +315,7 @@ async def test_nothing_is_overlooked_when_updates_come_while_others_are_settled(
 
     async def work(owner: str) -> None:
         while sum(map(len, seen.values())) < persons * each:
-            for lane in await store.claim_update_queues(3, ME if owner == "me" else OTHER, urgent=False):
+            for lane in await store.claim_update_queues(3, ME if owner == "me" else OTHER, bots=["bot"], urgent=False):
                 held: UpdateQueue | None = lane
                 while held is not None:
                     seen[str(number(held) // 1000)].append(number(held) % 1000)

@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from genlock.domain.chat import SavedDraft, Upload
+from genlock.domain.draft import SavedDraft
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.domain.update import Received, UpdateState
+from genlock.domain.upload import Upload
 from genlock.ports import Role
 from genlock.stores.database import SqlDatabase
 from tests.stores.conftest import Raw
@@ -75,7 +76,7 @@ async def test_the_pulse_sees_orphans_and_what_was_set_aside(store: SqlDatabase,
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
     await store.store_update(update(1))
-    [lane] = await store.claim_update_queues(1, ME, urgent=False)
+    [lane] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
     await store.settle_update(lane, UpdateState.DEAD, "", ME)
     stats = await store.stats()
     assert (stats["orphans"], stats["orphans_fresh"], stats["updates_dead"]) == (3, 1, 1)
@@ -107,7 +108,7 @@ async def old_things(store: SqlDatabase, clock: HandClock) -> Role:
         assert await store.store_update(update(number)) is Received.FRESH
         callback = await store.store_callback("kie", None, "", b"{}")
         await store.settle_callback(callback.id, InboxState.UNREADABLE)
-    [lane] = await store.claim_update_queues(1, ME, urgent=False)
+    [lane] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
     await store.settle_update(lane, UpdateState.DONE, "", ME)
     await sent(store, "left")
     clock.advance(DAY)
@@ -176,7 +177,7 @@ async def test_files_that_no_order_was_made_of_are_forgotten(store: SqlDatabase,
         await sent(store, name)
     await sent(store, "elsewhere", person=2)
     await store.use_upload("ordered")
-    await store.save_draft(1, 7, SavedDraft(version=0, message=None, body='{"sent": ["begun", "elsewhere"]}'))
+    await store.save_draft(1, 7, SavedDraft(version=0, message=None, body="{}", uploads=("begun", "elsewhere")))
     clock.advance(DAY)
     await sent(store, "young")
     role = await store.take_role("active", "me", 3.0)

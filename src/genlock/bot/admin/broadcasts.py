@@ -14,7 +14,7 @@ from genlock.bot.admin.campaign_screens import progress
 from genlock.bot.chat_view import ChatView
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.text import keyboard
-from genlock.domain.chat import Broadcast, BroadcastState
+from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
 from genlock.i18n.translator import translator
 
@@ -101,7 +101,7 @@ class Broadcasts:
 
     async def stop(self) -> Broadcast | None:
         """Stop the one that is running; None if there is none."""
-        running = await self._store.running_broadcast()
+        running = await self._store.running_broadcast(str(self._view.caller.bot.id))
         if running is None or not await self._store.end_broadcast(running.id, BroadcastState.STOPPED):
             return None
         await self._show(running.id)
@@ -109,7 +109,7 @@ class Broadcasts:
 
     async def round(self) -> int:
         """Go on with the broadcast that is running; any instance may, several at once do no harm."""
-        broadcast = await self._store.running_broadcast()
+        broadcast = await self._store.running_broadcast(str(self._view.caller.bot.id))
         if broadcast is None:
             return 0
         until, shown, sent = monotonic() + ROUND_SECONDS, monotonic(), 0

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from genlock.bot.admin import campaign_screens as campaign
@@ -11,8 +12,8 @@ from genlock.bot.admin.broadcasts import Broadcasts, Content
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.channels.telegram.messages import OutgoingMessage
-from genlock.domain.chat import Promo
 from genlock.domain.money import THOUSANDTHS
+from genlock.domain.promo import Promo
 from genlock.i18n.translator import DAY, Html
 
 LISTED = 15
@@ -49,7 +50,7 @@ class Campaigns:
         wanted = _read_promo(words[1:-1])
         if wanted is None:
             return campaign.usage(t, "promo")
-        promo, days = wanted
+        promo, days = replace(wanted[0], bot=str(self._view.caller.bot.id)), wanted[1]
         if promo.runs and not any(model.free for model in self._view.storefront.models()):
             return operator.word(t, t.html("admin.promo_useless"))
         lasting = days * DAY if days else None
@@ -65,14 +66,14 @@ class Campaigns:
         return await self._listed(ctx)
 
     async def _listed(self, ctx: UpdateContext, note: Html | None = None) -> OutgoingMessage:
-        found, now = await self._store.promos(LISTED), await self._store.clock()
+        found, now = await self._store.promos(LISTED, str(self._view.caller.bot.id)), await self._store.clock()
         return operator.noted(note, campaign.promos(ctx.translator, found, now))
 
     async def _close(self, ctx: UpdateContext, words: Sequence[str]) -> OutgoingMessage:
         name, t = words[1].upper() if len(words) > 2 else "", ctx.translator  # noqa: PLR2004 - verb, code, line
         if not name:
             return campaign.usage(t, "close")
-        if not await self._store.close_promo(name) and ctx.first:
+        if not await self._store.close_promo(name, str(self._view.caller.bot.id)) and ctx.first:
             return await self._listed(ctx, t.html("admin.no_promo", code=name))
         await self._view.write(ctx, "close promo", name)
         return await self._listed(ctx, t.html("admin.promo_shut", code=name))
@@ -81,10 +82,10 @@ class Campaigns:
 
     async def _broadcast(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
         """How it is done; with one under way, how far that is."""
-        running = await self._store.running_broadcast()
+        running = await self._store.running_broadcast(str(self._view.caller.bot.id))
         if running is not None:
             return campaign.progress(running, ctx.translator)
-        return campaign.broadcast(ctx.translator, await self._store.reachable())
+        return campaign.broadcast(ctx.translator, await self._store.reachable(str(self._view.caller.bot.id)))
 
     async def preview(self, ctx: UpdateContext, content: Content) -> OutgoingMessage:
         """Show the operator how it looks; nothing is sent to others yet."""
@@ -97,7 +98,7 @@ class Campaigns:
             }
         )
         await self._store.kv_put(f"chat:waiting:{ctx.person}", waiting)
-        return campaign.preview(ctx.translator, ctx.update, await self._store.reachable())
+        return campaign.preview(ctx.translator, ctx.update, await self._store.reachable(str(self._view.caller.bot.id)))
 
     async def _previewed(self, ctx: UpdateContext, words: Sequence[str]) -> Mapping[str, str] | None:
         """The broadcast that waits; a button of an earlier preview is none of its."""
@@ -112,14 +113,18 @@ class Campaigns:
             return operator.word(ctx.translator, ctx.translator.html("admin.preview_old"))
         author = ctx.profile.external_id
         broadcast = await self._store.begin_broadcast(
-            said["text"], author=author, request_key=said["key"], content=said.get("content", "")
+            said["text"],
+            bot=str(self._view.caller.bot.id),
+            author=author,
+            request_key=said["key"],
+            content=said.get("content", ""),
         )
         await self._view.write(ctx, "broadcast", broadcast.id, said["text"])
         return campaign.progress(broadcast, ctx.translator)
 
     async def watched_at(self, ctx: UpdateContext, message: int) -> None:
         """The operator's message tells how far the broadcast is."""
-        running = await self._store.running_broadcast()
+        running = await self._store.running_broadcast(str(self._view.caller.bot.id))
         if running is not None:
             await self._broadcasts.watched_at(running.id, ctx.chat, message, ctx.translator.language)
 

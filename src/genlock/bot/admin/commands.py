@@ -14,7 +14,6 @@ from genlock.bot.context import UpdateContext
 from genlock.bot.money.payments import REFUND, NoRefund, Payments
 from genlock.bot.screen_context import code
 from genlock.channels.telegram.messages import OutgoingMessage
-from genlock.domain.chat import Payment, Profile
 from genlock.domain.errors import (
     AccountNotFound,
     ActionNotAllowed,
@@ -26,6 +25,8 @@ from genlock.domain.errors import (
 )
 from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS, EntryKind, HoldState
+from genlock.domain.payment import Payment
+from genlock.domain.profile import Profile
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.i18n.translator import DAY, Html, Translator, translator
@@ -136,11 +137,11 @@ class Admin:
         return operator.figures(
             ctx.translator,
             words[0],
-            await self._store.figures(days * DAY),
+            await self._store.figures(str(self._view.caller.bot.id), days * DAY),
             await self._store.counts(),
             refunds=len(await self._store.kv_list(REFUND)),
             maintenance=await self._store.kv_get(MAINTENANCE) is not None,
-            broadcast=await self._store.running_broadcast(),
+            broadcast=await self._store.running_broadcast(str(self._view.caller.bot.id)),
         )
 
     async def _list_commands(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
@@ -150,7 +151,7 @@ class Admin:
         return operator.attention(ctx.translator, self._titled(await self._store.jobs_needing_attention(LISTED)))
 
     async def _log(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
-        lines = await self._store.audit(LISTED * 2)
+        lines = await self._store.audit(LISTED * 2, str(self._view.caller.bot.id))
         names = {actor: await self._named(actor) for actor in {line.actor for line in lines}}
         return operator.log(ctx.translator, lines, names)
 

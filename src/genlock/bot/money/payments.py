@@ -10,7 +10,6 @@ from genlock.bot.order.draft import At
 from genlock.bot.order.ordering import CHANNEL
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.errors import QueryTooOld
-from genlock.domain.chat import Payment, PaymentState
 from genlock.domain.errors import (
     ActionNotAllowed,
     ChannelBusy,
@@ -20,6 +19,7 @@ from genlock.domain.errors import (
     Refusal,
 )
 from genlock.domain.money import THOUSANDTHS, EntryKind
+from genlock.domain.payment import Payment, PaymentState
 from genlock.i18n.translator import guess_language, translator
 
 STARS = "XTR"
@@ -141,6 +141,7 @@ class Payments:
 
     async def _strange(self, charge: str, payload: str) -> None:
         await self._store.add_audit(
+            bot=str(self._view.caller.bot.id),
             key=f"strange:{charge}",
             actor="telegram",
             action="strange payment",
@@ -250,6 +251,7 @@ class Payments:
                 outcome = f"{payment.stars} ⭐"
                 await self.tell_refunded(payment)
             await self._store.add_audit(
+                bot=str(self._view.caller.bot.id),
                 key=f"refund:{charge}:{payment.refunds}:{outcome[:40]}",
                 actor=fact.value,
                 action="refund of stars",
@@ -329,6 +331,7 @@ class Payments:
             await self._take_back(payment, "telegram")
         except ActionNotAllowed as error:
             await self._store.add_audit(
+                bot=str(self._view.caller.bot.id),
                 key=f"refunded:{charge}",
                 actor="telegram",
                 action="refund without credits",

@@ -118,6 +118,13 @@ def dump(draft: Draft) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
+def file_addresses(draft: Draft) -> tuple[str, ...]:
+    """The addresses of all files that the draft uses."""
+    given = [one for value in draft.values.values() for one in (value if isinstance(value, list | tuple) else [value])]
+    addresses = [one for one in given if isinstance(one, str) and one.startswith(("https://", "http://"))]
+    return tuple(dict.fromkeys([*(one.address for one in draft.sent), *draft.seconds, *addresses]))
+
+
 def load(body: str, *, version: int, message: int | None) -> Draft:
     said = json.loads(body)
     known = {one.name for one in fields(Draft)}

@@ -9,7 +9,7 @@ from genlock.channels.telegram.messages import Button, FileLabel, OutgoingMessag
 from genlock.domain.catalog import Model
 from genlock.domain.delivery import Part
 from genlock.domain.errors import ModelNotFound
-from genlock.domain.job import Job, State
+from genlock.domain.job import Actor, Job, State
 from genlock.domain.money import HoldState
 from genlock.i18n.translator import DEFAULT, Html, Translator, translator
 
@@ -90,7 +90,7 @@ class JobTexts:
         t = translator(address.language)
         title, number = self._title(job, t), code(job.id)
         if job.state is State.CANCELLED:
-            if job.error_text.startswith("by person"):
+            if job.cancelled_by is Actor.USER:
                 return OutgoingMessage(text="")  # they have just seen it
             return OutgoingMessage(text=t.html("order.cancelled_notice", code=number))
         if job.state is not State.SUCCEEDED:

@@ -17,9 +17,8 @@ from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.catalog import Model
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance, InvalidInput
 from genlock.domain.field import FILES
-from genlock.domain.job import Delivery, Job, NewJob, State
+from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, State
 from genlock.domain.money import HoldState
-from genlock.domain.poison import is_given_up
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.i18n.translator import Html
@@ -114,6 +113,7 @@ class Orders:
             request_key=key,
             provider=PROVIDER,
             channel=CHANNEL,
+            bot=str(self._view.caller.bot.id),
             address=str(ctx.address),
             model=model.id,
             input=json.dumps(model.validate(ctx.draft.values), ensure_ascii=False),
@@ -148,7 +148,7 @@ class Orders:
             key = "order.nothing_to_show" if job.ended else "order.not_ended"
             await view.toast(ctx, t.plain(key), alert=True)
             return
-        if is_given_up(job.attention_reason):  # or everybody's work would stop with it, at one person's wish
+        if job.attention_code is AttentionCode.POISON:  # or everybody's work would stop with it, at one person's wish
             await view.toast(ctx, t.plain("order.again_broken"), alert=True)
             return
         if ctx.repeated:
@@ -225,7 +225,7 @@ class Orders:
             await self._view.toast(ctx, refusal, alert=True)
             return
         try:
-            await self._engine.cancel(job.id, f"person {ctx.person}")
+            await self._engine.cancel(job.id, f"person {ctx.person}", Actor.USER)
         except ActionNotAllowed:
             await self._view.toast(ctx, t.plain("order.too_late"))
             return

@@ -14,10 +14,11 @@ from telegram.error import Conflict, TimedOut
 
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
 from genlock.channels.telegram.errors import TokenRefused, sort
+from genlock.channels.telegram.updates import read_update
 from genlock.domain.errors import ChannelError, StoreError
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
-from genlock.domain.update import NewUpdate, read_update
+from genlock.domain.update import NewUpdate
 from genlock.ports import Observer, UpkeepStore
 
 #: what we want to hear of; all else would be kept for nothing
@@ -199,4 +200,4 @@ class WebhookKeeper:
 
 
 def _name(error: Exception) -> Event:
-    return Event.CHANNEL_AWAY if isinstance(error, ChannelError) else Event.STAGE_ERROR
+    return Event.CHANNEL_UNREACHABLE if isinstance(error, ChannelError) else Event.STAGE_ERROR

@@ -196,7 +196,7 @@ def takeovers(lines: Sequence[Mapping[str, Any]], disruptions: Sequence[Disrupti
     """Seconds from each kill until another instance had taken over the work."""
     seen: dict[str, float] = {}
     for line in lines:
-        if line["event"] == Event.PEER_DEAD:
+        if line["event"] == Event.INSTANCE_DEAD:
             seen.setdefault(str(line["peer"]), line["at"])
     found = []
     for disruption in disruptions:

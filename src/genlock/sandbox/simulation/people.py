@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 
 from genlock.domain.errors import GenlockError, InsufficientBalance, Refusal, StoreError
-from genlock.domain.job import Job, NewJob
+from genlock.domain.job import Actor, Job, NewJob
 from genlock.domain.money import EntryKind
 from genlock.ports import Store
 from genlock.sandbox.simulation.crashes import CutOff
@@ -111,7 +111,7 @@ class People:
 
     async def _cancel(self, job_id: int) -> None:
         try:
-            await self._fleet.ask(lambda instance: instance.engine.cancel(job_id, "person"))
+            await self._fleet.ask(lambda instance: instance.engine.cancel(job_id, "person", Actor.USER))
         except (CutOff, GenlockError):
             return
         self._truth.cancelled.add(job_id)

@@ -4,7 +4,7 @@ from collections import Counter
 
 from genlock.domain.delivery import plan
 from genlock.domain.inbox import InboxState
-from genlock.domain.job import Delivery, Job, State
+from genlock.domain.job import AttentionCode, Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.engine.context import EngineRules, UnknownSubmit
@@ -84,15 +84,16 @@ def _free(job: Job) -> bool:
 def _check_giving_up(job: Job, truth: Truth, rules: EngineRules) -> Broken:
     """A job is left to the operator only for a reason that the world knows."""
     said, tries = job.attention_reason or "", 2 * truth.hiccups[job.id]  # a lost answer may count one twice
-    if said.startswith("stage error") and tries < rules.stage_attempts:
+    if job.attention_code is AttentionCode.STAGE_ERROR and tries < rules.stage_attempts:
         return [("Nobody gives up without a reason.", f"{said}, after {tries} tries")]
-    if job.delivery is Delivery.UNDELIVERABLE and said.startswith("gave up") and tries < rules.delivery_attempts:
+    exhausted = job.attention_code is AttentionCode.RETRIES_EXHAUSTED
+    if job.delivery is Delivery.UNDELIVERABLE and exhausted and tries < rules.delivery_attempts:
         return [("Nobody gives up without a reason.", f"{said}, after {tries} tries")]
-    if said.startswith("its work ended the process"):
+    if job.attention_code is AttentionCode.POISON:
         return [("Nobody gives up without a reason.", f"{said}, but no process dies of its work here")]
     refused = any(truth.refusals.get(part.value, 0) == 4 for part in job.parts)
     broken = any(part.value in truth.pages for part in job.parts)
-    lasting = job.address in truth.closed or refused or broken or said.startswith("gave up")
+    lasting = job.address in truth.closed or refused or broken or exhausted
     if job.delivery is Delivery.UNDELIVERABLE and not lasting:
         return [("Nobody gives up without a reason.", f"undeliverable: {job.attention_reason}")]
     places = _places(job, truth)

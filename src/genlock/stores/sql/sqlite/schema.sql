@@ -6,6 +6,8 @@ CREATE TABLE accounts (
     channel     TEXT NOT NULL,
     bot         TEXT NOT NULL,
     external_id  TEXT NOT NULL,
+    -- where the channel reaches the user outside a job; opaque, '' when unknown
+    address     TEXT NOT NULL DEFAULT '',
     available   INTEGER NOT NULL DEFAULT 0,
     held        INTEGER NOT NULL DEFAULT 0,
     created_at  INTEGER NOT NULL,
@@ -22,6 +24,7 @@ CREATE TABLE jobs (
     correlation_id   TEXT NOT NULL,
     provider      TEXT NOT NULL,
     channel       TEXT NOT NULL,
+    bot           TEXT NOT NULL,
     address       TEXT NOT NULL,
     placeholder   TEXT,
     model         TEXT NOT NULL,
@@ -33,11 +36,13 @@ CREATE TABLE jobs (
     task_id       TEXT,
     error_code    TEXT NOT NULL DEFAULT '',
     error_text    TEXT NOT NULL DEFAULT '',
+    cancelled_by  TEXT NOT NULL DEFAULT '',
     cost          INTEGER,
     late          INTEGER NOT NULL DEFAULT 0,
     parts         TEXT NOT NULL DEFAULT '[]',
     delivery      TEXT NOT NULL DEFAULT 'none',
     notice        TEXT NOT NULL,
+    attention_code  TEXT,
     attention_reason     TEXT,
     attempts      INTEGER NOT NULL DEFAULT 0,
     due_at        INTEGER,
@@ -58,6 +63,11 @@ CREATE TABLE jobs (
         state IN ('queued', 'submitting', 'running', 'succeeded', 'failed', 'cancelled', 'expired')),
     CONSTRAINT jobs_delivery_known CHECK (
         delivery IN ('none', 'pending', 'sending', 'delivered', 'undeliverable', 'unknown')),
+    CONSTRAINT jobs_cancelled_by_known CHECK (cancelled_by IN ('', 'user', 'operator', 'system')),
+    CONSTRAINT jobs_cancelled_by_means_cancelled CHECK (cancelled_by = '' OR state = 'cancelled'),
+    CONSTRAINT jobs_attention_code_known CHECK (
+        attention_code IN ('poison', 'stage_error', 'retries_exhausted', 'undeliverable', 'unknown_delivery', 'parked', 'other')),
+    CONSTRAINT jobs_attention_has_code_and_reason CHECK ((attention_code IS NULL) = (attention_reason IS NULL)),
     CONSTRAINT jobs_notice_known CHECK (notice IN ('none', 'wanted', 'due', 'sent')),
     CONSTRAINT jobs_delivery_starts_with_the_end CHECK (
         (delivery = 'none') = (state IN ('queued', 'submitting', 'running'))),
@@ -167,9 +177,12 @@ CREATE TABLE update_queues (
 CREATE INDEX update_queues_due ON update_queues (urgent, due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE kv (
-    key    TEXT PRIMARY KEY,
+    key    TEXT NOT NULL,
+    -- '' for entries of the whole installation
+    bot    TEXT NOT NULL DEFAULT '',
     value  TEXT NOT NULL,
-    at     INTEGER NOT NULL
+    at     INTEGER NOT NULL,
+    PRIMARY KEY (key, bot)
 ) STRICT;
 
 CREATE TABLE profiles (
@@ -200,6 +213,8 @@ CREATE TABLE drafts (
     version     INTEGER NOT NULL,
     message     INTEGER,
     body        TEXT NOT NULL,
+    -- addresses of the uploads that the draft uses, JSON
+    uploads     TEXT NOT NULL DEFAULT '[]',
     updated_at  INTEGER NOT NULL,
     PRIMARY KEY (account_id, chat)
 ) STRICT;
@@ -246,6 +261,8 @@ CREATE TABLE free_runs (
 
 CREATE TABLE promos (
     code        TEXT PRIMARY KEY,
+    -- '' for codes that users of every bot may use
+    bot         TEXT NOT NULL DEFAULT '',
     amount      INTEGER NOT NULL,
     runs        INTEGER NOT NULL,
     used        INTEGER NOT NULL DEFAULT 0,
@@ -271,6 +288,7 @@ CREATE TABLE promo_uses (
 
 CREATE TABLE broadcasts (
     id          INTEGER PRIMARY KEY,
+    bot         TEXT NOT NULL,
     text        TEXT NOT NULL,
     author      TEXT NOT NULL,
     request_key TEXT NOT NULL,
@@ -282,7 +300,7 @@ CREATE TABLE broadcasts (
     created_at  INTEGER NOT NULL,
     -- the words with their looks and the file, JSON; empty: the text is Telegram's HTML
     content     TEXT NOT NULL DEFAULT '',
-    CONSTRAINT broadcasts_request_once UNIQUE (request_key),
+    CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 ) STRICT;
 
@@ -291,10 +309,11 @@ CREATE INDEX broadcasts_running ON broadcasts (id) WHERE state = 'running';
 CREATE TABLE audit (
     id       INTEGER PRIMARY KEY,
     at       INTEGER NOT NULL,
+    bot      TEXT NOT NULL DEFAULT '',
     key      TEXT NOT NULL,
     actor    TEXT NOT NULL,
     action   TEXT NOT NULL,
     subject  TEXT NOT NULL,
     detail   TEXT NOT NULL,
-    CONSTRAINT audit_once UNIQUE (key)
+    CONSTRAINT audit_once UNIQUE (bot, key)
 ) STRICT;

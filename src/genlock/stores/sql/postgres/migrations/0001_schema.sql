@@ -5,6 +5,8 @@ CREATE TABLE accounts (
     channel     text NOT NULL,
     bot         text NOT NULL,
     external_id  text NOT NULL,
+    -- where the channel reaches the user outside a job; opaque, '' when unknown
+    address     text NOT NULL DEFAULT '',
     available   bigint NOT NULL DEFAULT 0,
     held        bigint NOT NULL DEFAULT 0,
     created_at  timestamptz NOT NULL,
@@ -21,6 +23,7 @@ CREATE TABLE jobs (
     correlation_id   text NOT NULL,
     provider      text NOT NULL,
     channel       text NOT NULL,
+    bot           text NOT NULL,
     address       text NOT NULL,
     placeholder   text,
     model         text NOT NULL,
@@ -32,11 +35,13 @@ CREATE TABLE jobs (
     task_id       text,
     error_code    text NOT NULL DEFAULT '',
     error_text    text NOT NULL DEFAULT '',
+    cancelled_by  text NOT NULL DEFAULT '',
     cost          bigint,
     late          boolean NOT NULL DEFAULT false,
     parts         text NOT NULL DEFAULT '[]',
     delivery      text NOT NULL DEFAULT 'none',
     notice        text NOT NULL,
+    attention_code  text,
     attention_reason     text,
     attempts      integer NOT NULL DEFAULT 0,
     due_at        timestamptz,
@@ -57,6 +62,11 @@ CREATE TABLE jobs (
         state IN ('queued', 'submitting', 'running', 'succeeded', 'failed', 'cancelled', 'expired')),
     CONSTRAINT jobs_delivery_known CHECK (
         delivery IN ('none', 'pending', 'sending', 'delivered', 'undeliverable', 'unknown')),
+    CONSTRAINT jobs_cancelled_by_known CHECK (cancelled_by IN ('', 'user', 'operator', 'system')),
+    CONSTRAINT jobs_cancelled_by_means_cancelled CHECK (cancelled_by = '' OR state = 'cancelled'),
+    CONSTRAINT jobs_attention_code_known CHECK (
+        attention_code IN ('poison', 'stage_error', 'retries_exhausted', 'undeliverable', 'unknown_delivery', 'parked', 'other')),
+    CONSTRAINT jobs_attention_has_code_and_reason CHECK ((attention_code IS NULL) = (attention_reason IS NULL)),
     CONSTRAINT jobs_notice_known CHECK (notice IN ('none', 'wanted', 'due', 'sent')),
     CONSTRAINT jobs_delivery_starts_with_the_end CHECK (
         (delivery = 'none') = (state IN ('queued', 'submitting', 'running'))),
@@ -166,9 +176,12 @@ CREATE TABLE update_queues (
 CREATE INDEX update_queues_due ON update_queues (urgent, due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE kv (
-    key    text PRIMARY KEY,
+    key    text NOT NULL,
+    -- '' for entries of the whole installation
+    bot    text NOT NULL DEFAULT '',
     value  text NOT NULL,
-    at     timestamptz NOT NULL
+    at     timestamptz NOT NULL,
+    PRIMARY KEY (key, bot)
 );
 
 CREATE TABLE profiles (
@@ -199,6 +212,8 @@ CREATE TABLE drafts (
     version     bigint NOT NULL,
     message     bigint,
     body        text NOT NULL,
+    -- addresses of the uploads that the draft uses
+    uploads     text[] NOT NULL DEFAULT '{}',
     updated_at  timestamptz NOT NULL,
     PRIMARY KEY (account_id, chat)
 );
@@ -245,6 +260,8 @@ CREATE TABLE free_runs (
 
 CREATE TABLE promos (
     code        text PRIMARY KEY,
+    -- '' for codes that users of every bot may use
+    bot         text NOT NULL DEFAULT '',
     amount      bigint NOT NULL,
     runs        integer NOT NULL,
     used        integer NOT NULL DEFAULT 0,
@@ -270,6 +287,7 @@ CREATE TABLE promo_uses (
 
 CREATE TABLE broadcasts (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    bot         text NOT NULL,
     text        text NOT NULL,
     author      text NOT NULL,
     request_key text NOT NULL,
@@ -281,7 +299,7 @@ CREATE TABLE broadcasts (
     created_at  timestamptz NOT NULL,
     -- the words with their looks and the file, JSON; empty: the text is Telegram's HTML
     content     text NOT NULL DEFAULT '',
-    CONSTRAINT broadcasts_request_once UNIQUE (request_key),
+    CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 );
 
@@ -290,10 +308,11 @@ CREATE INDEX broadcasts_running ON broadcasts (id) WHERE state = 'running';
 CREATE TABLE audit (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at       timestamptz NOT NULL,
+    bot      text NOT NULL DEFAULT '',
     key      text NOT NULL,
     actor    text NOT NULL,
     action   text NOT NULL,
     subject  text NOT NULL,
     detail   text NOT NULL,
-    CONSTRAINT audit_once UNIQUE (key)
+    CONSTRAINT audit_once UNIQUE (bot, key)
 );

@@ -3,7 +3,8 @@
 WITH added AS (
     INSERT INTO profiles AS p (account_id, language, name, username, referred_by, created_at, seen_at)
     SELECT :account_id::bigint, :language::text, :name::text, :username::text,
-        (SELECT id FROM accounts WHERE id = :referred_by::bigint AND id < :account_id), :now, :now
+        (SELECT host.id FROM accounts host JOIN accounts guest ON guest.channel = host.channel AND guest.bot = host.bot
+         WHERE host.id = :referred_by::bigint AND host.id < :account_id AND guest.id = :account_id), :now, :now
     ON CONFLICT (account_id) DO UPDATE
     SET name = excluded.name, username = excluded.username, seen_at = excluded.seen_at, blocked_at = NULL
     WHERE p.name <> excluded.name OR p.username <> excluded.username OR p.blocked_at IS NOT NULL
@@ -68,10 +69,11 @@ SELECT version, message, body FROM drafts WHERE account_id = :account_id AND cha
 
 -- name: save_draft
 -- Write a draft, if nobody else has changed it meanwhile; gives the new version.
-INSERT INTO drafts AS d (account_id, chat, version, message, body, updated_at)
-VALUES (:account_id, :chat, :version::bigint + 1, :message, :body, :now)
+INSERT INTO drafts AS d (account_id, chat, version, message, body, uploads, updated_at)
+VALUES (:account_id, :chat, :version::bigint + 1, :message, :body, :uploads::text[], :now)
 ON CONFLICT (account_id, chat) DO UPDATE
-SET version = d.version + 1, message = excluded.message, body = excluded.body, updated_at = excluded.updated_at
+SET version = d.version + 1, message = excluded.message, body = excluded.body, uploads = excluded.uploads,
+    updated_at = excluded.updated_at
 WHERE d.version = :version
 RETURNING d.version;
 
@@ -80,8 +82,11 @@ RETURNING d.version;
 UPDATE drafts SET message = :message WHERE account_id = :account_id AND chat = :chat;
 
 -- name: is_of_order
--- Whether a message shows an order of a person: its placeholder, or one of its parts.
-SELECT id FROM jobs WHERE account_id = :account_id AND (placeholder = :message OR parts LIKE :part) LIMIT 1;
+-- Whether a message shows an order of an account: as its placeholder or as one of its parts.
+SELECT id FROM jobs
+WHERE account_id = :account_id AND (placeholder = :message OR EXISTS (
+    SELECT FROM json_array_elements(jobs.parts::json) AS part (value) WHERE part.value ->> 'message' = :message))
+LIMIT 1;
 
 -- name: draft_owner
 -- Whose draft a message shows.
@@ -193,23 +198,25 @@ SELECT
 
 -- name: make_promo
 -- A new promo code.
-INSERT INTO promos (code, amount, runs, uses_max, per_account, until_at, author, created_at)
-VALUES (:code, :amount, :runs, :uses_max, :per_account, :now + make_interval(secs => :lasting::float8), :author, :now)
+INSERT INTO promos (code, bot, amount, runs, uses_max, per_account, until_at, author, created_at)
+VALUES (:code, :bot, :amount, :runs, :uses_max, :per_account, :now + make_interval(secs => :lasting::float8), :author, :now)
 ON CONFLICT (code) DO NOTHING RETURNING code;
 
 -- name: close_promo
 -- Nobody can use the code any more.
-UPDATE promos SET closed_at = :now WHERE code = :code AND closed_at IS NULL RETURNING code;
+UPDATE promos SET closed_at = :now
+WHERE code = :code AND bot IN ('', :bot) AND closed_at IS NULL RETURNING code;
 
 -- name: promos
 -- Promo codes, newest first, with how often they were used.
-SELECT * FROM promos ORDER BY created_at DESC LIMIT :limit;
+SELECT * FROM promos WHERE :bot::text IS NULL OR bot IN ('', :bot) ORDER BY created_at DESC LIMIT :limit;
 
 -- name: use_promo
 -- Use a code, within its limits; the same key again finds the same use.
 -- `used` is compared again when the row is locked: whoever counted before somebody else's use is told to retry.
 WITH promo AS MATERIALIZED (
-    SELECT * FROM promos WHERE code = :code
+    SELECT * FROM promos
+    WHERE code = :code AND bot IN ('', (SELECT bot FROM accounts WHERE id = :account_id))
 ), own AS MATERIALIZED (
     SELECT count(*) AS uses, max(number) FILTER (WHERE request_key = :request_key) AS same
     FROM promo_uses WHERE code = :code AND account_id = :account_id
@@ -236,7 +243,7 @@ SELECT code FROM promo_uses WHERE account_id = :account_id AND request_key = :re
 -- name: rewards_due
 -- People who came by invitation, have paid with money of their own and have bought a first result, for which nobody
 -- was rewarded yet. What gifts have paid for does not count: gifts would bring gifts.
-SELECT p.account_id, p.referred_by FROM profiles p
+SELECT p.account_id, p.referred_by FROM profiles p JOIN accounts a ON a.id = p.account_id AND a.bot = :bot
 WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
     AND EXISTS (SELECT FROM jobs j WHERE j.account_id = p.account_id AND j.hold_state = 'captured')
     AND EXISTS (SELECT FROM payments y WHERE y.account_id = p.account_id AND y.state = 'paid')
@@ -248,20 +255,22 @@ UPDATE profiles SET rewarded_at = :now WHERE account_id = :account_id AND reward
 
 -- name: reachable
 -- How many people a broadcast would go to.
-SELECT count(*) AS count FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL;
+SELECT count(*) AS count FROM profiles p JOIN accounts a ON a.id = p.account_id
+WHERE a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL;
 
 -- name: begin_broadcast
 -- A message to everybody who can be reached; the same key again is the same broadcast.
 WITH added AS (
-    INSERT INTO broadcasts (text, content, author, request_key, state, total, created_at)
-    SELECT :text, :content, :author, :request_key::text, 'running',
-        (SELECT count(*) FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL), :now
-    ON CONFLICT (request_key) DO NOTHING
+    INSERT INTO broadcasts (bot, text, content, author, request_key, state, total, created_at)
+    SELECT :bot::text, :text, :content, :author, :request_key::text, 'running',
+        (SELECT count(*) FROM profiles p JOIN accounts a ON a.id = p.account_id
+         WHERE a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL), :now
+    ON CONFLICT (bot, request_key) DO NOTHING
     RETURNING *
 )
 SELECT * FROM added
 UNION ALL
-SELECT * FROM broadcasts WHERE request_key = :request_key
+SELECT * FROM broadcasts WHERE bot = :bot AND request_key = :request_key
 LIMIT 1;
 
 -- name: broadcast
@@ -270,14 +279,14 @@ SELECT * FROM broadcasts WHERE id = :broadcast_id;
 
 -- name: running_broadcast
 -- The oldest broadcast that is not finished.
-SELECT * FROM broadcasts WHERE state = 'running' ORDER BY id LIMIT 1;
+SELECT * FROM broadcasts WHERE state = 'running' AND (:bot::text IS NULL OR bot = :bot) ORDER BY id LIMIT 1;
 
 -- name: reach_next
 -- Move a broadcast on to the next person, before anything is sent: whoever moved it there, and nobody else, sends.
 WITH next AS (
     SELECT p.account_id, p.language, o.external_id
     FROM broadcasts b JOIN profiles p ON p.account_id > b.reached JOIN accounts o ON o.id = p.account_id
-    WHERE b.id = :broadcast_id AND p.blocked_at IS NULL AND p.banned_at IS NULL
+    WHERE b.id = :broadcast_id AND o.bot = b.bot AND p.blocked_at IS NULL AND p.banned_at IS NULL
     ORDER BY p.account_id LIMIT 1
 ), moved AS (
     UPDATE broadcasts b SET reached = next.account_id
@@ -298,12 +307,13 @@ UPDATE broadcasts SET state = :state WHERE id = :broadcast_id AND state = 'runni
 
 -- name: add_audit
 -- An operator did something; the same key again is the same deed.
-INSERT INTO audit (at, key, actor, action, subject, detail) VALUES (:now, :key, :actor, :action, :subject, :detail)
-ON CONFLICT (key) DO NOTHING;
+INSERT INTO audit (at, bot, key, actor, action, subject, detail)
+VALUES (:now, :bot, :key, :actor, :action, :subject, :detail)
+ON CONFLICT (bot, key) DO NOTHING;
 
 -- name: audit
 -- What operators did, newest first.
-SELECT * FROM audit ORDER BY id DESC LIMIT :limit;
+SELECT * FROM audit WHERE :bot::text IS NULL OR bot = :bot ORDER BY id DESC LIMIT :limit;
 
 -- name: figures
 -- The last so many seconds in numbers. Jobs are numbered in the order of time, so only the newest are looked at.
@@ -316,11 +326,12 @@ SELECT j.*, p.*, m.* FROM (
         count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT account_id) AS users,
         coalesce(sum(price) FILTER (WHERE hold_state = 'captured'), 0)::bigint AS revenue,
         coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured'), 0)::bigint AS loss
-    FROM start JOIN jobs ON jobs.id > start.id) j, (
-    SELECT count(*) AS newcomers FROM profiles
-    WHERE created_at >= :now - make_interval(secs => :seconds::float8)) p, (
-    SELECT coalesce(sum(amount), 0)::bigint AS topups, coalesce(sum(stars), 0)::bigint AS stars FROM payments
-    WHERE at >= :now - make_interval(secs => :seconds::float8) AND state = 'paid') m;
+    FROM start JOIN jobs ON jobs.id > start.id AND jobs.bot = :bot) j, (
+    SELECT count(*) AS newcomers FROM profiles f JOIN accounts a ON a.id = f.account_id AND a.bot = :bot
+    WHERE f.created_at >= :now - make_interval(secs => :seconds::float8)) p, (
+    SELECT coalesce(sum(amount), 0)::bigint AS topups, coalesce(sum(stars), 0)::bigint AS stars
+    FROM payments y JOIN accounts a ON a.id = y.account_id AND a.bot = :bot
+    WHERE y.at >= :now - make_interval(secs => :seconds::float8) AND y.state = 'paid') m;
 
 -- name: check_payments
 -- Every payment is in the ledger for what it was worth.

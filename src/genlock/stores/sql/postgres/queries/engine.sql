@@ -16,6 +16,14 @@ UNION ALL
 SELECT id FROM accounts WHERE channel = :channel AND bot = :bot AND external_id = :external_id
 LIMIT 1;
 
+-- name: account
+-- One account.
+SELECT id, channel, bot, external_id, address FROM accounts WHERE id = :account_id;
+
+-- name: set_account_address
+-- Remember where the channel reaches the user of an account.
+UPDATE accounts SET address = :address WHERE id = :account_id AND address <> :address;
+
 -- name: wallet
 -- What a person has.
 SELECT id AS account_id, available, held FROM accounts WHERE id = :account_id;
@@ -50,20 +58,20 @@ WHERE account_id = :account_id ORDER BY at DESC, key DESC LIMIT :limit;
 WITH item AS (
     SELECT * FROM unnest(
         :account_id::bigint[], :request_key::text[], :request_hash::text[], :correlation_id::text[], :provider::text[],
-        :channel::text[], :address::text[], :placeholder::text[], :model::text[], :input::text[], :price::bigint[],
+        :channel::text[], :bot::text[], :address::text[], :placeholder::text[], :model::text[], :input::text[], :price::bigint[],
         :deadline_seconds::float8[], :notice::text[]
-    ) AS t (account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder,
+    ) AS t (account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder,
             model, input, price, deadline_seconds, notice)
 ), affordable AS MATERIALIZED (
     SELECT i.*, p.available FROM item i JOIN accounts p ON p.id = i.account_id
     ORDER BY p.id FOR NO KEY UPDATE OF p
 ), added AS (
     INSERT INTO jobs (
-        account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder, model, input,
+        account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
         price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
     SELECT
-        i.account_id, i.request_key, i.request_hash, i.correlation_id, i.provider, i.channel, i.address, i.placeholder,
-        i.model, i.input, i.price, CASE WHEN i.price > 0 THEN 'held' ELSE 'free' END, 'queued', i.notice,
+        i.account_id, i.request_key, i.request_hash, i.correlation_id, i.provider, i.channel, i.bot, i.address,
+        i.placeholder, i.model, i.input, i.price, CASE WHEN i.price > 0 THEN 'held' ELSE 'free' END, 'queued', i.notice,
         :now + make_interval(secs => :seconds::float8),
         :now + make_interval(secs => i.deadline_seconds),
         :owner::text, 1, :now
@@ -139,9 +147,9 @@ RETURNING j.id;
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
-        :error_text::text[], :cost::bigint[], :callback_id::bigint[], :provider::text[], :secret_hash::text[],
+        :error_text::text[], :cancelled_by::text[], :cost::bigint[], :callback_id::bigint[], :provider::text[], :secret_hash::text[],
         :body::text[]
-    ) AS t (job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, provider, secret_hash,
+    ) AS t (job_id, token, state, parts, task_id, error_code, error_text, cancelled_by, cost, callback_id, provider, secret_hash,
             body)
 ), found AS MATERIALIZED (
     SELECT i.*, CASE WHEN i.body IS NOT NULL THEN nextval('inbox_id_seq') END AS kept_id,
@@ -168,11 +176,13 @@ WITH item AS (
         -- Words about a job that expired may still be on their way to its message: a late result gets its own.
         placeholder = CASE WHEN f.verdict = 'late' THEN NULL ELSE j.placeholder END,
         task_id = coalesce(j.task_id, f.task_id), parts = f.parts, error_code = f.error_code,
-        error_text = f.error_text, cost = coalesce(f.cost, j.cost),
+        error_text = f.error_text,
+        cancelled_by = CASE WHEN f.verdict = 'late' THEN j.cancelled_by ELSE f.cancelled_by END,
+        cost = coalesce(f.cost, j.cost),
         hold_state = CASE WHEN j.hold_state = 'held' AND f.state <> 'succeeded' THEN 'released' ELSE j.hold_state END,
         delivery = CASE WHEN :owner::text IS NULL THEN 'pending' ELSE 'sending' END,
         delivered_at = NULL, notice = CASE WHEN j.notice = 'none' THEN 'none' ELSE 'wanted' END,
-        attention_reason = NULL, attempts = 0, crash_count = 0, grace_until = NULL,
+        attention_code = NULL, attention_reason = NULL, attempts = 0, crash_count = 0, grace_until = NULL,
         ended_at = :now,
         due_at = :now + make_interval(secs => :seconds::float8),
         lease_owner = :owner::text, lease_token = j.lease_token + 1
@@ -252,8 +262,8 @@ RETURNING j.id;
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :delivery::text[], :parts::text[], :placeholder::text[],
-        :attention_reason::text[]
-    ) AS t (job_id, token, delivery, parts, placeholder, attention_reason)
+        :attention_code::text[], :attention_reason::text[]
+    ) AS t (job_id, token, delivery, parts, placeholder, attention_code, attention_reason)
 ), found AS MATERIALIZED (
     SELECT i.*, j.account_id, j.price, j.hold_state = 'held' AS held,
         CASE
@@ -267,7 +277,7 @@ WITH item AS (
 ), done AS (
     UPDATE jobs j
     SET delivery = f.delivery, parts = f.parts, placeholder = coalesce(f.placeholder, j.placeholder),
-        attention_reason = f.attention_reason, hold_state = f.hold_state, notice = f.notice, attempts = 0, crash_count = 0,
+        attention_code = f.attention_code, attention_reason = f.attention_reason, hold_state = f.hold_state, notice = f.notice, attempts = 0, crash_count = 0,
         delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
         lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
         due_at = CASE
@@ -314,6 +324,7 @@ SET lease_owner = NULL,
     notice = coalesce(i.notice, j.notice), parts = coalesce(i.parts, j.parts),
     attempts = CASE i.failed WHEN true THEN j.attempts + 1 WHEN false THEN 0 ELSE j.attempts END,
     crash_count = CASE WHEN i.failed IS NULL THEN j.crash_count ELSE 0 END,
+    attention_code = coalesce(i.attention_code, j.attention_code),
     attention_reason = coalesce(i.attention_reason, j.attention_reason),
     grace_until = CASE WHEN i.grace
         THEN :now + make_interval(secs => i.after) ELSE j.grace_until END,
@@ -324,8 +335,8 @@ SET lease_owner = NULL,
         ELSE least(j.deadline_at, :now + make_interval(secs => i.after)) END
 FROM unnest(
     :job_id::bigint[], :token::bigint[], :after::float8[], :state::text[], :delivery::text[], :notice::text[],
-    :parts::text[], :grace::boolean[], :failed::boolean[], :attention_reason::text[]
-) AS i (id, token, after, state, delivery, notice, parts, grace, failed, attention_reason)
+    :parts::text[], :grace::boolean[], :failed::boolean[], :attention_code::text[], :attention_reason::text[]
+) AS i (id, token, after, state, delivery, notice, parts, grace, failed, attention_code, attention_reason)
 WHERE j.id = i.id AND j.lease_token = i.token
 RETURNING j.id;
 
@@ -554,7 +565,8 @@ SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY 
 -- name: retry
 -- Make a waiting or parked job due now; a parked submit is queued again.
 UPDATE jobs
-SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL,
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL,
     state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
 WHERE id = :job_id AND lease_owner IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
@@ -564,7 +576,8 @@ RETURNING id;
 -- Deliver an ended job's parts anew, on messages of their own.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND lease_token = coalesce(:token::bigint, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
@@ -593,7 +606,8 @@ WITH job AS MATERIALIZED (
 )
 UPDATE jobs j
 SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL
+    lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL
 FROM job, paid WHERE j.id = job.id
 RETURNING j.id;
 

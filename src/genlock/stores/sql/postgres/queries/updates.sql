@@ -38,7 +38,8 @@ SELECT bot, update_id, state FROM added;
 -- holder may have died. Those that were often in hand at a death are for whoever asks for them.
 WITH due AS MATERIALIZED (
     SELECT id FROM update_queues
-    WHERE urgent = :urgent AND due_at <= :now AND (crash_count >= :isolated_from::int) = :poison::boolean
+    WHERE urgent = :urgent AND due_at <= :now AND bot = ANY (:bots::text[])
+        AND (crash_count >= :isolated_from::int) = :poison::boolean
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE update_queues l

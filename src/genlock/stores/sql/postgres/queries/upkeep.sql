@@ -2,30 +2,30 @@
 
 -- name: kv_get
 -- What is known under a key.
-SELECT value, at, :now AS read_at FROM kv WHERE key = :key;
+SELECT key, bot, value, at, :now AS read_at FROM kv WHERE key = :key AND bot = :bot;
 
 -- name: kv_put_if_absent
 -- Know something from now on, unless something is known already; says what is.
 WITH added AS (
-    INSERT INTO kv (key, value, at) VALUES (:key, :value, :now) ON CONFLICT (key) DO NOTHING RETURNING value
+    INSERT INTO kv (key, bot, value, at) VALUES (:key, :bot, :value, :now) ON CONFLICT (key, bot) DO NOTHING RETURNING value
 )
 SELECT value FROM added
 UNION ALL
-SELECT value FROM kv WHERE key = :key
+SELECT value FROM kv WHERE key = :key AND bot = :bot
 LIMIT 1;
 
 -- name: kv_put
 -- Know something else from now on.
-INSERT INTO kv (key, value, at) VALUES (:key, :value, :now)
-ON CONFLICT (key) DO UPDATE SET value = excluded.value, at = excluded.at;
+INSERT INTO kv (key, bot, value, at) VALUES (:key, :bot, :value, :now)
+ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at;
 
 -- name: kv_delete
 -- Know it no more.
-DELETE FROM kv WHERE key = :key;
+DELETE FROM kv WHERE key = :key AND bot = :bot;
 
 -- name: kv_list
 -- All that is known under keys with a beginning.
-SELECT key, value, at, :now AS read_at FROM kv WHERE starts_with(key, :beginning) ORDER BY key;
+SELECT key, bot, value, at, :now AS read_at FROM kv WHERE bot = :bot AND starts_with(key, :beginning) ORDER BY key;
 
 -- name: clock
 -- The database's time.
@@ -112,7 +112,7 @@ DELETE FROM uploads
 WHERE address IN (
         SELECT u.address FROM uploads u
         WHERE NOT u.ordered AND u.at < :now - make_interval(secs => :older_than::float8) AND NOT EXISTS (
-            SELECT FROM drafts d WHERE d.account_id = u.account_id AND strpos(d.body, u.address) > 0)
+            SELECT FROM drafts d WHERE d.account_id = u.account_id AND u.address = ANY (d.uploads))
         ORDER BY u.at LIMIT :limit)
     AND NOT ordered
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)

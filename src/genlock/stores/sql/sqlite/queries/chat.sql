@@ -2,7 +2,8 @@
 -- A person wrote: make their profile on first sight, else bring it up to date where that is worth a write.
 INSERT INTO profiles (account_id, language, name, username, referred_by, created_at, seen_at)
 SELECT :account_id, :language, :name, :username,
-    (SELECT id FROM accounts WHERE id = :referred_by AND id < :account_id), :now, :now
+    (SELECT host.id FROM accounts host JOIN accounts guest ON guest.channel = host.channel AND guest.bot = host.bot
+     WHERE host.id = :referred_by AND host.id < :account_id AND guest.id = :account_id), :now, :now
 WHERE true
 ON CONFLICT (account_id) DO UPDATE
 SET name = excluded.name, username = excluded.username, seen_at = excluded.seen_at, blocked_at = NULL
@@ -60,10 +61,11 @@ SELECT version, message, body FROM drafts WHERE account_id = :account_id AND cha
 
 -- name: save_draft
 -- Write a draft, if nobody else has changed it meanwhile; gives the new version.
-INSERT INTO drafts (account_id, chat, version, message, body, updated_at)
-VALUES (:account_id, :chat, :version + 1, :message, :body, :now)
+INSERT INTO drafts (account_id, chat, version, message, body, uploads, updated_at)
+VALUES (:account_id, :chat, :version + 1, :message, :body, :uploads, :now)
 ON CONFLICT (account_id, chat) DO UPDATE
-SET version = version + 1, message = excluded.message, body = excluded.body, updated_at = excluded.updated_at
+SET version = version + 1, message = excluded.message, body = excluded.body, uploads = excluded.uploads,
+    updated_at = excluded.updated_at
 WHERE version = :version
 RETURNING version;
 
@@ -72,8 +74,11 @@ RETURNING version;
 UPDATE drafts SET message = :message WHERE account_id = :account_id AND chat = :chat;
 
 -- name: is_of_order
--- Whether a message shows an order of a person: its placeholder, or one of its parts.
-SELECT id FROM jobs WHERE account_id = :account_id AND (placeholder = :message OR parts LIKE :part) LIMIT 1;
+-- Whether a message shows an order of an account: as its placeholder or as one of its parts.
+SELECT id FROM jobs
+WHERE account_id = :account_id AND (placeholder = :message OR EXISTS (
+    SELECT 1 FROM json_each(jobs.parts) AS part WHERE part.value ->> 'message' = :message))
+LIMIT 1;
 
 -- name: draft_owner
 -- Whose draft a message shows.
@@ -171,24 +176,25 @@ SELECT
 
 -- name: make_promo
 -- A new promo code.
-INSERT INTO promos (code, amount, runs, uses_max, per_account, until_at, author, created_at)
-VALUES (:code, :amount, :runs, :uses_max, :per_account, :now + CAST(:lasting * 1000000 AS INTEGER), :author, :now)
+INSERT INTO promos (code, bot, amount, runs, uses_max, per_account, until_at, author, created_at)
+VALUES (:code, :bot, :amount, :runs, :uses_max, :per_account, :now + CAST(:lasting * 1000000 AS INTEGER), :author, :now)
 ON CONFLICT (code) DO NOTHING RETURNING code;
 
 -- name: close_promo
 -- Nobody can use the code any more.
-UPDATE promos SET closed_at = :now WHERE code = :code AND closed_at IS NULL RETURNING code;
+UPDATE promos SET closed_at = :now
+WHERE code = :code AND bot IN ('', :bot) AND closed_at IS NULL RETURNING code;
 
 -- name: promos
 -- Promo codes, newest first, with how often they were used.
-SELECT * FROM promos ORDER BY created_at DESC LIMIT :limit;
+SELECT * FROM promos WHERE :bot IS NULL OR bot IN ('', :bot) ORDER BY created_at DESC LIMIT :limit;
 
 -- name: use_promo
 -- Use a code, within its limits; the same key again finds the same use.
 INSERT INTO promo_uses (code, account_id, number, request_key, at)
 SELECT p.code, :account_id, own.uses + 1, :request_key, :now FROM promos p, (
     SELECT count(*) AS uses FROM promo_uses WHERE code = :code AND account_id = :account_id) own
-WHERE p.code = :code AND p.closed_at IS NULL AND (p.until_at IS NULL OR p.until_at > :now)
+WHERE p.code = :code AND p.bot IN ('', (SELECT bot FROM accounts WHERE id = :account_id)) AND p.closed_at IS NULL AND (p.until_at IS NULL OR p.until_at > :now)
     AND (p.uses_max IS NULL OR p.used < p.uses_max) AND own.uses < p.per_account
 ON CONFLICT DO NOTHING;
 UPDATE promos SET used = used + 1 WHERE code = :code AND changes() = 1;
@@ -197,7 +203,7 @@ SELECT p.amount, p.runs,
      AND u.request_key = :request_key) AS number,
     (SELECT count(*) FROM promo_uses u WHERE u.code = p.code AND u.account_id = :account_id) >= p.per_account AS spent,
     0 AS retry
-FROM promos p WHERE p.code = :code;
+FROM promos p WHERE p.code = :code AND p.bot IN ('', (SELECT bot FROM accounts WHERE id = :account_id));
 
 -- name: promo_used
 -- The code that was used under a key.
@@ -206,7 +212,7 @@ SELECT code FROM promo_uses WHERE account_id = :account_id AND request_key = :re
 -- name: rewards_due
 -- People who came by invitation, have paid with money of their own and have bought a first result, for which nobody
 -- was rewarded yet. What gifts have paid for does not count: gifts would bring gifts.
-SELECT p.account_id, p.referred_by FROM profiles p
+SELECT p.account_id, p.referred_by FROM profiles p JOIN accounts a ON a.id = p.account_id AND a.bot = :bot
 WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
     AND EXISTS (SELECT 1 FROM jobs j WHERE j.account_id = p.account_id AND j.hold_state = 'captured')
     AND EXISTS (SELECT 1 FROM payments y WHERE y.account_id = p.account_id AND y.state = 'paid')
@@ -218,16 +224,18 @@ UPDATE profiles SET rewarded_at = :now WHERE account_id = :account_id AND reward
 
 -- name: reachable
 -- How many people a broadcast would go to.
-SELECT count(*) AS count FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL;
+SELECT count(*) AS count FROM profiles p JOIN accounts a ON a.id = p.account_id
+WHERE a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL;
 
 -- name: begin_broadcast
 -- A message to everybody who can be reached; the same key again is the same broadcast.
-INSERT INTO broadcasts (text, content, author, request_key, state, total, created_at)
-SELECT :text, :content, :author, :request_key, 'running',
-    (SELECT count(*) FROM profiles WHERE blocked_at IS NULL AND banned_at IS NULL), :now
+INSERT INTO broadcasts (bot, text, content, author, request_key, state, total, created_at)
+SELECT :bot, :text, :content, :author, :request_key, 'running',
+    (SELECT count(*) FROM profiles p JOIN accounts a ON a.id = p.account_id
+     WHERE a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL), :now
 WHERE true
-ON CONFLICT (request_key) DO NOTHING;
-SELECT * FROM broadcasts WHERE request_key = :request_key;
+ON CONFLICT (bot, request_key) DO NOTHING;
+SELECT * FROM broadcasts WHERE bot = :bot AND request_key = :request_key;
 
 -- name: broadcast
 -- One broadcast.
@@ -235,16 +243,16 @@ SELECT * FROM broadcasts WHERE id = :broadcast_id;
 
 -- name: running_broadcast
 -- The oldest broadcast that is not finished.
-SELECT * FROM broadcasts WHERE state = 'running' ORDER BY id LIMIT 1;
+SELECT * FROM broadcasts WHERE state = 'running' AND (:bot IS NULL OR bot = :bot) ORDER BY id LIMIT 1;
 
 -- name: reach_next
 -- Move a broadcast on to the next person, before anything is sent: whoever moved it there, and nobody else, sends.
 UPDATE broadcasts SET reached = (
-    SELECT p.account_id FROM profiles p
+    SELECT p.account_id FROM profiles p JOIN accounts a ON a.id = p.account_id AND a.bot = broadcasts.bot
     WHERE p.account_id > broadcasts.reached AND p.blocked_at IS NULL AND p.banned_at IS NULL
     ORDER BY p.account_id LIMIT 1)
 WHERE id = :broadcast_id AND state = 'running' AND EXISTS (
-    SELECT 1 FROM profiles p
+    SELECT 1 FROM profiles p JOIN accounts a ON a.id = p.account_id AND a.bot = broadcasts.bot
     WHERE p.account_id > broadcasts.reached AND p.blocked_at IS NULL AND p.banned_at IS NULL);
 SELECT p.account_id, p.language, o.external_id, 1 AS moved
 FROM broadcasts b JOIN profiles p ON p.account_id = b.reached JOIN accounts o ON o.id = p.account_id
@@ -262,12 +270,13 @@ UPDATE broadcasts SET state = :state WHERE id = :broadcast_id AND state = 'runni
 
 -- name: add_audit
 -- An operator did something; the same key again is the same deed.
-INSERT INTO audit (at, key, actor, action, subject, detail) VALUES (:now, :key, :actor, :action, :subject, :detail)
-ON CONFLICT (key) DO NOTHING;
+INSERT INTO audit (at, bot, key, actor, action, subject, detail)
+VALUES (:now, :bot, :key, :actor, :action, :subject, :detail)
+ON CONFLICT (bot, key) DO NOTHING;
 
 -- name: audit
 -- What operators did, newest first.
-SELECT * FROM audit ORDER BY id DESC LIMIT :limit;
+SELECT * FROM audit WHERE :bot IS NULL OR bot = :bot ORDER BY id DESC LIMIT :limit;
 
 -- name: figures
 -- The last so many seconds in numbers. Jobs are numbered in the order of time, so only the newest are looked at.
@@ -276,12 +285,13 @@ SELECT j.*, p.*, m.* FROM (
         count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT account_id) AS users,
         coalesce(sum(price) FILTER (WHERE hold_state = 'captured'), 0) AS revenue,
         coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured'), 0) AS loss
-    FROM jobs WHERE id > coalesce((SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER)
+    FROM jobs WHERE bot = :bot AND id > coalesce((SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER)
                                    ORDER BY id DESC LIMIT 1), 0)) j, (
-    SELECT count(*) AS newcomers FROM profiles
-    WHERE created_at >= :now - CAST(:seconds * 1000000 AS INTEGER)) p, (
-    SELECT coalesce(sum(amount), 0) AS topups, coalesce(sum(stars), 0) AS stars FROM payments
-    WHERE at >= :now - CAST(:seconds * 1000000 AS INTEGER) AND state = 'paid') m;
+    SELECT count(*) AS newcomers FROM profiles f JOIN accounts a ON a.id = f.account_id AND a.bot = :bot
+    WHERE f.created_at >= :now - CAST(:seconds * 1000000 AS INTEGER)) p, (
+    SELECT coalesce(sum(amount), 0) AS topups, coalesce(sum(stars), 0) AS stars
+    FROM payments y JOIN accounts a ON a.id = y.account_id AND a.bot = :bot
+    WHERE y.at >= :now - CAST(:seconds * 1000000 AS INTEGER) AND y.state = 'paid') m;
 
 -- name: check_payments
 -- Every payment is in the ledger for what it was worth.

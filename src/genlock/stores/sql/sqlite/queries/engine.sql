@@ -6,13 +6,14 @@
 -- name: temporary
 -- The tables that batches are laid out in; they belong to the connection.
 CREATE TEMP TABLE accept_item (
-    account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder, model, input, price,
-    deadline_seconds, notice, fresh);
+    account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
+    price, deadline_seconds, notice, fresh);
 CREATE TEMP TABLE end_item (
-    job_id, token, state, parts, task_id, error_code, error_text, cost, callback_id, provider, body, kept_id,
+    job_id, token, state, parts, task_id, error_code, error_text, cancelled_by, cost, callback_id, provider, body, kept_id,
     account_id, price, held, verdict, interrupted);
 CREATE TEMP TABLE finish_item (
-    job_id, token, delivery, parts, placeholder, attention_reason, account_id, price, held, hold_state, notice);
+    job_id, token, delivery, parts, placeholder, attention_code, attention_reason, account_id, price, held, hold_state,
+    notice);
 CREATE TEMP TABLE update_item (bot, update_id, ordering_key, kind, urgent, dedup_key, body, state);
 CREATE TEMP TABLE lane_item (queue_id);
 CREATE TEMP TABLE settle_item (queue_id, token, id, state, note);
@@ -22,6 +23,14 @@ CREATE TEMP TABLE settle_item (queue_id, token, id, state, note);
 INSERT INTO accounts (channel, bot, external_id, created_at) VALUES (:channel, :bot, :external_id, :now)
 ON CONFLICT (channel, bot, external_id) DO NOTHING;
 SELECT id FROM accounts WHERE channel = :channel AND bot = :bot AND external_id = :external_id;
+
+-- name: account
+-- One account.
+SELECT id, channel, bot, external_id, address FROM accounts WHERE id = :account_id;
+
+-- name: set_account_address
+-- Remember where the channel reaches the user of an account.
+UPDATE accounts SET address = :address WHERE id = :account_id AND address <> :address;
 
 -- name: wallet
 -- What a person has.
@@ -50,7 +59,7 @@ SELECT * FROM ledger WHERE account_id = :account_id ORDER BY at DESC, key DESC L
 INSERT INTO accept_item
 SELECT
     i.account_id, i.request_key, value ->> 'request_hash', value ->> 'correlation_id', value ->> 'provider',
-    value ->> 'channel', value ->> 'address', value ->> 'placeholder', value ->> 'model', value ->> 'input', i.price,
+    value ->> 'channel', value ->> 'bot', value ->> 'address', value ->> 'placeholder', value ->> 'model', value ->> 'input', i.price,
     value ->> 'deadline_seconds', value ->> 'notice',
     i.price <= p.available AND NOT EXISTS (
         SELECT 1 FROM jobs j WHERE j.account_id = i.account_id AND j.request_key = i.request_key)
@@ -58,10 +67,10 @@ FROM (SELECT value, value ->> 'account_id' AS account_id, value ->> 'request_key
           value ->> 'price' AS price FROM json_each(:items)) i
 JOIN accounts p ON p.id = i.account_id;
 INSERT INTO jobs (
-    account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder, model, input,
+    account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
     price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
 SELECT
-    account_id, request_key, request_hash, correlation_id, provider, channel, address, placeholder, model, input,
+    account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
     price, CASE WHEN price > 0 THEN 'held' ELSE 'free' END, 'queued', notice,
     :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now
 FROM accept_item WHERE fresh
@@ -130,7 +139,7 @@ RETURNING id;
 INSERT INTO end_item
 SELECT
     i.job_id, i.token, i.state, value ->> 'parts', i.task_id, value ->> 'error_code',
-    value ->> 'error_text', value ->> 'cost', value ->> 'callback_id', j.provider, i.body,
+    value ->> 'error_text', value ->> 'cancelled_by', value ->> 'cost', value ->> 'callback_id', j.provider, i.body,
     CASE WHEN i.body IS NOT NULL THEN (SELECT coalesce(max(id), 0) FROM inbox) + row_number() OVER () END,
     j.account_id, j.price, j.hold_state = 'held',
     CASE
@@ -157,11 +166,12 @@ SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     -- Words about a job that expired may still be on their way to its message: a late result gets its own.
     placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,
     task_id = coalesce(jobs.task_id, i.task_id), parts = i.parts, error_code = i.error_code,
-    error_text = i.error_text, cost = coalesce(i.cost, jobs.cost),
+    error_text = i.error_text, cancelled_by = CASE WHEN i.verdict = 'late' THEN jobs.cancelled_by ELSE i.cancelled_by END,
+    cost = coalesce(i.cost, jobs.cost),
     hold_state = CASE WHEN i.held AND i.state <> 'succeeded' THEN 'released' ELSE hold_state END,
     delivery = CASE WHEN :owner IS NULL THEN 'pending' ELSE 'sending' END,
     delivered_at = NULL, notice = CASE WHEN notice = 'none' THEN 'none' ELSE 'wanted' END,
-    attention_reason = NULL, attempts = 0, crash_count = 0, grace_until = NULL, ended_at = :now,
+    attention_code = NULL, attention_reason = NULL, attempts = 0, crash_count = 0, grace_until = NULL, ended_at = :now,
     due_at = :now + CAST(:seconds * 1000000 AS INTEGER), lease_owner = :owner, lease_token = lease_token + 1
 FROM end_item i WHERE jobs.id = i.job_id AND i.verdict IN ('won', 'late');
 INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
@@ -218,7 +228,8 @@ RETURNING id;
 -- A cancelled job's task is asked after until we know what it cost.
 INSERT INTO finish_item
 SELECT
-    i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder', value ->> 'attention_reason',
+    i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder',
+    value ->> 'attention_code', value ->> 'attention_reason',
     j.account_id, j.price, j.hold_state = 'held',
     CASE
         WHEN j.hold_state <> 'held' THEN j.hold_state
@@ -231,7 +242,7 @@ JOIN jobs j ON j.id = i.job_id
 WHERE j.lease_token = i.token AND j.delivery = 'sending';
 UPDATE jobs
 SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder, jobs.placeholder),
-    attention_reason = i.attention_reason, hold_state = i.hold_state, notice = i.notice, attempts = 0, crash_count = 0,
+    attention_code = i.attention_code, attention_reason = i.attention_reason, hold_state = i.hold_state, notice = i.notice, attempts = 0, crash_count = 0,
     delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
     lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
     due_at = CASE
@@ -267,6 +278,7 @@ SET lease_owner = NULL,
     notice = coalesce(i.notice, jobs.notice), parts = coalesce(i.parts, jobs.parts),
     attempts = CASE i.failed WHEN 1 THEN attempts + 1 WHEN 0 THEN 0 ELSE attempts END,
     crash_count = CASE WHEN i.failed IS NULL THEN crash_count ELSE 0 END,
+    attention_code = coalesce(i.attention_code, jobs.attention_code),
     attention_reason = coalesce(i.attention_reason, jobs.attention_reason),
     grace_until = CASE WHEN i.grace THEN :now + CAST(i.after * 1000000 AS INTEGER) ELSE grace_until END,
     due_at = CASE
@@ -277,7 +289,7 @@ SET lease_owner = NULL,
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'after' AS after,
           value ->> 'state' AS state, value ->> 'delivery' AS delivery, value ->> 'notice' AS notice,
           value ->> 'parts' AS parts, value ->> 'grace' AS grace, value ->> 'failed' AS failed,
-          value ->> 'attention_reason' AS attention_reason
+          value ->> 'attention_code' AS attention_code, value ->> 'attention_reason' AS attention_reason
       FROM json_each(:items)) i
 WHERE jobs.id = i.job_id AND lease_token = i.token
 RETURNING id;
@@ -456,7 +468,8 @@ SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY 
 -- name: retry
 -- Make a waiting or parked job due now; a parked submit is queued again.
 UPDATE jobs
-SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL,
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL,
     state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
 WHERE id = :job_id AND lease_owner IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
@@ -466,7 +479,8 @@ RETURNING id;
 -- Deliver an ended job's parts anew, on messages of their own.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND lease_token = coalesce(:token, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
@@ -486,7 +500,8 @@ SELECT 'hold:' || id, account_id, id, 'hold', 'available', 'held', price, :now
 FROM jobs WHERE id = :job_id AND changes() = 2;
 UPDATE jobs
 SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
-    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_reason = NULL
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL
 WHERE id = :job_id AND changes() = 1
 RETURNING id;
 

@@ -31,7 +31,8 @@ DELETE FROM update_item;
 -- Take due lanes, the longest overdue first, each with its first update. An expired lease is simply due again; its
 -- holder may have died. Those that were often in hand at a death are for whoever asks for them.
 INSERT INTO lane_item
-SELECT id FROM update_queues WHERE urgent = :urgent AND due_at <= :now AND (crash_count >= :isolated_from) = :poison
+SELECT id FROM update_queues WHERE urgent = :urgent AND due_at <= :now AND bot IN (SELECT value FROM json_each(:bots))
+    AND (crash_count >= :isolated_from) = :poison
 ORDER BY due_at LIMIT :limit;
 UPDATE update_queues
 SET lease_owner = :owner, lease_token = lease_token + 1, attempts = attempts + 1,

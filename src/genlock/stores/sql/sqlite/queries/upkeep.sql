@@ -2,26 +2,26 @@
 
 -- name: kv_get
 -- What is known under a key.
-SELECT value, at, :now AS read_at FROM kv WHERE key = :key;
+SELECT key, bot, value, at, :now AS read_at FROM kv WHERE key = :key AND bot = :bot;
 
 -- name: kv_put_if_absent
 -- Know something from now on, unless something is known already; says what is.
-INSERT INTO kv (key, value, at) VALUES (:key, :value, :now) ON CONFLICT (key) DO NOTHING;
-SELECT value FROM kv WHERE key = :key;
+INSERT INTO kv (key, bot, value, at) VALUES (:key, :bot, :value, :now) ON CONFLICT (key, bot) DO NOTHING;
+SELECT value FROM kv WHERE key = :key AND bot = :bot;
 
 -- name: kv_put
 -- Know something else from now on.
-INSERT INTO kv (key, value, at) VALUES (:key, :value, :now)
-ON CONFLICT (key) DO UPDATE SET value = excluded.value, at = excluded.at;
+INSERT INTO kv (key, bot, value, at) VALUES (:key, :bot, :value, :now)
+ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at;
 
 -- name: kv_delete
 -- Know it no more.
-DELETE FROM kv WHERE key = :key;
+DELETE FROM kv WHERE key = :key AND bot = :bot;
 
 -- name: kv_list
 -- All that is known under keys with a beginning.
-SELECT key, value, at, :now AS read_at FROM kv
-WHERE substr(key, 1, length(:beginning)) = :beginning ORDER BY key;
+SELECT key, bot, value, at, :now AS read_at FROM kv
+WHERE bot = :bot AND substr(key, 1, length(:beginning)) = :beginning ORDER BY key;
 
 -- name: clock
 -- The process's time: SQLite has none of its own.
@@ -113,7 +113,8 @@ DELETE FROM uploads
 WHERE address IN (
         SELECT u.address FROM uploads u
         WHERE u.ordered = 0 AND u.at < :now - CAST(:older_than * 1000000 AS INTEGER) AND NOT EXISTS (
-            SELECT 1 FROM drafts d WHERE d.account_id = u.account_id AND instr(d.body, u.address) > 0)
+            SELECT 1 FROM drafts d, json_each(d.uploads) used
+            WHERE d.account_id = u.account_id AND used.value = u.address)
         ORDER BY u.at LIMIT :limit)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING address;

@@ -41,7 +41,7 @@ async def test_a_switch_really_switches_and_goes_out_when_it_is_used_up(
     await expect(switch).to_have_attribute("aria-checked", "false")
     await expect(page.locator(".chip")).to_have_count(0)
     await page.locator('[data-tab="journal"]').click()
-    await expect(page.locator(".note.call", has_text="sendMessage")).to_contain_text("done, answer lost")
+    await expect(page.locator(".note.call", has_text="sendMessage")).to_contain_text("executed, answer lost")
     await expect(bubbles(page, "Hello, Ann!")).to_be_visible()
 
 
@@ -112,7 +112,7 @@ async def test_a_callback_that_is_swallowed_can_be_watched(
     )
     await expect(page.locator(".note.event")).to_have_count(6)
     await expect(page.locator(".note.swallowed")).to_contain_text("RESULT_DUPLICATE")
-    await expect(page.locator(".note.swallowed .end")).to_have_text("swallowed")
+    await expect(page.locator(".note.swallowed .end")).to_have_text("ignored")
     await page.locator(".jobtag", has_text=one).first.click()
     await expect(page.locator(".note")).to_have_count(5)
     await page.locator(".kinds .job").click()

@@ -1,6 +1,6 @@
-// What an event of the journal says: a name, facts, an end, and the job it belongs to.
-import { kindOf, nameOf, personOf, world } from "./world.js";
-import { say } from "./words.js";
+// Describes an event of the journal: name, fields, outcome, and the job it belongs to.
+import { kindOf, nameOf, userOf, state } from "./state.js";
+import { getText } from "./texts.js";
 
 const SWALLOWED = new Set(["RESULT_DUPLICATE", "JOB_REPLAYED", "DELIVER_LOCK_SKIP", "LEASE_LOST", "CALLBACK_REFUSED"]);
 const BAD = /FAIL|ERROR|REFUSED|CONTRADICTION|UNREADABLE|EXPIRED|ATTENTION|DEAD|UNKNOWN|LOSS/u;
@@ -13,26 +13,26 @@ const CODES = {
     "Too Many Requests": 429,
     "Internal Server Error": 500,
 };
-/** Facts that every line has; which process it was is told where there are several. */
+/** Fields that are not shown; the process is added if there are several. */
 const ALWAYS = new Set(["at", "instance", "job", "process"]);
 
-/** Correlations by the job's number, and jobs by the message that shows them. */
+/** Correlation ids by job id, and job ids by the message that shows them. */
 const correlations = new Map();
 const shownOn = new Map();
 const processes = new Set();
-let learnt = () => {};
+let redescribe = () => {};
 
-/** Called when lines that were described before would be described better now. */
-export const onLearnt = (listener) => (learnt = listener);
+/** The listener is called when earlier lines can be described better. */
+export const onRedescribe = (listener) => (redescribe = listener);
 
 export function described(event) {
-    const told = { call: callWords, update: updateWords, log: logWords }[event.kind](event);
-    return { kind: event.kind, at: event.at, look: "", ...told };
+    const description = { call: describeCall, update: describeUpdate, log: describeLog }[event.kind](event);
+    return { kind: event.kind, at: event.at, look: "", ...description };
 }
 
-function callWords({ call }) {
-    const said = call.arguments ?? {};
-    const words = String(said.text ?? said.caption ?? said.action ?? "")
+function describeCall({ call }) {
+    const fields = call.arguments ?? {};
+    const words = String(fields.text ?? fields.caption ?? fields.action ?? "")
         .replace(/<[^>]*>/gu, "")
         .slice(0, 90);
     const { end, reason } = outcome(call);
@@ -40,7 +40,7 @@ function callWords({ call }) {
     return { name: call.method, facts, end, job: jobOf(call), details: call };
 }
 
-/** The job whose buttons a call carries, or whose message it changes. */
+/** The job in the buttons of a call, or the job whose message it edits. */
 function jobOf(call) {
     const job = jobIn(call.arguments);
     const message = call.arguments?.message_id ?? call.answer?.message_id;
@@ -53,11 +53,11 @@ function jobOf(call) {
 function outcome(call) {
     const ms = call.seconds < 0.001 ? "<1 ms" : `${Math.round(call.seconds * 1000)} ms`;
     const end = (look, words) => ({ look, text: words ? `${words} · ${ms}` : ms });
-    if (call.executed && !call.answered) return { end: end("warn", say("lost_after")) };
-    if (!call.answered) return { end: end("bad", say("lost_before")) };
+    if (call.executed && !call.answered) return { end: end("warn", getText("lost_after")) };
+    if (!call.answered) return { end: end("bad", getText("lost_before")) };
     if (call.error) return refused(call.error, end);
     const spoilt = call.faults.some((fault) => !fault.startsWith("delay"));
-    return { end: spoilt ? end("warn", say("spoilt")) : end("good") };
+    return { end: spoilt ? end("warn", getText("spoilt")) : end("good") };
 }
 
 function refused(error, end) {
@@ -65,7 +65,7 @@ function refused(error, end) {
     return { end: end(/not modified/u.test(error) ? "" : "bad", CODES[kind] ?? kind ?? error), reason };
 }
 
-function updateWords({ update }) {
+function describeUpdate({ update }) {
     const kind = Object.keys(update).find((name) => name !== "update_id");
     const what = update[kind];
     const status = what.new_chat_member?.status ?? (what.chat ? kindOf(what) : "");
@@ -74,45 +74,45 @@ function updateWords({ update }) {
     return { name: kind, facts, job: `u${update.update_id}`, details: update };
 }
 
-function logWords({ at, line }) {
+function describeLog({ at, line }) {
     if (line === null || typeof line !== "object") return { name: String(line), facts: "", details: line };
     const { event, correlation_id: correlation, ...facts } = line;
     const job = correlation || (facts.job === undefined ? null : String(facts.job));
-    learn(facts, job);
+    remember(facts, job);
     const name = String(event || facts.text || facts.message || "event");
     const several = processes.size > 1 && facts.process;
-    const told = Object.entries(facts).filter(([key, value]) => !ALWAYS.has(key) && value !== null && value !== "");
-    const words = told.map(([key, value]) => `${key}=${typeof value === "object" ? JSON.stringify(value) : value}`);
+    const shownFields = Object.entries(facts).filter(([key, value]) => !ALWAYS.has(key) && value !== null && value !== "");
+    const words = shownFields.map(([key, value]) => `${key}=${typeof value === "object" ? JSON.stringify(value) : value}`);
     const when = typeof facts.at === "number" ? facts.at : at;
     return {
         name,
         job,
         at: when,
-        ...verdict(name),
+        ...classify(name),
         facts: [several, ...words].filter(Boolean).join(" "),
         details: line,
     };
 }
 
-function learn(facts, job) {
+function remember(facts, job) {
     const number = facts.job === undefined ? null : String(facts.job);
     const fresh = number && job && correlations.get(number) !== job;
     const another = facts.process && !processes.has(facts.process);
     if (fresh) correlations.set(number, job);
     if (another) processes.add(facts.process);
-    if (fresh || (another && processes.size === 2)) learnt();
+    if (fresh || (another && processes.size === 2)) redescribe();
 }
 
-/** How the name of an event is to be taken. */
-function verdict(name) {
-    if (SWALLOWED.has(name)) return { look: "swallowed", end: { look: "warn", text: say("swallowed") } };
+/** Classify an event by its name. */
+function classify(name) {
+    if (SWALLOWED.has(name)) return { look: "swallowed", end: { look: "warn", text: getText("swallowed") } };
     if (BAD.test(name)) return { end: { look: "bad", text: "!" } };
     return { end: GOOD.test(name) ? { look: "good", text: "✓" } : null };
 }
 
-function jobIn(said) {
-    return /(?:again|repeat|change|cancel):([\w-]+)/u.exec(JSON.stringify(said ?? ""))?.[1] ?? null;
+function jobIn(value) {
+    return /(?:again|repeat|change|cancel):([\w-]+)/u.exec(JSON.stringify(value ?? ""))?.[1] ?? null;
 }
 
 const chatName = (chat) =>
-    chat > 0 ? nameOf(personOf(chat)) || String(chat) : (world.chats.get(chat)?.title ?? String(chat));
+    chat > 0 ? nameOf(userOf(chat)) || String(chat) : (state.chats.get(chat)?.title ?? String(chat));

@@ -1,15 +1,15 @@
-// The page's own words, in both languages.
+// Texts of the page in English and Russian.
 
-const WORDS = {
+const TEXTS = {
     title: ["Sandbox", "Песочница"],
-    people: ["People", "Люди"],
+    people: ["Users", "Пользователи"],
     chats: ["Chats", "Чаты"],
     add_person: ["New", "Новый"],
-    add_person_title: ["A new person", "Новый человек"],
+    add_person_title: ["A new user", "Новый пользователь"],
     add_group: ["New group", "Группа"],
     add_group_title: ["A new group", "Новая группа"],
     group_name: ["Name of the group", "Название группы"],
-    group_members: ["Who is in it, beside the bot", "Кто в ней, кроме бота"],
+    group_members: ["Members besides the bot", "Участники, кроме бота"],
     name: ["Name", "Имя"],
     telegram_language: ["Language in Telegram", "Язык в Telegram"],
     add: ["Add", "Добавить"],
@@ -24,7 +24,7 @@ const WORDS = {
     off: ["Off", "Выкл"],
     stars_balance: ["Stars", "Звёзды"],
     top_up: ["+1,000", "+1 000"],
-    top_up_label: ["Give this person 1,000 Stars", "Дать этому человеку 1 000 звёзд"],
+    top_up_label: ["Give this user 1,000 Stars", "Дать этому пользователю 1 000 звёзд"],
     bot: ["bot", "бот"],
     members: [
         { one: "{n} member", other: "{n} members" },
@@ -55,18 +55,18 @@ const WORDS = {
     send: ["Send", "Отправить"],
     attach: ["Attach photos and files", "Прикрепить фото и файлы"],
     menu: ["Menu", "Меню"],
-    commands: ["Commands of the bot", "Команды бота"],
+    commands: ["Bot commands", "Команды бота"],
     keyboard: ["The bot’s keyboard", "Клавиатура бота"],
     react: ["React", "Реакция"],
     reply: ["Reply", "Ответить"],
-    reply_cancel: ["Do not reply", "Не отвечать"],
+    reply_cancel: ["Cancel the reply", "Отменить ответ"],
     copy: ["Copy text", "Копировать текст"],
     copied: ["Copied", "Скопировано"],
     save: ["Save", "Сохранить"],
     delete: ["Delete", "Удалить"],
     delete_title: ["Delete the message?", "Удалить сообщение?"],
     delete_text: [
-        "If only you delete it, the bot does not notice and may go on editing it.",
+        "If you delete it only for yourself, the bot does not notice and may still edit it.",
         "Если удалить только у себя, бот этого не заметит и может дальше его менять.",
     ],
     delete_mine: ["Delete for me", "Удалить у меня"],
@@ -74,7 +74,7 @@ const WORDS = {
     cancel: ["Cancel", "Отмена"],
     ok: ["OK", "Хорошо"],
     edited: ["edited", "изменено"],
-    made_sound: ["arrived with a sound", "пришло со звуком"],
+    made_sound: ["caused a notification", "пришло с уведомлением"],
     you: ["You", "Вы"],
     today: ["Today", "Сегодня"],
     yesterday: ["Yesterday", "Вчера"],
@@ -119,7 +119,7 @@ const WORDS = {
         { one: "{n} звезду", few: "{n} звезды", many: "{n} звёзд", other: "{n} звезды" },
     ],
     pay_have: ["Balance: {n}", "Баланс: {n}"],
-    pay_waiting: ["Waiting for the bot’s consent", "Ждём согласия бота"],
+    pay_waiting: ["Waiting for the bot to confirm", "Ждём подтверждения бота"],
     pay_lack: ["Not enough Stars on the balance.", "На балансе не хватает звёзд."],
     pay_done: ["Payment made", "Оплата прошла"],
     paid: ["You paid {sum} to {bot}", "Вы заплатили {sum} боту {bot}"],
@@ -134,7 +134,7 @@ const WORDS = {
     open_link: ["Open link {url}?", "Открыть ссылку {url}?"],
     open: ["Open", "Открыть"],
     disconnected: ["No connection. Trying again…", "Нет связи. Подключаемся снова…"],
-    failed: ["That did not work: {why}", "Не получилось: {why}"],
+    failed: ["Failed: {why}", "Не получилось: {why}"],
     drop_here: ["Drop the files here", "Отпустите файлы здесь"],
     send_title: [
         { one: "Send {n} file", other: "Send {n} files" },
@@ -164,15 +164,15 @@ export function setLanguage(code) {
     document.documentElement.lang = language();
 }
 
-export function addWords(more) {
-    Object.assign(WORDS, more);
+export function addTexts(more) {
+    Object.assign(TEXTS, more);
 }
 
-export const known = (key) => key in WORDS;
+export const known = (key) => key in TEXTS;
 
-/** The words for a key, with `{name}` filled in; a number `n` chooses the plural. */
-export function say(key, values = {}) {
-    const known = WORDS[key];
+/** The text for a key, with `{name}` filled in; a number `n` chooses the plural. */
+export function getText(key, values = {}) {
+    const known = TEXTS[key];
     if (!known) return key;
     let text = known[place];
     if (typeof text === "object") text = text[new Intl.PluralRules(language()).select(values.n)] ?? text.other;
@@ -190,15 +190,15 @@ export const clock = (seconds) =>
 export function day(seconds) {
     const then = new Date(seconds * 1000);
     const days = Math.round((midnight(new Date()) - midnight(then)) / 86_400_000);
-    if (days === 0) return say("today");
-    if (days === 1) return say("yesterday");
+    if (days === 0) return getText("today");
+    if (days === 1) return getText("yesterday");
     const year = then.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
     return new Intl.DateTimeFormat(language(), { day: "numeric", month: "long", year }).format(then);
 }
 
 export const midnight = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
 
-/** How long something lasts: 1:05. */
+/** A duration such as 1:05. */
 export function duration(seconds) {
     const whole = Math.max(0, Math.round(seconds || 0));
     return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;

@@ -1,14 +1,14 @@
-// Talking to the simulator: what happens there as a stream of events, and the hands as calls.
-import { apply, load, world } from "./world.js";
+// Connection to the simulator: an event stream for its state, and HTTP calls for actions.
+import { apply, load, state } from "./state.js";
 
 const RETRY = 1000;
 let missed = [];
 let loading = false;
 let online = () => {};
 
-/** Load everything, then follow the events for ever; `told` hears whether there is a connection. */
-export async function connect(told) {
-    online = told;
+/** Load the state, then follow the events. `onStatus` is called with whether there is a connection. */
+export async function connect(onStatus) {
+    online = onStatus;
     await reload();
     listen();
 }
@@ -53,33 +53,33 @@ const KINDS = [
 ];
 
 function listen() {
-    const stream = new EventSource(`/sim/events?after=${world.last}`);
-    const heard = (message) => {
+    const stream = new EventSource(`/sim/events?after=${state.last}`);
+    const onEvent = (message) => {
         const event = JSON.parse(message.data);
-        if (event.number === undefined) greeted(event);
+        if (event.number === undefined) onHello(event);
         else if (loading) missed.push(event);
         else apply(event);
     };
-    const greeted = (event) => {
+    const onHello = (event) => {
         online(true);
-        if (event.world !== world.id) again(stream);
+        if (event.world !== state.id) reconnect(stream);
     };
-    for (const kind of KINDS) stream.addEventListener(kind, heard);
-    stream.addEventListener("reset", () => again(stream));
+    for (const kind of KINDS) stream.addEventListener(kind, onEvent);
+    stream.addEventListener("reset", () => reconnect(stream));
     stream.addEventListener("error", () => {
         online(false);
         if (stream.readyState === EventSource.CLOSED) setTimeout(listen, RETRY);
     });
 }
 
-/** Events were missed: begin anew. */
-async function again(stream) {
+/** Events were missed: load the state again. */
+async function reconnect(stream) {
     stream.close();
     await reload();
     listen();
 }
 
-/** One call. Raises an Error with the simulator's words. */
+/** Make one call. Throws an Error with the simulator's message. */
 export async function call(method, path, body) {
     const form = body instanceof FormData;
     const response = await fetch(path, {
@@ -87,7 +87,7 @@ export async function call(method, path, body) {
         headers: body && !form ? { "Content-Type": "application/json" } : {},
         body: body && !form ? JSON.stringify(body) : body,
     });
-    const said = await response.json().catch(() => ({}));
-    if (!response.ok) throw new Error(said.error ?? `${response.status}`);
-    return said;
+    const answer = await response.json().catch(() => ({}));
+    if (!response.ok) throw new Error(answer.error ?? `${response.status}`);
+    return answer;
 }

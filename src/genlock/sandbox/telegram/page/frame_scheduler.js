@@ -1,4 +1,4 @@
-// Drawing when it is time: many events, one drawing.
+// Redraws at most once per animation frame.
 
 let held = false;
 const hold = () => (held = true);
@@ -6,7 +6,7 @@ const release = () => (held = false);
 addEventListener("pointerdown", hold, true);
 for (const kind of ["pointerup", "pointercancel", "blur"]) addEventListener(kind, release, true);
 
-/** A function that plans a drawing for the next frame. It waits while a button is held down, lest the press be lost. */
+/** Returns a function that schedules `draw` for the next frame. Waits while a pointer is down, so that no click is lost. */
 export function planner(draw) {
     let planned = false;
     const frame = () => {

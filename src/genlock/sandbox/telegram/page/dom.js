@@ -1,6 +1,6 @@
-// Building the page: nodes only, never text as HTML.
+// Helpers to build DOM nodes. Text is never parsed as HTML.
 
-/** An element. Properties: class, data, style, on (listeners) and attributes; true and false switch an attribute. */
+/** Create an element. Properties: class, data, style, on (listeners) and attributes; true and false switch an attribute. */
 export function node(tag, properties = {}, ...children) {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(properties)) set(made, name, value);
@@ -18,20 +18,20 @@ function set(made, name, value) {
     else made.setAttribute(name, value === true ? "" : value);
 }
 
-/** A button that runs something. */
+/** A button that calls `run`. */
 export const button = (look, run, properties, ...children) =>
     node("button", { type: "button", class: look, on: { click: run }, ...properties }, ...children);
 
 export const find = (selector, within = document) => within.querySelector(selector);
 
-/** A number between 0 and 360 that is always the same for the same thing, and far from its neighbours'. */
+/** A hue between 0 and 360 that depends only on the seed; similar seeds get different hues. */
 export function hue(seed) {
     let sum = 7;
     for (const letter of String(seed)) sum = (sum * 31 + letter.codePointAt(0)) % 99991;
     return Math.round(sum * 137.508 + 60) % 360;
 }
 
-/** Copies words, also where the modern way is refused. */
+/** Copy text, also where the clipboard API is refused. */
 export async function copy(text) {
     try {
         await navigator.clipboard.writeText(text);
@@ -45,7 +45,7 @@ export async function copy(text) {
     }
 }
 
-/** The first words of a person's name. */
+/** Initials of a name. */
 export function initials(name) {
     const words = name.trim().split(/\s+/u).filter(Boolean);
     return (

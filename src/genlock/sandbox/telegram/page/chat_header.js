@@ -1,13 +1,13 @@
-// The head of a chat: who it is, what they are doing, and what can be done with the chat.
-import { changeGroup, changePerson, clear } from "./hands.js";
+// The header of a chat: title, status, and a menu of actions.
+import { changeGroup, changeUser, clear } from "./actions.js";
 import { icon, roundButton } from "./icons.js";
 import { ask, menu } from "./layers.js";
-import { find, hue, initials, node } from "./nodes.js";
+import { find, hue, initials, node } from "./dom.js";
 import { failed } from "./notices.js";
 import { onPanel, panelOpen, togglePanel } from "./panel.js";
 import { onSwitch, show, view } from "./view.js";
-import { botName, on, personOf, world } from "./world.js";
-import { say } from "./words.js";
+import { botName, on, userOf, state } from "./state.js";
+import { getText } from "./texts.js";
 
 const ACTION_SECONDS = 5.5;
 const ACTIONS = {
@@ -21,10 +21,10 @@ const ACTIONS = {
 const acting = new Map();
 
 export function drawHead() {
-    const chat = world.chats.get(view.chat);
+    const chat = state.chats.get(view.chat);
     const open = panelOpen();
-    const back = roundButton("back", say("back"), () => show(view.person), "back");
-    const label = say(open ? "panel_close" : "panel_open");
+    const back = roundButton("back", getText("back"), () => show(view.person), "back");
+    const label = getText(open ? "panel_close" : "panel_open");
     const aside = roundButton("panel", label, togglePanel, "aside", { "aria-expanded": String(open) });
     if (!chat) return find("#head").replaceChildren(back, node("div", { class: "who" }), aside);
     const title = titleOf(chat, view.person);
@@ -34,7 +34,7 @@ export function drawHead() {
         chatAvatar(chat, title),
         node("div", { style: { "min-width": "0" } }, node("h2", {}, title), statusOf(chat)),
     );
-    const more = roundButton("dots", say("more"), (event) => menu(event.currentTarget, choices(chat)), "more");
+    const more = roundButton("dots", getText("more"), (event) => menu(event.currentTarget, choices(chat)), "more");
     return find("#head").replaceChildren(back, who, more, aside);
 }
 
@@ -51,38 +51,38 @@ export function chatAvatar(chat, title) {
 
 function statusOf(chat) {
     const action = acting.get(chat.id);
-    if (action) return node("div", { class: "status busy" }, say(ACTIONS[action] ?? "typing"));
+    if (action) return node("div", { class: "status busy" }, getText(ACTIONS[action] ?? "typing"));
     return node(
         "div",
         { class: "status" },
-        chat.type === "private" ? say("bot") : say("members", { n: chat.members.length + 1 }),
+        chat.type === "private" ? getText("bot") : getText("members", { n: chat.members.length + 1 }),
     );
 }
 
 function choices(chat) {
-    const wipe = { icon: "broom", text: say("clear"), run: () => clearHistory(chat) };
+    const wipe = { icon: "broom", text: getText("clear"), run: () => clearHistory(chat) };
     if (chat.type !== "private") {
         const member = ["member", "administrator"].includes(chat.bot_status);
-        const upgrade = { icon: "group", text: say("upgrade"), run: () => upgraded(chat) };
+        const upgrade = { icon: "group", text: getText("upgrade"), run: () => upgraded(chat) };
         const expel = {
             icon: "block",
-            text: say("expel"),
+            text: getText("expel"),
             danger: true,
             run: () => changeGroup(chat.id, { bot: "kicked" }).catch(failed),
         };
         const invite = {
             icon: "bot",
-            text: say("invite"),
+            text: getText("invite"),
             run: () => changeGroup(chat.id, { bot: "member" }).catch(failed),
         };
         return [wipe, chat.type === "group" && upgrade, null, member ? expel : invite].filter((one) => one !== false);
     }
-    const { blocked } = personOf(view.person);
+    const { blocked } = userOf(view.person);
     const block = {
         icon: "block",
-        text: say(blocked ? "unblock_bot" : "block"),
+        text: getText(blocked ? "unblock_bot" : "block"),
         danger: !blocked,
-        run: () => changePerson(view.person, { blocked: !blocked }).catch(failed),
+        run: () => changeUser(view.person, { blocked: !blocked }).catch(failed),
     };
     return [wipe, null, block];
 }
@@ -98,11 +98,11 @@ async function upgraded(chat) {
 
 async function clearHistory(chat) {
     const both = await ask({
-        title: say("clear_title"),
-        text: say("clear_text"),
+        title: getText("clear_title"),
+        text: getText("clear_text"),
         choices: [
-            { text: say("clear_both"), value: true, look: "danger" },
-            { text: say("clear_mine"), value: false, look: "danger" },
+            { text: getText("clear_both"), value: true, look: "danger" },
+            { text: getText("clear_mine"), value: false, look: "danger" },
         ],
     });
     if (both !== null) await clear(view.person, chat.id, both).catch(failed);

@@ -28,9 +28,10 @@ from genlock.bot.router import ChatBot
 from genlock.catalog import load
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.errors import TokenRefused
-from genlock.channels.telegram.operator_messages import answer_repeated, tell_operators
+from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
-from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookKeeper, webhook_secret
+from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, webhook_secret
+from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.update import Update
@@ -47,7 +48,8 @@ from genlock.metrics import MetricsObserver, Observers
 from genlock.ports import Database, UpdateStore
 from genlock.settings import LogFormat, ServiceSettings
 from genlock.web.health import HealthEndpoints
-from genlock.web.server import Endpoint, make_web, serving
+from genlock.web.routes import Endpoint, make_web
+from genlock.web.server import serving
 from genlock.web.telegram import TelegramEndpoint
 
 #: how long a start waits for Telegram to say whether the token is right; if it is away we start without
@@ -108,7 +110,7 @@ class Service:
             engine.ctx,
             store,
             partial(_handle, chat, caller.bot, store, self._mask),
-            partial(answer_repeated, caller),
+            partial(acknowledge_repeated_press, caller),
             bots=(str(caller.bot.id),),
         )
         await self._check_token(caller)
@@ -160,7 +162,7 @@ class Service:
             return poller.run(), []
         secret = await webhook_secret(store, settings.bot_id)
         self._mask.add(secret)
-        keeper = WebhookKeeper(
+        keeper = WebhookRegistrar(
             caller,
             store,
             public_url=settings.public_url,
@@ -185,7 +187,7 @@ class Service:
 
     def _janitors(self, caller: Caller, store: Database, stats: Stats) -> list[Coroutine[Any, Any, None]]:
         ctx, leader = self.engine.ctx, self.engine.leader
-        tell = partial(tell_operators, caller, self._settings.admin_ids, partial(_language_of, store))
+        tell = partial(notify_operators, caller, self._settings.admin_ids, partial(_language_of, store))
         watch = Alarms(ctx, leader, store, stats, tell)
         self._closing.push_async_callback(watch.rest)  # before the role is given up: its next holder writes here too
         return [

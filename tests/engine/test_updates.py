@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from genlock.channels.telegram.updates import read_update
 from genlock.domain.errors import ChannelBusy, RecipientUnreachable, StoreUnavailable
 from genlock.domain.events import Event
-from genlock.domain.update import NewUpdate, Received, Update, UpdateState, read_update
+from genlock.domain.update import NewUpdate, Received, Update, UpdateState
 from genlock.engine import updates as module
 from genlock.engine.context import EngineContext, EngineRules, handled
 from genlock.engine.engine import Engine
@@ -363,36 +364,3 @@ async def test_a_handler_that_takes_long_keeps_its_lane(live_store: SqlDatabase,
     await slow.engine.stop()
     await other.engine.stop()
     assert other.seen == []
-
-
-# what the door must know
-
-
-@pytest.mark.parametrize(
-    ("said", "lane", "kind", "pressed"),
-    [
-        ({"message": {"from": {"id": 5}, "chat": {"id": -9}}}, "5", "message", None),
-        ({"channel_post": {"chat": {"id": -9}}}, "-9", "channel_post", None),
-        ({"callback_query": {"from": {"id": 5}, "data": "x"}}, "5", "callback_query", None),
-        (
-            {"callback_query": {"from": {"id": 5}, "data": "x", "message": {"message_id": 3, "chat": {"id": 5}}}},
-            "5",
-            "callback_query",
-            "5/3/2d711642b726b04401627ca9fbac32f5",
-        ),
-        ({"pre_checkout_query": {"from": {"id": 5}}}, "5/pre_checkout_query", "pre_checkout_query", None),
-        ({"message": {"from": {"id": "x"}}}, "nobody", "message", None),
-        ({"message": {"from": None}}, "nobody", "message", None),
-        ({"poll": []}, "nobody", "nothing", None),
-        ({}, "nobody", "nothing", None),
-    ],
-)
-def test_an_update_is_its_persons(said: dict[str, Any], lane: str, kind: str, pressed: str | None) -> None:
-    update = read_update("bot", {"update_id": 1, **said}, "{}")
-    assert (update.ordering_key, update.kind, update.dedup_key) == (lane, kind, pressed)
-
-
-@pytest.mark.parametrize("said", [None, [], 1, {}, {"update_id": "1"}, {"update_id": True}, {"update_id": 2**63}])
-def test_what_has_no_id_is_no_update(said: Any) -> None:
-    with pytest.raises(ValueError, match="no update_id"):
-        read_update("bot", said, "")

@@ -10,7 +10,7 @@ from genlock.domain.errors import IdempotencyKeyReused
 from genlock.domain.job import Delivery, NewJob, State, Verdict, hash_secret
 from genlock.domain.money import EntryKind
 from genlock.domain.result import Piece
-from genlock.domain.update import Received, read_update
+from genlock.domain.update import NewUpdate, Received
 from genlock.ports import Database, EndJob, FinishDelivery, Lease, Store
 
 A, B = Lease(owner="doctor-a", seconds=30.0), Lease(owner="doctor-b", seconds=30.0)
@@ -106,7 +106,9 @@ async def try_replays(store: Database) -> str:
     )
     wallet = await store.wallet(order.account_id)
     need((wallet.available, wallet.held) == (900, 100), "the replays changed the balance")
-    said = {"update_id": 1, "message": {"from": {"id": 1}}}
-    arrivals = [await store.store_update(read_update("doctor", said, "{}")) for _ in range(2)]
+    update = NewUpdate(
+        bot="doctor", update_id=1, ordering_key="1", kind="message", urgent=False, dedup_key=None, body="{}"
+    )
+    arrivals = [await store.store_update(update) for _ in range(2)]
     need(arrivals == [Received.FRESH, Received.KNOWN], "an update was taken twice")
     return "a replayed order, payment and update changed nothing; a reused key was refused"

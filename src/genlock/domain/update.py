@@ -1,16 +1,8 @@
 """Updates as the chat sent them: kept first, worked off later, in one lane per person."""
 
-import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
-
-#: asked before a payment goes through, and only for ten seconds
-_PRE_CHECKOUT = "pre_checkout_query"
-_PRESS = "callback_query"
-_ID_MAX = 2**63
 
 
 class Received(StrEnum):
@@ -80,41 +72,6 @@ class UpdateQueue:
     crash_count: int = 0
 
 
-def read_update(bot: str, said: Any, body: str) -> NewUpdate:
-    """What the door must know of an update. Raises ValueError if it is none."""
-    update_id = said.get("update_id") if isinstance(said, Mapping) else None
-    if not isinstance(update_id, int) or isinstance(update_id, bool) or not 0 <= update_id < _ID_MAX:
-        raise ValueError("it has no update_id")
-    kind = next((name for name, value in said.items() if isinstance(value, Mapping) and name.isidentifier()), "nothing")
-    content = said.get(kind, {})
-    urgent = kind == _PRE_CHECKOUT
-    whose = _number(content.get("from")) or _number(content.get("chat")) or "nobody"
-    return NewUpdate(
-        bot=bot,
-        update_id=update_id,
-        ordering_key=f"{whose}/{kind}" if urgent else whose,
-        kind=kind[:64],
-        urgent=urgent,
-        dedup_key=_press(content) if kind == _PRESS else None,
-        body=body,
-    )
-
-
 def correlation_id(update_id: int) -> str:
     """Ties an update's log lines to those of the job it orders."""
     return f"u{update_id}"
-
-
-def _number(whose: Any) -> str | None:
-    number = whose.get("id") if isinstance(whose, Mapping) else None
-    return str(number) if isinstance(number, int) and abs(number) < _ID_MAX else None
-
-
-def _press(content: Mapping[str, Any]) -> str | None:
-    """Which button on which message; None where that cannot be told."""
-    data, message = content.get("data"), content.get("message")
-    if not isinstance(data, str) or not isinstance(message, Mapping) or not isinstance(message.get("message_id"), int):
-        return None
-    # A client may send any text as its data, also one that no database keeps.
-    digest = hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return f"{_number(message.get('chat'))}/{message['message_id']}/{digest}"

@@ -43,9 +43,9 @@ def check_postgres() -> None:
     except (ProgramFailed, OSError) as error:
         lines = str(error).strip().splitlines()
         reason = next((line for line in lines if "error" in line.lower()), lines[-1]).strip()
-        server = f"The server that {POSTGRES_VARIABLE} names" if url else "PostgreSQL from the wheel"
+        which = f"The server that {POSTGRES_VARIABLE} names" if url else "PostgreSQL from the wheel"
         raise ProgramMissing(
-            f"{server} cannot be used: {reason} (set {POSTGRES_VARIABLE} to a server that may make databases)"
+            f"{which} cannot be used: {reason} (set {POSTGRES_VARIABLE} to a server that may make databases)"
         ) from error
 
 

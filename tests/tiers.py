@@ -21,7 +21,16 @@ FOLDERS = {"journeys": "process", "page": "browser", "simulation": "slow"}
 FIXTURES = {"browser": "browser", "fuzz_cases": "slow"}
 MAY_START = ("browser", "postgres", "process")
 #: audit events of Python that mean a new process
-STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen"}
+STARTS = {
+    "os.exec",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.system",
+    "pty.spawn",
+    "subprocess.Popen",
+}
 
 
 class ProcessStarted(Exception):

@@ -132,7 +132,7 @@ class Settings(BaseSettings):
         default=3600.0, gt=0.0, description="how long a callback without a job waits for its job"
     )
     catalog_overlay: Path | None = Field(
-        default=None, description="a file that hides, renames or prices models: see [the catalog](../catalog.md)"
+        default=None, description="a file that hides, renames or prices models: see [the catalog](catalog.md)"
     )
     log_format: LogFormat = Field(default=LogFormat.HUMAN, description="`human` or `json` log lines")
 

@@ -8,7 +8,7 @@ import pytest
 
 from genlock.bot.buttons import base36
 from genlock.domain.catalog import Catalog
-from genlock.domain.chat import Promo
+from genlock.domain.promo import Promo
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.test_money import OPEN, bought
 from tests.bot.world import CATALOG, Town, die_once, sqlite_url, town

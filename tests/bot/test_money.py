@@ -159,13 +159,13 @@ async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator
     ann = await here.person()
     await ann.say("/gen z-image a fox")
     await ann.sees("Generation complete")
-    assert here.recorder.of(Event.COST_ABOVE) == []
+    assert here.recorder.of(Event.COST_ABOVE_PRICE) == []
     dear = replace(here.catalog.get("z-image"), prices=(PriceRow(credits=Decimal(5)),))
-    here.kie.shop.catalog = Catalog(models={**here.catalog.models, "z-image": dear})
+    here.kie.service.catalog = Catalog(models={**here.catalog.models, "z-image": dear})
     await ann.say("/gen z-image a fox")
     await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
 
-    assert len(here.recorder.of(Event.COST_ABOVE, cost=5000, paid_for=800)) == 1
+    assert len(here.recorder.of(Event.COST_ABOVE_PRICE, cost=5000, paid_for=800)) == 1
 
 
 async def test_a_dearer_price_is_confirmed_anew(here: Town) -> None:

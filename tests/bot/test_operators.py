@@ -9,8 +9,9 @@ import pytest
 from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.alarm import Words
-from genlock.domain.chat import BroadcastState, PaymentState
+from genlock.domain.broadcast import BroadcastState
 from genlock.domain.errors import ChannelOutcomeUnknown
+from genlock.domain.payment import PaymentState
 from genlock.sandbox.kie.faults import Fault as Failure
 from genlock.sandbox.telegram.faults import Fault
 from genlock.service import _language_of

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from genlock.domain.chat import Payment, PaymentState
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed, ChannelOutcomeUnknown, LevelRefused, StoreError
 from genlock.domain.money import EntryKind
+from genlock.domain.payment import Payment, PaymentState
 from genlock.sandbox.telegram.faults import Fault as Trouble
 from tests.bot.test_money import bought
 from tests.bot.world import Town

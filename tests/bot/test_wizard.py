@@ -19,10 +19,10 @@ from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.catalog import Category, Model
-from genlock.domain.chat import FreeRuns
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FieldType
 from genlock.domain.money import Wallet
+from genlock.domain.promo import FreeRuns
 from genlock.i18n.translator import LANGUAGES, translator
 from tests.bot.world import CATALOG
 

@@ -53,8 +53,8 @@ def test_every_count_reaches_the_registry() -> None:
 
 def test_events_are_counted_by_name() -> None:
     registry = CollectorRegistry()
-    MetricsObserver(registry).event(Event.PEER_DEAD, peer="x")
-    assert registry.get_sample_value("genlock_events_total", {"event": "PEER_DEAD"}) == 1
+    MetricsObserver(registry).event(Event.INSTANCE_DEAD, peer="x")
+    assert registry.get_sample_value("genlock_events_total", {"event": "INSTANCE_DEAD"}) == 1
 
 
 def test_an_unknown_count_is_a_bug() -> None:

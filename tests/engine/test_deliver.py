@@ -621,7 +621,7 @@ async def test_a_page_instead_of_a_result_is_a_failure_told_in_words_with_the_mo
     assert world.chat.messages == {job.placeholder: "text broken_result"}
     assert world.chat.notices == [job.id]
     assert await world.spent() == 0
-    assert len(world.recorder.of(Event.RESULT_BROKEN, job=job.id)) == 1
+    assert len(world.recorder.of(Event.RESULT_INVALID, job=job.id)) == 1
 
 
 async def test_broken_parts_are_told_once_and_the_others_are_shown_free(world: World, engine: Engine) -> None:
@@ -659,7 +659,7 @@ async def test_a_chat_that_moved_gets_its_result_where_it_is_now(world: World, e
     row = await world.see(job)
     assert (row.address, row.delivery) == ("43", Delivery.DELIVERED)
     assert [text for _, text in world.chat.shown] == [f"address {url}" for url in URLS]
-    assert len(world.recorder.of(Event.CHAT_MOVED, job=job.id)) == 1
+    assert len(world.recorder.of(Event.ADDRESS_CHANGED, job=job.id)) == 1
 
 
 async def test_a_send_that_learns_of_a_move_is_made_once_in_the_new_place(world: World, engine: Engine) -> None:

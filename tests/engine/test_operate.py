@@ -37,7 +37,7 @@ async def test_nothing_can_be_done_to_a_job_that_does_not_exist(world: World, en
     for action in (operate.retry, operate.resend, operate.cancel):
         with pytest.raises(JobNotFound, match="there is no job 404"):
             await action(engine.ctx, 404, "ann")
-    assert world.recorder.of(Event.OPERATOR) == []
+    assert world.recorder.of(Event.OPERATOR_ACTION) == []
 
 
 # retry
@@ -50,7 +50,7 @@ async def test_a_retry_makes_a_waiting_job_due_now(world: World, engine: Engine)
     job = await operate.retry(engine.ctx, waiting.id, "ann")
 
     assert job.due_at == world.clock.now()
-    [seen] = world.recorder.of(Event.OPERATOR, action="retry", by="ann")
+    [seen] = world.recorder.of(Event.OPERATOR_ACTION, action="retry", by="ann")
     assert seen.correlation_id == waiting.correlation_id
     await work(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
@@ -147,7 +147,7 @@ async def test_a_retry_within_the_grace_time_does_not_hurry_even_when_the_deadli
 async def test_a_retry_is_refused_while_somebody_works_on_the_job(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
     await world.store.claim(1, engine.ctx.lease)
-    with pytest.raises(ActionNotAllowed, match=f"job {job.id} is being worked on at this moment"):
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} is being processed at this moment"):
         await operate.retry(engine.ctx, job.id, "ann")
 
 
@@ -155,10 +155,10 @@ async def test_a_retry_of_an_ended_job_is_refused_and_says_what_to_do_instead(wo
     job = await world.running(engine)
     await world.call_back(engine, job)
     with pytest.raises(
-        ActionNotAllowed, match=r"has ended \(succeeded, delivered\); resend it or let it be ordered again"
+        ActionNotAllowed, match=r"has ended \(succeeded, delivered\): resend it, or have the user order again"
     ):
         await operate.retry(engine.ctx, job.id, "ann")
-    assert world.recorder.of(Event.OPERATOR) == []
+    assert world.recorder.of(Event.OPERATOR_ACTION) == []
 
 
 # resend
@@ -177,7 +177,7 @@ async def test_a_resend_shows_the_result_again_on_a_new_message_for_free(world: 
     assert (row.delivery, row.hold_state) == (Delivery.DELIVERED, HoldState.CAPTURED)
     assert world.chat.notices == [job.id]
     assert await world.spent() == PRICE
-    assert len(world.recorder.of(Event.OPERATOR, action="resend")) == 1
+    assert len(world.recorder.of(Event.OPERATOR_ACTION, action="resend")) == 1
 
 
 async def test_a_resend_after_an_unknown_send_delivers_for_free_and_clears_the_list(

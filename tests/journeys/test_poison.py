@@ -192,5 +192,5 @@ async def test_on_an_sqlite_file_the_next_process_goes_on_at_once_with_what_the_
             return bool(heir.of(Event.LOCK_ACTIVE))
 
         await until(is_active)
-        assert [(line["peer"], line["jobs"]) for line in heir.of(Event.PEER_DEAD)] == [(row.lease_owner, 1)]
+        assert [(line["peer"], line["jobs"]) for line in heir.of(Event.INSTANCE_DEAD)] == [(row.lease_owner, 1)]
         assert heir.crash_count == 0

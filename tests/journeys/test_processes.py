@@ -202,7 +202,7 @@ async def test_a_killed_instance_is_replaced_within_five_seconds(fleet: Fleet) -
 
     assert max(took_role, took_work) <= 5 + ALLOWANCE_SECONDS
     await fleet.check_all_delivered_once()
-    assert heir.said(Event.PEER_DEAD, peer=victim.name, jobs=20)
+    assert heir.said(Event.INSTANCE_DEAD, peer=victim.name, jobs=20)
 
 
 async def test_a_stopped_instance_is_replaced_at_once(fleet: Fleet) -> None:
@@ -220,7 +220,7 @@ async def test_a_stopped_instance_is_replaced_at_once(fleet: Fleet) -> None:
     await fleet.until(lambda: is_over(leaver))
     assert leaver.over == 0
     await fleet.check_all_delivered_once()
-    assert heir.said(Event.PEER_DEAD) == []
+    assert heir.said(Event.INSTANCE_DEAD) == []
 
 
 async def test_an_instance_that_wakes_up_after_it_was_replaced_changes_nothing(fleet: Fleet) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import av
 from PIL import Image
 
-from genlock.sandbox.kie.media import make_film
+from genlock.sandbox.kie.media import make_video
 
 #: how long the encoded videos and audio files play
 SECONDS = 12
@@ -31,7 +31,7 @@ def noise_image(size: tuple[int, int], form: str = "PNG") -> bytes:
 @cache
 def short_video() -> bytes:
     """An MP4 file of 512 by 512 pixels and two seconds, as the simulated provider makes it."""
-    return make_film("a film", {"prompt": "waves"}, 0)
+    return make_video("a film", {"prompt": "waves"}, 0)
 
 
 @cache

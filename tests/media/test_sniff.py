@@ -8,7 +8,7 @@ from genlock.channels.telegram.file_kinds import FileKind, kind_of
 from genlock.media.mp4 import read_video_info
 from genlock.media.photo import photo_fits
 from genlock.media.sniff import MediaType, NotMedia, choose_suffix, could_be, media_type_of, recognise
-from genlock.sandbox.kie.media import make_sound
+from genlock.sandbox.kie.media import make_audio
 from tests.media.samples import image, short_video
 
 FTYP = b"\0\0\0\x18ftyp"
@@ -28,7 +28,7 @@ FTYP = b"\0\0\0\x18ftyp"
         (FTYP + b"M4A ", FileKind.AUDIO, ".m4a"),
         (FTYP + b"avif", FileKind.PHOTO, ".avif"),
         (FTYP + b"heic", FileKind.DOCUMENT, ".heic"),
-        (make_sound(0), FileKind.AUDIO, ".mp3"),
+        (make_audio(0), FileKind.AUDIO, ".mp3"),
         (b"\xff\xfb\x90\x64" + b"\0" * 100, FileKind.AUDIO, ".mp3"),
         (b"ID3\x04" + b"\0" * 100, FileKind.AUDIO, ".mp3"),
         (b"OggS\0\x02", FileKind.AUDIO, ".ogg"),

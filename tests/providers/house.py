@@ -93,7 +93,7 @@ class House:
         return seen
 
     def tasks(self) -> int:
-        return len(self.simulator.shop.tasks)
+        return len(self.simulator.service.tasks)
 
     async def spent(self) -> int:
         wallet = await self.store.wallet(self.person)
@@ -145,7 +145,7 @@ async def open_house(
             yield House(
                 simulator=fake, kie=kie, store=store, engine=engine, chat=chat, recorder=recorder, person=person
             )
-            await fake.shop.settled()
+            await fake.service.settled()
             assert await store.violations(settled=False) == []
         finally:
             await engine.stop()

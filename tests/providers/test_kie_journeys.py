@@ -9,7 +9,7 @@ import pytest
 
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
-from genlock.sandbox.kie.caller import STOLEN
+from genlock.sandbox.kie.callbacks import STOLEN
 from genlock.sandbox.kie.faults import Fault
 from tests.providers.house import PRICE, House, open_house
 from tests.providers.models import CATALOG, WORKING
@@ -69,7 +69,7 @@ async def test_a_bad_callback_or_query_changes_nothing(house: House, fault: Faul
         jobs.append(await house.order(model))
     for job in await house.done(*jobs):
         house.assert_delivered_once(job)
-    await house.simulator.shop.settled()
+    await house.simulator.service.settled()
     await asyncio.sleep(0.1)
     for job in await house.done(*jobs):
         house.assert_delivered_once(job)
@@ -104,7 +104,7 @@ async def test_an_order_that_may_have_been_taken_is_not_sent_again(house: House,
     house.simulator.faults.order(fault)
     [job] = await house.done(await house.order())
     house.assert_told(job, "submit_unknown")
-    assert len(house.simulator.shop.creates.admitted) == 0
+    assert len(house.simulator.service.creates.admitted) == 0
     assert len(house.recorder.of(Event.SUBMIT_START)) == 1
 
 
@@ -143,7 +143,7 @@ async def test_what_fails_costs_nothing_and_is_told(house: House, fault: Fault, 
     assert await house.spent() == 0
 
 
-@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_WRONG_TASK])
+@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_BAD_URLS])
 async def test_a_result_that_cannot_be_shown_is_a_failure(house: House, fault: Fault) -> None:
     house.simulator.faults.order(fault)
     [job] = await house.done(await house.order())
@@ -153,10 +153,10 @@ async def test_a_result_that_cannot_be_shown_is_a_failure(house: House, fault: F
 
 
 async def test_a_result_after_the_deadline_is_shown_for_free(house: House) -> None:
-    house.simulator.shop.speed = 10.0
+    house.simulator.service.speed = 10.0
     [job] = await house.done(await house.order(deadline_seconds=0.3))
     assert job.state is State.EXPIRED
-    await house.simulator.shop.settled()
+    await house.simulator.service.settled()
     async with asyncio.timeout(5):
         while not (await house.see(job)).late:  # noqa: ASYNC110 - the row is in a database
             await asyncio.sleep(0.05)
@@ -182,10 +182,10 @@ CHANCES = {
 async def test_on_a_bad_day_every_job_comes_to_an_end_and_the_money_adds_up(tmp_path: Path, seed: int) -> None:
     async with open_house(tmp_path, seed=seed) as house:
         for fault, probability in CHANCES.items():
-            house.simulator.faults.rng(fault, probability)
+            house.simulator.faults.set_probability(fault, probability)
         jobs = [await house.order(WORKING[number % len(WORKING)]) for number in range(60)]
         await house.done(*jobs, seconds=40)
-        await house.simulator.shop.settled()
+        await house.simulator.service.settled()
         await asyncio.sleep(0.2)
         ended = await house.done(*jobs)
         delivered = [job for job in ended if job.state is State.SUCCEEDED]
@@ -204,7 +204,7 @@ async def test_on_a_bad_day_every_job_comes_to_an_end_and_the_money_adds_up(tmp_
 
 
 def _orders(house: House) -> list[str]:
-    return [task.values["prompt"] for task in house.simulator.shop.tasks.values()]
+    return [task.values["prompt"] for task in house.simulator.service.tasks.values()]
 
 
 def test_one_of_each_family_is_tried() -> None:

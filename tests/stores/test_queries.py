@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
-from genlock.domain.chat import BroadcastState, PaymentState, Promo, SavedDraft, Upload
+from genlock.domain.broadcast import BroadcastState
 from genlock.domain.delivery import again
+from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
+from genlock.domain.payment import PaymentState
+from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
+from genlock.domain.upload import Upload
 from genlock.ports import ChatStore, Reschedule
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase

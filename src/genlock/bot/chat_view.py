@@ -19,7 +19,7 @@ from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import MessageHasMedia, MessageNotModified
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.channels.telegram.text import fitted, keyboard
-from genlock.domain.chat import SavedDraft
+from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import ChannelError, InvalidInput, PlaceholderGone, RecipientUnreachable
 from genlock.i18n.translator import Html
 from genlock.ports import Database

@@ -7,7 +7,7 @@ from telegram import CallbackQuery, Message, Update, User
 
 from genlock.bot.order.draft import Draft, Part
 from genlock.channels.telegram.address import Address
-from genlock.domain.chat import Profile
+from genlock.domain.profile import Profile
 from genlock.i18n.translator import Translator, translator
 
 #: asks for what the same person did next, as far as it has come by now

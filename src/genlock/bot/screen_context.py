@@ -9,10 +9,10 @@ from genlock.bot.order.draft import Draft
 from genlock.bot.order.wizard import file_seconds, main_text, measured
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import NOTHING, Category, Model
-from genlock.domain.chat import FreeRuns
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Job
 from genlock.domain.money import Wallet
+from genlock.domain.promo import FreeRuns
 from genlock.i18n.translator import Html, Translator
 
 ICONS = {

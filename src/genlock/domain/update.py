@@ -1,4 +1,4 @@
-"""Updates as the chat sent them: kept first, worked off later, in one lane per person."""
+"""Updates of a chat: stored before they are acknowledged, then handled in order, one queue per user."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,34 +6,34 @@ from enum import StrEnum
 
 
 class Received(StrEnum):
-    """What became of an update at the door."""
+    """What the store did with an incoming update."""
 
-    FRESH = "fresh"  #: kept; somebody works it off
-    KNOWN = "known"  #: kept before, under the same id
-    REPEATED = "repeated"  #: the same press again, under a new id; kept, not worked off
+    FRESH = "fresh"  #: stored; a worker will handle it
+    KNOWN = "known"  #: already stored under the same update id
+    REPEATED = "repeated"  #: the same button again under a new update id; stored, but not handled
 
 
 class UpdateState(StrEnum):
-    NEW = "new"  #: kept and acknowledged → done by the handler, or → aside when it fails too often
-    DONE = "done"  #: its handler came to an end
-    REPEATED = "repeated"  #: a press that the person's client sent twice; nothing to do
-    DEAD = "dead"  #: its handler failed every time; kept for the operator
+    NEW = "new"  #: stored and acknowledged → done by its handler, → dead after too many failures
+    DONE = "done"  #: its handler finished
+    REPEATED = "repeated"  #: a button that the user's client sent twice; there is nothing to do
+    DEAD = "dead"  #: its handler failed on every try; kept for the operator
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewUpdate:
-    """An update on the doorstep."""
+    """An incoming update that has not been stored yet."""
 
     bot: str
     update_id: int
-    #: whose it is: updates of one lane are worked off one at a time, in order
+    #: updates with the same key are handled one at a time, in order; usually the user's id
     ordering_key: str
     kind: str
-    #: its lane goes before all others
+    #: its queue is claimed before all others
     urgent: bool
-    #: tells what was pressed from all else, if it is a press
+    #: identifies the button and its message, so that a double tap is stored once; None for other updates
     dedup_key: str | None
-    #: as it was sent, JSON
+    #: the JSON text as received
     body: str
 
     @property
@@ -43,7 +43,7 @@ class NewUpdate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Update:
-    """A kept update."""
+    """A stored update."""
 
     id: int
     bot: str
@@ -53,7 +53,7 @@ class Update:
     state: UpdateState
     note: str
     received_at: datetime
-    #: tries that were begun, this one too; more than one if somebody failed or died with it
+    #: tries begun, including the current one; above 1 when a handler failed or an instance crashed
     attempts: int
 
     @property
@@ -63,15 +63,15 @@ class Update:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UpdateQueue:
-    """A person's lane, leased, with the first update in it (None: it was not to be seen yet)."""
+    """The leased queue of one ordering key, with its first update (None: not read yet)."""
 
     id: int
     token: int
     update: Update | None
-    #: so many instances died with this update in hand, one after the other
+    #: consecutive instance crashes while this update was being handled
     crash_count: int = 0
 
 
 def correlation_id(update_id: int) -> str:
-    """Ties an update's log lines to those of the job it orders."""
+    """Return the id that ties an update's log lines to those of the job it orders."""
     return f"u{update_id}"

@@ -3,22 +3,15 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from genlock.domain.chat import (
-    AccountSummary,
-    Activity,
-    AuditLine,
-    Broadcast,
-    BroadcastState,
-    Figures,
-    FreeRuns,
-    Payment,
-    PaymentState,
-    Profile,
-    Promo,
-    PromoUse,
-    SavedDraft,
-    Upload,
-)
+from genlock.domain.activity import Activity
+from genlock.domain.audit import AuditLine
+from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.draft import SavedDraft
+from genlock.domain.figures import Figures
+from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.profile import AccountSummary, Profile
+from genlock.domain.promo import FreeRuns, Promo, PromoUse
+from genlock.domain.upload import Upload
 
 
 class ChatStore(Protocol):

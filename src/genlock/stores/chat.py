@@ -5,24 +5,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from genlock.domain.chat import (
-    AccountSummary,
-    Activity,
-    AuditLine,
-    Broadcast,
-    BroadcastState,
-    Figures,
-    FreeRuns,
-    Payment,
-    PaymentState,
-    Profile,
-    Promo,
-    PromoUse,
-    PromoVerdict,
-    SavedDraft,
-    Upload,
-)
+from genlock.domain.activity import Activity
+from genlock.domain.audit import AuditLine
+from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import AccountNotFound, StoreError
+from genlock.domain.figures import Figures
+from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.profile import AccountSummary, Profile
+from genlock.domain.promo import FreeRuns, Promo, PromoUse, PromoVerdict
+from genlock.domain.upload import Upload
 from genlock.stores.rows import Row, Time
 
 #: how often a count is made anew because somebody else was quicker

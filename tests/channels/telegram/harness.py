@@ -22,7 +22,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.media.download import Downloads
 from genlock.ports import EndJob
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from genlock.stores.database import SqlDatabase
 from genlock.stores.sqlite import SqliteStore
@@ -70,7 +70,7 @@ class Harness:
     channel: TelegramChannel
     limiter: NoLimits
     clock: AdjustableClock
-    ann: Person
+    ann: SimulatedUser
     account_id: int
     mill: Mill = field(default_factory=Mill)
     others: list[Engine] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Harness:
         ended = await self.store.end_job(ending, self.engine.ctx.lease)
         assert ended.verdict is Verdict.WON
         assert ended.job is not None
-        self.engine.worker.take(ended.job)
+        self.engine.worker.start(ended.job)
         await idle(self.engine)
         return await self.see(job)
 
@@ -118,7 +118,7 @@ class Harness:
         """Make the next attempt now."""
         await self.store.retry(job.id)
         for taken in await self.store.claim(10, self.engine.ctx.lease):
-            self.engine.worker.take(taken)
+            self.engine.worker.start(taken)
         await idle(self.engine)
         return await self.see(job)
 
@@ -128,7 +128,7 @@ class Harness:
         assert row.due_at is not None
         self.clock.ahead += max(timedelta(), row.due_at - self.clock.now()) + timedelta(seconds=0.001)
         for taken in await self.store.claim(10, self.engine.ctx.lease):
-            self.engine.worker.take(taken)
+            self.engine.worker.start(taken)
         await idle(self.engine)
         return await self.see(job)
 
@@ -140,7 +140,7 @@ class Harness:
     def shown(self, job: Job) -> list[Any]:
         """Return the messages of the job's parts, as the user sees them."""
         numbers = [int(part.message or 0) for part in job.parts]
-        by_id = {message.id: message for message in self.telegram.world.chats[_chat(job)].messages.values()}
+        by_id = {message.id: message for message in self.telegram.state.chats[_chat(job)].messages.values()}
         return [by_id[number] for number in numbers]
 
     def methods(self) -> list[str]:
@@ -180,7 +180,7 @@ async def running_harness(
                 expected=lambda _: EXPECTED_SECONDS,
             )
         )
-        ann = telegram.person("Ann")
+        ann = telegram.add_user("Ann")
         harness = Harness(telegram, files, store, recorder, engine, channel, limiter, clock, ann, account_id, mill)
         yield harness
         for each in (engine, *harness.others):

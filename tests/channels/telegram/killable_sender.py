@@ -156,7 +156,7 @@ async def run(case: Case) -> None:
     if case.pieces:
         job = await _ended(case, store, channel, engine)
         steps.on = True
-        engine.worker.take(job)
+        engine.worker.start(job)
         await idle(engine)
     await _process_all(store, engine, clock)
     await store.close()
@@ -193,7 +193,7 @@ async def _process_all(store: SqliteStore, engine: Engine, clock: AdjustableCloc
     """Process due jobs until none is left."""
     for _ in range(20):
         for job in await store.claim(10, engine.ctx.lease):
-            engine.worker.take(job)
+            engine.worker.start(job)
         await idle(engine)
         if not [row for row in await store.jobs(limit=1000) if row.due_at is not None]:
             return

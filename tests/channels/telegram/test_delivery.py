@@ -15,7 +15,7 @@ from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind, Piece
 from genlock.engine import operate
 from genlock.ports.message_texts import Button, OutgoingMessage
-from genlock.sandbox.kie.media import make_sound
+from genlock.sandbox.kie.media import make_audio
 from genlock.sandbox.telegram.faults import Fault
 from tests.channels.telegram.harness import Harness
 from tests.engine.world import idle
@@ -62,7 +62,7 @@ def wav() -> bytes:
         (image(), PNG, "photo", Level.ADDRESS),
         (image(form="JPEG"), "image/jpeg", "photo", Level.ADDRESS),
         (short_video(), MP4, "video", Level.ADDRESS),
-        (make_sound(0), MP3, "audio", Level.ADDRESS),
+        (make_audio(0), MP3, "audio", Level.ADDRESS),
         (gif(), "image/gif", "animation", Level.ADDRESS),
         (b"%PDF-1.7 and so on", "application/pdf", "document", Level.ADDRESS),
         (archive(), "application/zip", "document", Level.ADDRESS),
@@ -109,7 +109,7 @@ async def test_an_uploaded_file_is_named_after_its_title(
     assert message.content[kind]["file_name"] == f"Title-of-order-{job.id}{suffix}"
 
 
-@pytest.mark.parametrize("sound", [(make_sound(0), MP3), (wav(), "audio/wav")])
+@pytest.mark.parametrize("sound", [(make_audio(0), MP3), (wav(), "audio/wav")])
 async def test_an_audio_file_has_a_title_and_a_performer(harness: Harness, sound: tuple[bytes, str]) -> None:
     job = await harness.deliver(harness.files.put("05b6e6d1_1", *sound))
 
@@ -131,7 +131,7 @@ async def test_the_public_bot_api_gets_no_private_urls(remote_harness: Harness) 
 
 
 async def test_a_file_whose_url_telegram_cannot_fetch_is_uploaded(harness: Harness) -> None:
-    harness.telegram.world.media.fetched["photo", harness.files.put("a.png", image(), PNG)] = (
+    harness.telegram.state.media.fetched["photo", harness.files.put("a.png", image(), PNG)] = (
         "failed to get HTTP URL content"
     )
     job = await harness.deliver(f"{harness.files.url}/a.png")
@@ -186,7 +186,7 @@ async def test_bytes_that_telegram_refuses_as_their_kind_become_a_document(harne
     group = harness.telegram.group("Friends", [harness.ann])
     await group.forbid("photo")
     job = await harness.running(chat=group.id)
-    harness.telegram.world.chats[group.id].messages[int(job.placeholder or 0)].content = {"text": "deleted"}
+    harness.telegram.state.chats[group.id].messages[int(job.placeholder or 0)].content = {"text": "deleted"}
     await harness.ann.delete(int(job.placeholder or 0), chat=group.id)
     job = await harness.end(job, harness.files.put("a.png", image(), PNG))
     assert ([message.kind for message in harness.shown(job)], job.parts[0].level) == (["document"], Level.DOCUMENT)
@@ -397,7 +397,7 @@ async def test_a_backlog_of_uploads_is_processed_a_few_at_a_time(remote_harness:
     for job in jobs:
         await harness.store.retry(job.id)
     for taken in await harness.store.claim(len(jobs), harness.engine.ctx.lease):
-        harness.engine.worker.take(taken)
+        harness.engine.worker.start(taken)
     await idle(harness.engine)
     methods = harness.methods()[before:]
     assert (methods.count("editMessageCaption"), methods.count("editMessageMedia")) == (len(jobs), len(jobs))

@@ -88,7 +88,7 @@ async def test_a_result_is_undeliverable_if_the_user_blocked_the_bot_and_deleted
 
 
 async def test_a_user_who_never_opened_the_chat_is_unreachable(harness: Harness) -> None:
-    bob = harness.telegram.person("Bob", started=False)
+    bob = harness.telegram.add_user("Bob", started=False)
     job = replace(await harness.running(), address=f"{bob.id}/en")
     with pytest.raises(RecipientUnreachable, match="initiate"):
         await harness.channel.create_placeholder(job, 0)
@@ -105,7 +105,7 @@ async def test_remaining_messages_go_to_the_supergroup_that_a_group_became(harne
     job = await harness.end(job, url, harness.files.put("b.png", image(colour="red"), PNG))
     assert job.delivery is Delivery.DELIVERED
     assert job.address == f"{new}/en"
-    assert len(harness.recorder.of(Event.CHAT_MOVED, job=job.id)) == 1
+    assert len(harness.recorder.of(Event.ADDRESS_CHANGED, job=job.id)) == 1
     there = [message.kind for message in harness.ann.messages_in(new) if message.kind != "service"]
     before = [message.kind for message in harness.ann.messages_in(old) if message.kind != "service"]
     assert sorted([*there, *before]) == ["photo", "photo", "text"]
@@ -170,7 +170,7 @@ async def test_a_failure_is_sent_as_a_new_message_if_the_placeholder_was_deleted
 
 async def test_a_placeholder_with_a_reply_keyboard_is_replaced_by_a_new_message(harness: Harness, url: str) -> None:
     job = await harness.running()
-    message = harness.telegram.world.chats[harness.ann.id].messages[int(job.placeholder or 0)]
+    message = harness.telegram.state.chats[harness.ann.id].messages[int(job.placeholder or 0)]
     message.markup = {"keyboard": [[{"text": "menu"}]]}
     job = await harness.end(job, url)
     assert job.delivery is Delivery.DELIVERED
@@ -234,7 +234,7 @@ async def test_a_429_stops_the_chat_for_its_whole_time_and_does_not_count_as_an_
     assert harness.limiter.stopped == [(harness.ann.id, 37)]
     assert job.due_at is not None
     assert 36 <= (job.due_at - harness.clock.now()).total_seconds() <= 37
-    harness.telegram.limiter._shut.clear()
+    harness.telegram.limiter._blocked.clear()
     job = await harness.next_try(job)
     assert job.delivery is Delivery.DELIVERED
 
@@ -244,18 +244,18 @@ async def test_a_notice_refused_by_a_429_is_sent_once_later(harness: Harness, ur
     harness.telegram.faults.once(Fault.TOO_MANY, method="sendMessage", seconds=2)
     job = await harness.end(job, url)
     assert harness.ann.notifications == []
-    harness.telegram.limiter._shut.clear()
+    harness.telegram.limiter._blocked.clear()
     await harness.next_try(job)
     assert len(harness.ann.notifications) == 1
 
 
 async def test_a_refused_token_keeps_the_job_pending_and_is_reported(harness: Harness, url: str) -> None:
     job = await harness.running()
-    harness.telegram.world.token = "42:another"
+    harness.telegram.state.token = "42:another"
     job = await harness.end(job, url)
     assert (job.delivery, job.attempts) == (Delivery.PENDING, 0)
-    assert harness.recorder.of(Event.CHANNEL_STRANGE, error="TokenRefused")
-    harness.telegram.world.token = "42:sandbox"
+    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, error="TokenRefused")
+    harness.telegram.state.token = "42:sandbox"
     assert (await harness.next_try(job)).delivery is Delivery.DELIVERED
 
 
@@ -290,4 +290,4 @@ async def test_an_unknown_refusal_lowers_the_level_and_is_reported(
     monkeypatch.setattr(Bot, "edit_message_media", refuse)
     job = await harness.deliver(url)
     assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.TEXT)
-    assert harness.recorder.of(Event.CHANNEL_STRANGE, text="SOME_UNKNOWN_ERROR")
+    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, text="SOME_UNKNOWN_ERROR")

@@ -16,7 +16,7 @@ import pytest
 from genlock.app import SystemClock
 from genlock.domain.job import Delivery
 from genlock.domain.money import HoldState
-from genlock.sandbox.kie.media import make_picture
+from genlock.sandbox.kie.media import make_image
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.killable_sender import Case
 from tests.engine.world import Recorder
@@ -140,7 +140,7 @@ def pieces_of(what: str, files: FileServer) -> list[list[str]]:
     if what == "one video":
         return [["file", files.put("film.mp4", short_video(), "video/mp4")]]
     count = 4 if what == "four photos" else 1
-    urls = [files.put(f"{number}.png", make_picture(what, {}, number), "image/png") for number in range(count)]
+    urls = [files.put(f"{number}.png", make_image(what, {}, number), "image/png") for number in range(count)]
     return [["file", url] for url in urls]
 
 

@@ -20,7 +20,7 @@ async def poll(harness: Harness, engine: Engine) -> Job:
     """Let an instance claim the running job at its first progress point, poll the provider and show progress."""
     harness.clock.ahead += timedelta(seconds=PROGRESS_POINTS[0] * EXPECTED_SECONDS + 0.1)
     [taken] = await harness.store.claim(1, engine.ctx.lease)
-    engine.worker.take(taken)
+    engine.worker.start(taken)
     return taken
 
 
@@ -82,7 +82,7 @@ async def test_two_instances_that_upload_the_same_result_show_it_once_at_the_sam
     harness.clock.ahead += timedelta(seconds=60)
     other = harness.another("other")
     [taken] = await harness.store.claim(1, other.ctx.lease)
-    other.worker.take(taken)
+    other.worker.start(taken)
     await idle(other)
     await first
 

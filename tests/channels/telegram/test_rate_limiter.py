@@ -59,8 +59,8 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
 async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
     """Create jobs that have all just ended, each with its placeholder in one of the chats."""
     account_id = await store.ensure_account("telegram", "42", "1")
-    world = telegram.world
-    people = [telegram.person(f"P{number}") for number in range(CHATS)]
+    world = telegram.state
+    people = [telegram.add_user(f"P{number}") for number in range(CHATS)]
 
     async def one(number: int) -> None:
         chat = people[number % CHATS].id
@@ -301,7 +301,7 @@ async def test_a_429_raises_busy_even_if_the_store_fails(telegram: TelegramSimul
 
     recorder = Recorder()
     caller = Caller(make_bot(telegram.token, telegram.url), Free(Broken(), "42"), recorder)  # type: ignore[arg-type]
-    ann = telegram.person("Ann")
+    ann = telegram.add_user("Ann")
     telegram.faults.once(Fault.TOO_MANY, chat=ann.id, seconds=9)
     with pytest.raises(ChannelBusy) as busy:
         await caller.call(caller.bot.send_message, chat=ann.id, priority=Priority.RESULT, text="hello")
@@ -317,7 +317,7 @@ async def test_a_429_stops_the_calls_of_all_instances(telegram: TelegramSimulato
     callers = [
         Caller(make_bot(telegram.token, telegram.url), TelegramRateLimiter(store, "42"), recorder) for _ in range(2)
     ]
-    ann, bob = telegram.person("Ann"), telegram.person("Bob")
+    ann, bob = telegram.add_user("Ann"), telegram.add_user("Bob")
     telegram.faults.once(Fault.TOO_MANY, chat=ann.id, seconds=1)
     loop = asyncio.get_running_loop()
 

@@ -32,7 +32,7 @@ class Harness:
         self.telegram = telegram
         self.store = store
         self.recorder = recorder
-        self.ann = telegram.person("Ann")
+        self.ann = telegram.add_user("Ann")
         self.stored: list[str] = []
         self.active = "first"
         self.fails = 0
@@ -109,14 +109,14 @@ async def test_an_update_that_was_not_stored_is_not_confirmed_and_comes_again(ha
     async with harness.polling():
         await harness.ann.say("one")
         await harness.until(lambda: harness.texts() == ["one"])
-    assert harness.telegram.world.updates.pending or harness.polls() >= 2
+    assert harness.telegram.state.updates.pending or harness.polls() >= 2
     assert harness.recorder.of(Event.STAGE_ERROR, step="poll updates")
 
 
 async def test_a_stored_update_is_confirmed_by_the_next_request(harness: Harness) -> None:
     async with harness.polling():
         await harness.ann.say("one")
-        await harness.until(lambda: harness.texts() == ["one"] and not harness.telegram.world.updates.pending)
+        await harness.until(lambda: harness.texts() == ["one"] and not harness.telegram.state.updates.pending)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ async def test_the_webhook_is_registered_once(harness: Harness) -> None:
     assert call.arguments["url"] == "http://127.0.0.1:81/telegram/webhook"
     assert call.arguments["secret_token"] == SECRET
     assert call.arguments.get("drop_pending_updates") in (None, "false", False)
-    assert harness.telegram.world.updates.allowed == list(ALLOWED_UPDATES)
+    assert harness.telegram.state.updates.allowed == list(ALLOWED_UPDATES)
 
 
 @pytest.mark.parametrize("change", ["url", "secret", "removed", "allowed", "forgotten"])
@@ -279,7 +279,7 @@ async def test_pending_updates_are_not_dropped_when_the_webhook_is_registered(ha
     await harness.ann.say("one")
     async with harness.caller() as caller:
         await registrar(harness, caller).ensure()
-    assert len(harness.telegram.world.updates.pending) == 1
+    assert len(harness.telegram.state.updates.pending) == 1
 
 
 async def test_the_secret_is_created_once_and_stored(harness: Harness) -> None:

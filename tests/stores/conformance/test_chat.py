@@ -5,10 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from genlock.domain.chat import BroadcastState, PaymentState, Promo, PromoVerdict, SavedDraft, Upload
+from genlock.domain.broadcast import BroadcastState
+from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import State
 from genlock.domain.money import EntryKind
+from genlock.domain.payment import PaymentState
+from genlock.domain.promo import Promo, PromoVerdict
+from genlock.domain.upload import Upload
 from genlock.stores.database import SqlDatabase
 from tests.stores.lives import HandClock, delivered, end, order, person_with, queued, running, submitting
 

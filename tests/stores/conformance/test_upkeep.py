@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from genlock.domain.chat import SavedDraft, Upload
+from genlock.domain.draft import SavedDraft
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.domain.update import Received, UpdateState
+from genlock.domain.upload import Upload
 from genlock.ports import Role
 from genlock.stores.database import SqlDatabase
 from tests.stores.conftest import Raw

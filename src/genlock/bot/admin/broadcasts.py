@@ -14,7 +14,7 @@ from genlock.bot.admin.campaign_screens import progress
 from genlock.bot.chat_view import ChatView
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.text import keyboard
-from genlock.domain.chat import Broadcast, BroadcastState
+from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
 from genlock.i18n.translator import translator
 

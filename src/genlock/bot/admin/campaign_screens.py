@@ -6,7 +6,8 @@ from datetime import datetime
 from genlock.bot.admin.screens import home, key, word
 from genlock.bot.buttons import Row, button
 from genlock.channels.telegram.messages import OutgoingMessage
-from genlock.domain.chat import Broadcast, BroadcastState, Promo
+from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.promo import Promo
 from genlock.i18n.translator import Html, Translator
 
 BAR = 10

@@ -12,8 +12,8 @@ from genlock.bot.admin.broadcasts import Broadcasts, Content
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.channels.telegram.messages import OutgoingMessage
-from genlock.domain.chat import Promo
 from genlock.domain.money import THOUSANDTHS
+from genlock.domain.promo import Promo
 from genlock.i18n.translator import DAY, Html
 
 LISTED = 15

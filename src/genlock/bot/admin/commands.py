@@ -14,7 +14,6 @@ from genlock.bot.context import UpdateContext
 from genlock.bot.money.payments import REFUND, NoRefund, Payments
 from genlock.bot.screen_context import code
 from genlock.channels.telegram.messages import OutgoingMessage
-from genlock.domain.chat import Payment, Profile
 from genlock.domain.errors import (
     AccountNotFound,
     ActionNotAllowed,
@@ -26,6 +25,8 @@ from genlock.domain.errors import (
 )
 from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS, EntryKind, HoldState
+from genlock.domain.payment import Payment
+from genlock.domain.profile import Profile
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.i18n.translator import DAY, Html, Translator, translator

@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from genlock.bot.buttons import Row, button
 from genlock.bot.screen_context import code, shorten
 from genlock.channels.telegram.messages import Button, OutgoingMessage
-from genlock.domain.chat import AuditLine, Broadcast, Figures, Payment, PaymentState, Profile
+from genlock.domain.audit import AuditLine
+from genlock.domain.broadcast import Broadcast
+from genlock.domain.figures import Figures
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState, Wallet
+from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.profile import Profile
 from genlock.i18n.translator import Html, Translator
 
 OPEN = ("queued", "submitting", "running")

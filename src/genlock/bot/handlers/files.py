@@ -18,9 +18,9 @@ from genlock.bot.order.input_errors import explain_file
 from genlock.bot.quotas import Quotas
 from genlock.channels.telegram.caller import Priority
 from genlock.domain.catalog import Model
-from genlock.domain.chat import Upload
 from genlock.domain.errors import GenlockError, LevelRefused, ProviderError
 from genlock.domain.field import FILES, Field, FieldType
+from genlock.domain.upload import Upload
 from genlock.media.duration import file_duration
 from genlock.media.sniff import MediaType, choose_suffix, could_be, media_type_of
 

@@ -4,9 +4,9 @@ from genlock.bot.buttons import from_base36
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.quotas import Quotas
-from genlock.domain.chat import PromoVerdict
 from genlock.domain.errors import AccountNotFound, ChannelError, IdempotencyKeyReused
 from genlock.domain.money import EntryKind
+from genlock.domain.promo import PromoVerdict
 from genlock.i18n.translator import Html, translator
 
 REWARDS_AT_ONCE = 100

@@ -10,7 +10,6 @@ from genlock.bot.order.draft import At
 from genlock.bot.order.ordering import CHANNEL
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.errors import QueryTooOld
-from genlock.domain.chat import Payment, PaymentState
 from genlock.domain.errors import (
     ActionNotAllowed,
     ChannelBusy,
@@ -20,6 +19,7 @@ from genlock.domain.errors import (
     Refusal,
 )
 from genlock.domain.money import THOUSANDTHS, EntryKind
+from genlock.domain.payment import Payment, PaymentState
 from genlock.i18n.translator import guess_language, translator
 
 STARS = "XTR"

@@ -204,4 +204,4 @@ class WebhookRegistrar:
 
 
 def _event_for(error: Exception) -> Event:
-    return Event.CHANNEL_AWAY if isinstance(error, ChannelError) else Event.STAGE_ERROR
+    return Event.CHANNEL_UNREACHABLE if isinstance(error, ChannelError) else Event.STAGE_ERROR

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from genlock.domain.result import Outcome, PartKind, Piece, Report, read_state
+from genlock.domain.result import Outcome, PartKind, Piece, Report
 from genlock.providers.kie.answers import name_failure
+from genlock.providers.kie.states import read_state
 
 OK = 200
 ERROR_LEAST = 400

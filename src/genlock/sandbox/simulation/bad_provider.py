@@ -8,13 +8,14 @@ from contextlib import suppress
 from genlock.domain.errors import ProviderBusy, SubmitRefused, SubmitUnknown
 from genlock.domain.inbox import Callback
 from genlock.domain.job import Job
-from genlock.domain.result import Outcome, PartKind, Piece, Report, read_state
+from genlock.domain.result import Outcome, PartKind, Piece, Report
 from genlock.sandbox.simulation.world import Task, World
 
 #: takes a provider's name, a callback's token and body to some instance; None if it was not acknowledged
 Endpoint = Callable[[str, str | None, bytes], Awaitable[Callback | None]]
 
 TRIES = 4
+_OUTCOMES = {"success": Outcome.SUCCESS, "fail": Outcome.FAILURE, "generating": Outcome.RUNNING}
 
 
 class BadProvider:
@@ -67,7 +68,7 @@ class BadProvider:
     def read_callback(self, body: bytes) -> Report:
         said = json.loads(body)
         return Report(
-            outcome=read_state(said["state"]),
+            outcome=_OUTCOMES.get(said["state"], Outcome.UNKNOWN),
             task_id=said["task"],
             pieces=tuple(Piece(kind=PartKind(kind), value=value) for kind, value in said["pieces"]),
             error_code=said["error"],

@@ -1,0 +1,29 @@
+"""Messages that an operator sends to all users of a bot."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class BroadcastState(StrEnum):
+    RUNNING = "running"
+    STOPPED = "stopped"
+    DONE = "done"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Broadcast:
+    id: int
+    bot: str
+    #: the text alone; without `content` it is in the channel's markup
+    text: str
+    #: formatted text and file, in the bot's own format; "" for a plain text
+    content: str
+    author: str
+    state: BroadcastState
+    #: the account it was sent to last
+    reached: int
+    sent: int
+    failed: int
+    total: int
+    created_at: datetime

@@ -15,6 +15,7 @@ from genlock.bot.router import ChatBot
 from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
+from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
 from genlock.domain.job import Delivery, Job, Notice
@@ -38,10 +39,13 @@ QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, gr
 PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
 
 
-class NoLimits:
-    """Turns that are always free: what the limits do is tested where they live."""
+class NoLimits(TelegramRateLimiter):
+    """Grants every permit at once: tests/channels/telegram/test_limits.py tests the limits."""
 
-    async def take(self, chat: int, priority: Priority) -> None: ...
+    def __init__(self) -> None:
+        """Use no store."""
+
+    async def acquire(self, chat: int, priority: Priority) -> None: ...
 
     async def stop(self, chat: int | None, seconds: float) -> None: ...
 
@@ -247,7 +251,7 @@ async def town(
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(catalog.get), downloads, near=True)
+        channel = TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=True)
         engine = make_engine(
             store,
             recorder,

@@ -1,4 +1,4 @@
-"""Reading Telegram's JSON: ordering key, kind and button of an update."""
+"""Which fields of Telegram's updates the update queue uses."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from genlock.channels.telegram.updates import read_update
 
 
 @pytest.mark.parametrize(
-    ("data", "ordering_key", "kind", "dedup_key"),
+    ("content", "ordering_key", "kind", "dedup_key"),
     [
         ({"message": {"from": {"id": 5}, "chat": {"id": -9}}}, "5", "message", None),
         ({"channel_post": {"chat": {"id": -9}}}, "-9", "channel_post", None),
@@ -20,20 +20,20 @@ from genlock.channels.telegram.updates import read_update
             "5/3/2d711642b726b04401627ca9fbac32f5",
         ),
         ({"pre_checkout_query": {"from": {"id": 5}}}, "5/pre_checkout_query", "pre_checkout_query", None),
-        ({"message": {"from": {"id": "x"}}}, "nobody", "message", None),
-        ({"message": {"from": None}}, "nobody", "message", None),
-        ({"poll": []}, "nobody", "nothing", None),
-        ({}, "nobody", "nothing", None),
+        ({"message": {"from": {"id": "x"}}}, "unknown", "message", None),
+        ({"message": {"from": None}}, "unknown", "message", None),
+        ({"poll": []}, "unknown", "nothing", None),
+        ({}, "unknown", "nothing", None),
     ],
 )
-def test_an_update_belongs_to_the_queue_of_its_sender(
-    data: dict[str, Any], ordering_key: str, kind: str, dedup_key: str | None
+def test_an_update_is_queued_under_its_sender(
+    content: dict[str, Any], ordering_key: str, kind: str, dedup_key: str | None
 ) -> None:
-    update = read_update("bot", {"update_id": 1, **data}, "{}")
+    update = read_update("bot", {"update_id": 1, **content}, "{}")
     assert (update.ordering_key, update.kind, update.dedup_key) == (ordering_key, kind, dedup_key)
 
 
-@pytest.mark.parametrize("data", [None, [], 1, {}, {"update_id": "1"}, {"update_id": True}, {"update_id": 2**63}])
-def test_data_without_an_update_id_is_refused(data: Any) -> None:
+@pytest.mark.parametrize("update", [None, [], 1, {}, {"update_id": "1"}, {"update_id": True}, {"update_id": 2**63}])
+def test_a_value_without_an_id_is_not_an_update(update: Any) -> None:
     with pytest.raises(ValueError, match="no update_id"):
-        read_update("bot", data, "")
+        read_update("bot", update, "")

@@ -1,4 +1,4 @@
-"""Downloads go to public addresses only, whatever names, numbers and redirects say, and never without limits."""
+"""Downloads go to public addresses only, whatever names, IP addresses and redirects state, and have limits."""
 
 import asyncio
 import socket
@@ -10,21 +10,21 @@ from aiohttp import web
 
 from genlock.media import download
 from genlock.media.download import AddressRefused, Downloads, FetchFailed, TooLarge, is_public
-from tests.channels.telegram.house import Shelf, running_shelf
+from tests.media.file_server import FileServer, running_file_server
 
 LIMIT = 1_000_000
 
 
 @pytest.fixture
-async def shelf() -> AsyncIterator[Shelf]:
-    async with running_shelf() as running:
+async def files() -> AsyncIterator[FileServer]:
+    async with running_file_server() as running:
         yield running
 
 
 @pytest.fixture
-async def downloads(shelf: Shelf) -> AsyncIterator[Downloads]:
-    """The shelf's own address is allowed; no other on this machine is."""
-    made = Downloads(private=[shelf.url.removeprefix("http://")])
+async def downloads(files: FileServer) -> AsyncIterator[Downloads]:
+    """Only the file server's own host and port are allowed on this machine."""
+    made = Downloads(private=[files.host])
     yield made
     await made.close()
 
@@ -47,7 +47,7 @@ async def fetch(downloads: Downloads, url: str, limit: int = LIMIT) -> bytes:
         "192.168.1.1",
         "169.254.169.254",
         "100.64.0.1",
-        "0.0.0.0",  # noqa: S104 - one of those that nobody may reach
+        "0.0.0.0",  # noqa: S104 - a private address
         "224.0.0.1",
         "240.0.0.1",
         "255.255.255.255",
@@ -70,14 +70,14 @@ async def fetch(downloads: Downloads, url: str, limit: int = LIMIT) -> bytes:
         "::ffff:168.63.129.16",
     ],
 )
-def test_what_is_not_out_on_the_internet_is_not_public(address: str) -> None:
+def test_private_and_special_addresses_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize(
     "address", ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"]
 )
-def test_what_is_out_there_is(address: str) -> None:
+def test_addresses_on_the_internet_are_public(address: str) -> None:
     assert is_public(address)
 
 
@@ -104,92 +104,94 @@ def test_what_is_out_there_is(address: str) -> None:
         "http://user@127.0.0.1/",
         "http://①②⑦.⓪.⓪.①/",
         "http://127。0。0。1/",
-        "http://１２７.0.0.1/",  # noqa: RUF001 - that is the point
+        "http://１２７.0.0.1/",  # noqa: RUF001 - digits of another script
         "http://168.63.129.16/",
     ],
 )
-async def test_nobody_goes_where_results_cannot_be(downloads: Downloads, url: str) -> None:
+async def test_other_schemes_and_private_hosts_are_refused(downloads: Downloads, url: str) -> None:
     with pytest.raises(AddressRefused):
-        await downloads.look(url)
+        await downloads.peek(url)
     with pytest.raises(AddressRefused):
         await fetch(downloads, url)
 
 
-async def test_an_allowed_host_is_allowed_on_its_port_only(downloads: Downloads, shelf: Shelf) -> None:
-    async with running_shelf() as other:
+async def test_an_allowed_host_is_allowed_on_its_port_only(downloads: Downloads, files: FileServer) -> None:
+    async with running_file_server() as other:
         with pytest.raises(AddressRefused):
             await fetch(downloads, other.put("a", b"secret"))
-        assert other.asked == []
-    assert await fetch(downloads, shelf.put("a", b"content")) == b"content"
+        assert other.requested == []
+    assert await fetch(downloads, files.put("a", b"content")) == b"content"
 
 
-@pytest.mark.parametrize("host", ["①②⑦.⓪.⓪.①", "127。0。0。1", "１２７.0.0.1"])  # noqa: RUF001 - that is the point
-async def test_digits_of_other_scripts_reach_nothing(downloads: Downloads, shelf: Shelf, host: str) -> None:
-    async with running_shelf() as inside:
+@pytest.mark.parametrize("host", ["①②⑦.⓪.⓪.①", "127。0。0。1", "１２７.0.0.1"])  # noqa: RUF001 - digits of another script
+async def test_digits_of_other_scripts_do_not_bypass_the_check(
+    downloads: Downloads, files: FileServer, host: str
+) -> None:
+    async with running_file_server() as inside:
         secret = inside.put("secret", b"secret").replace("127.0.0.1", host)
 
         async def elsewhere(_: web.Request) -> web.Response:
             return web.Response(status=302, headers={"Location": secret})
 
-        for url in (secret, shelf.serve("a", elsewhere)):
+        for url in (secret, files.serve("a", elsewhere)):
             with pytest.raises(AddressRefused):
                 await fetch(downloads, url)
-        assert inside.asked == []
+        assert inside.requested == []
 
 
-async def test_whoever_answers_from_inside_is_not_read(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if the address passed for a public one."""
+async def test_no_request_is_sent_to_a_private_peer(files: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second check works even if the first one let the address pass."""
     monkeypatch.setattr(Downloads, "_check", lambda *_: None)
     made = Downloads()
     with pytest.raises(AddressRefused):
-        await fetch(made, shelf.put("a", b"secret"))
-    assert shelf.asked == []
+        await fetch(made, files.put("a", b"secret"))
+    assert files.requested == []
     await made.close()
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_to_a_private_address_is_refused(downloads: Downloads, shelf: Shelf, status: int) -> None:
-    async with running_shelf() as inside:
+async def test_a_redirect_to_a_private_address_is_refused(downloads: Downloads, files: FileServer, status: int) -> None:
+    async with running_file_server() as inside:
         secret = inside.put("secret", b"secret")
 
         async def elsewhere(_: web.Request) -> web.Response:
             return web.Response(status=status, headers={"Location": secret})
 
         with pytest.raises(AddressRefused):
-            await fetch(downloads, shelf.serve("a", elsewhere))
-        assert inside.asked == []
+            await fetch(downloads, files.serve("a", elsewhere))
+        assert inside.requested == []
 
 
-async def test_a_redirect_to_another_scheme_is_refused(downloads: Downloads, shelf: Shelf) -> None:
+async def test_a_redirect_to_another_scheme_is_refused(downloads: Downloads, files: FileServer) -> None:
     async def elsewhere(_: web.Request) -> web.Response:
         return web.Response(status=302, headers={"Location": "file:///etc/passwd"})
 
     with pytest.raises(AddressRefused):
-        await fetch(downloads, shelf.serve("a", elsewhere))
+        await fetch(downloads, files.serve("a", elsewhere))
 
 
-async def test_redirects_are_followed_but_not_for_ever(downloads: Downloads, shelf: Shelf) -> None:
-    shelf.put("end", b"content")
+async def test_redirects_are_followed_up_to_a_limit(downloads: Downloads, files: FileServer) -> None:
+    files.put("end", b"content")
 
     async def step(request: web.Request) -> web.Response:
         left = int(request.query["left"])
         place = f"/step?left={left - 1}" if left else "end"
         return web.Response(status=302, headers={"Location": place})
 
-    url = shelf.serve("step", step)
+    url = files.serve("step", step)
     assert await fetch(downloads, f"{url}?left=3") == b"content"
     with pytest.raises(FetchFailed, match="redirects"):
         await fetch(downloads, f"{url}?left=20")
 
 
-async def test_a_name_that_changes_its_mind_reaches_nothing(
-    downloads: Downloads, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+async def test_a_name_that_resolves_differently_later_reaches_no_private_host(
+    downloads: Downloads, files: FileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DNS rebinding: public when it is checked, private when it is used. It is asked once, and that answer is used."""
+    """DNS rebinding: the name is resolved once, and the connection uses the address that was checked."""
     answers = ["93.184.216.34", "127.0.0.1", "127.0.0.1"]
     asked: list[str] = []
     connected: list[Any] = []
-    port = int(shelf.url.rpartition(":")[2])
+    port = int(files.url.rpartition(":")[2])
     loop = asyncio.get_running_loop()
 
     async def rebinding(host: str, port: int, **_: object) -> list[Any]:
@@ -210,7 +212,7 @@ async def test_a_name_that_changes_its_mind_reaches_nothing(
         await fetch(downloads, f"http://rebind.example:{port}/a")
 
 
-async def test_one_private_answer_among_public_ones_is_enough(
+async def test_a_name_with_one_private_address_is_refused(
     downloads: Downloads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def mixed(_: str, port: int, **__: object) -> list[Any]:
@@ -222,9 +224,7 @@ async def test_one_private_answer_among_public_ones_is_enough(
         await fetch(downloads, "https://mixed.example/a")
 
 
-async def test_what_is_larger_than_it_may_be_is_left_as_soon_as_that_is_known(
-    downloads: Downloads, shelf: Shelf
-) -> None:
+async def test_a_download_over_the_limit_stops_early(downloads: Downloads, files: FileServer) -> None:
     sent = 0
 
     async def endless(request: web.Request) -> web.StreamResponse:
@@ -237,16 +237,16 @@ async def test_what_is_larger_than_it_may_be_is_left_as_soon_as_that_is_known(
             sent += 65_536
 
     with pytest.raises(TooLarge):
-        await fetch(downloads, shelf.serve("endless", endless))
+        await fetch(downloads, files.serve("endless", endless))
     with pytest.raises(TooLarge):
-        await fetch(downloads, shelf.put("large", b"x" * (LIMIT + 1)))
+        await fetch(downloads, files.put("large", b"x" * (LIMIT + 1)))
     assert sent < 20 * LIMIT
 
 
-async def test_who_sends_too_slowly_is_left(
-    downloads: Downloads, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+async def test_a_server_that_sends_too_slowly_is_given_up(
+    downloads: Downloads, files: FileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(download, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(download, "PEEK_SECONDS", 0.1)
     monkeypatch.setattr(download, "FETCH_SECONDS", 0.1)
 
     async def slow(request: web.Request) -> web.StreamResponse:
@@ -257,14 +257,14 @@ async def test_who_sends_too_slowly_is_left(
             await asyncio.sleep(0.01)
         return answer
 
-    url = shelf.serve("slow", slow)
+    url = files.serve("slow", slow)
     with pytest.raises(FetchFailed, match="seconds"):
-        await downloads.look(url)
+        await downloads.peek(url)
     with pytest.raises(FetchFailed, match="seconds"):
         await fetch(downloads, url)
 
 
-async def test_half_a_file_is_no_file(downloads: Downloads, shelf: Shelf) -> None:
+async def test_an_incomplete_body_is_a_failure(downloads: Downloads, files: FileServer) -> None:
     async def half(request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse(headers={"Content-Length": "200000"})
         await answer.prepare(request)
@@ -274,33 +274,33 @@ async def test_half_a_file_is_no_file(downloads: Downloads, shelf: Shelf) -> Non
         return answer
 
     with pytest.raises(FetchFailed):
-        await fetch(downloads, shelf.serve("half", half))
+        await fetch(downloads, files.serve("half", half))
 
 
-async def test_what_is_packed_is_not_unpacked(downloads: Downloads, shelf: Shelf) -> None:
-    """A small file that unpacks into a very large one would find no limit."""
+async def test_a_compressed_body_is_refused(downloads: Downloads, files: FileServer) -> None:
+    """A small compressed body could expand beyond every limit."""
 
     async def packed(_: web.Request) -> web.Response:
         return web.Response(body=b"\x1f\x8b", headers={"Content-Encoding": "gzip"})
 
-    with pytest.raises(FetchFailed, match="packs"):
-        await fetch(downloads, shelf.serve("packed", packed))
+    with pytest.raises(FetchFailed, match="compressed"):
+        await fetch(downloads, files.serve("packed", packed))
 
 
 @pytest.mark.parametrize(("status", "missing"), [(404, True), (410, True), (403, True), (429, False), (503, False)])
-async def test_what_is_not_there_is_told_from_a_server_that_is_ill(
-    downloads: Downloads, shelf: Shelf, status: int, *, missing: bool
+async def test_a_missing_file_is_distinguished_from_a_failing_server(
+    downloads: Downloads, files: FileServer, status: int, *, missing: bool
 ) -> None:
     async def answer(_: web.Request) -> web.Response:
         return web.Response(status=status)
 
     with pytest.raises(FetchFailed) as failed:
-        await downloads.look(shelf.serve("a", answer))
+        await downloads.peek(files.serve("a", answer))
     assert failed.value.missing is missing
 
 
-async def test_a_look_reads_the_beginning_only(downloads: Downloads, shelf: Shelf) -> None:
-    look = await downloads.look(shelf.put("a.bin", bytes(range(256)) * 10_000, "video/mp4"))
-    assert (len(look.head), look.size, look.content_type) == (65_536, 2_560_000, "video/mp4")
-    assert not look.public
-    assert shelf.agents == {"Mozilla/5.0 (compatible; genlock)"}
+async def test_a_peek_reads_only_the_beginning(downloads: Downloads, files: FileServer) -> None:
+    peeked = await downloads.peek(files.put("a.bin", bytes(range(256)) * 10_000, "video/mp4"))
+    assert (len(peeked.head), peeked.size, peeked.content_type) == (65_536, 2_560_000, "video/mp4")
+    assert not peeked.public
+    assert files.user_agents == {"Mozilla/5.0 (compatible; genlock)"}

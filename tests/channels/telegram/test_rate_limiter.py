@@ -1,4 +1,4 @@
-"""D7: Telegram's limits hold over all instances together, little of what it allows is wasted, a 429 is obeyed whole."""
+"""Telegram's limits hold for all instances together, most of the allowed rate is used, and a 429 is obeyed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,12 +25,12 @@ from genlock.sandbox.simulation.virtual_time import VirtualClock
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
-from tests.channels.telegram.words import PlainWords
+from tests.channels.telegram.plain_texts import PlainTexts
 from tests.engine.world import Mill, Recorder
 from tests.providers.quick_time import on_quick_time, run_quickly
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
-#: nobody is taken for dead because the database was slow for a moment of quick time
+#: leases long enough that a slow database does not expire them in accelerated time
 RULES = EngineRules(silent_seconds=600.0, lease_seconds=600.0, capacity=RESULTS // INSTANCES + 20)
 SPEED = 100.0
 
@@ -47,18 +47,18 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
             clock = VirtualClock(asyncio.get_running_loop())
             store = on_quick_time(await open_store(url, observer=recorder, clock=clock))
             stack.push_async_callback(store.close)
-            turns = TelegramRateLimiter(store, "42")
-            caller = Caller(make_bot(telegram.token, telegram.url), turns, recorder)
+            limiter = TelegramRateLimiter(store, "42")
+            caller = Caller(make_bot(telegram.token, telegram.url), limiter, recorder)
             stack.push_async_callback(caller.close)
-            channel = TelegramChannel(caller, PlainWords(), Downloads())
+            channel = TelegramChannel(caller, PlainTexts(), Downloads())
             channels = {"telegram": channel}
             engines.append(make_engine(store, recorder, providers={"mill": Mill()}, channels=channels, rules=RULES))
         yield engines
 
 
 async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
-    """So many results, all at once, each with its message in one of the chats."""
-    person = await store.ensure_account("telegram", "42", "1")
+    """Create jobs that have all just ended, each with its placeholder in one of the chats."""
+    account_id = await store.ensure_account("telegram", "42", "1")
     world = telegram.state
     people = [telegram.add_user(f"P{number}") for number in range(CHATS)]
 
@@ -66,7 +66,7 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
         chat = people[number % CHATS].id
         message = world.post(world.chats[chat], world.bot_id, {"text": "accepted"}, silent=True)
         order = NewJob(
-            account_id=person,
+            account_id=account_id,
             request_key=str(number),
             provider="mill",
             channel="telegram",
@@ -78,7 +78,7 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
             placeholder=str(message.id),
         )
         job = (await store.accept(order, None)).job
-        parts = plan([Piece(kind=PartKind.TEXT, value=f"the words of {number}")])
+        parts = plan([Piece(kind=PartKind.TEXT, value=f"the text of {number}")])
         ended = await store.end_job(EndJob(job_id=job.id, state=State.SUCCEEDED, parts=parts), None)
         assert ended.verdict is Verdict.WON
 
@@ -87,7 +87,7 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
 
 @pytest.mark.timeout(400)
 def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_url: str, record_property: Any) -> None:
-    """No 429, and at least 90 % of the 30 calls a second that are allowed: over a minute of their time."""
+    """There is no 429, and at least 90 % of the allowed 30 calls a second are used for over a minute."""
 
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
@@ -111,7 +111,7 @@ def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_u
             used = (calls - burst) / (telegram.limiter.limits.bot_per_second * seconds)
             record_property("calls", calls)
             record_property("seconds", round(seconds, 1))
-            record_property("share of what is allowed", round(used, 3))
+            record_property("share of the allowed rate", round(used, 3))
             assert telegram.limiter.refused == 0
             assert calls == 2 * RESULTS
             jobs = await store.jobs(limit=RESULTS)
@@ -121,11 +121,11 @@ def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_u
     run_quickly(scenario(), SPEED)
 
 
-# one instance, or two
+# one or two instances
 
 
 @asynccontextmanager
-async def some_turns(count: int = 1) -> AsyncIterator[list[TelegramRateLimiter]]:
+async def some_limiters(count: int = 1) -> AsyncIterator[list[TelegramRateLimiter]]:
     clock = VirtualClock(asyncio.get_running_loop())
     store = on_quick_time(await SqliteStore.open(":memory:", clock=clock, observer=Recorder()))
     yield [TelegramRateLimiter(store, "42") for _ in range(count)]
@@ -133,14 +133,14 @@ async def some_turns(count: int = 1) -> AsyncIterator[list[TelegramRateLimiter]]
 
 
 async def times(
-    turns: list[TelegramRateLimiter], calls: list[tuple[int, Priority]]
+    limiters: list[TelegramRateLimiter], calls: list[tuple[int, Priority]]
 ) -> list[tuple[float, int, Priority]]:
-    """When each call got its turn, in that order."""
+    """Return when each call got its permit, in order."""
     loop = asyncio.get_running_loop()
     start, found = loop.time(), []
 
     async def one(number: int, chat: int, priority: Priority) -> None:
-        await turns[number % len(turns)].take(chat, priority)
+        await limiters[number % len(limiters)].acquire(chat, priority)
         found.append((loop.time() - start, chat, priority))
 
     await asyncio.gather(*(one(number, chat, priority) for number, (chat, priority) in enumerate(calls)))
@@ -153,10 +153,10 @@ def quickly(scenario: Any) -> None:
 
 @pytest.mark.parametrize(("chat", "rate", "allowed"), [(5, CHAT, (3, 1.0)), (-5, GROUP, (20, 60.0))])
 @pytest.mark.parametrize("instances", [1, 3])
-def test_one_chat_is_called_no_faster_than_it_may_be(chat: int, rate: Any, allowed: Any, instances: int) -> None:
+def test_calls_to_one_chat_stay_within_its_limit(chat: int, rate: Any, allowed: Any, instances: int) -> None:
     async def scenario() -> None:
-        async with some_turns(instances) as turns:
-            found = sorted(time for time, _, _ in await times(turns, [(chat, Priority.SCREEN)] * 5))
+        async with some_limiters(instances) as limiters:
+            found = sorted(time for time, _, _ in await times(limiters, [(chat, Priority.SCREEN)] * 5))
             for one, later in zip(found, found[rate.burst :], strict=False):
                 assert later - one >= rate.interval * 0.9
             count, seconds = allowed
@@ -165,10 +165,10 @@ def test_one_chat_is_called_no_faster_than_it_may_be(chat: int, rate: Any, allow
     quickly(scenario())
 
 
-def test_all_chats_together_are_called_no_faster_than_the_bot_may() -> None:
+def test_calls_to_all_chats_together_stay_within_the_limit_of_the_bot() -> None:
     async def scenario() -> None:
-        async with some_turns(3) as turns:
-            found = [time for time, _, _ in await times(turns, [(chat, Priority.RESULT) for chat in range(1, 301)])]
+        async with some_limiters(3) as limiters:
+            found = [time for time, _, _ in await times(limiters, [(chat, Priority.RESULT) for chat in range(1, 301)])]
             assert all(later - one >= BOT.interval * 0.99 for one, later in pairwise(sorted(found)))
             assert max(found) <= 300 * BOT.interval * 1.05
 
@@ -177,10 +177,10 @@ def test_all_chats_together_are_called_no_faster_than_the_bot_may() -> None:
 
 def test_results_go_before_screens() -> None:
     async def scenario() -> None:
-        async with some_turns() as turns:
+        async with some_limiters() as limiters:
             screens = [(chat, Priority.SCREEN) for chat in range(1, 101)]
             results = [(chat, Priority.RESULT) for chat in range(101, 151)]
-            found = await times(turns, [*screens, *results])
+            found = await times(limiters, [*screens, *results])
             order = [priority for _, _, priority in found]
             assert order.index(Priority.RESULT) < 20
             assert set(order[-80:]) == {Priority.SCREEN}
@@ -188,85 +188,85 @@ def test_results_go_before_screens() -> None:
     quickly(scenario())
 
 
-def test_progress_takes_a_turn_that_nobody_wants_or_none() -> None:
+def test_progress_gets_a_permit_only_if_no_other_call_wants_it() -> None:
     async def scenario() -> None:
-        async with some_turns() as [turns]:
-            await turns.take(5, Priority.PROGRESS)
-            with pytest.raises(ChannelBusy):  # the one turn that is left is the result's
-                await turns.take(5, Priority.PROGRESS)
+        async with some_limiters() as [limiter]:
+            await limiter.acquire(5, Priority.PROGRESS)
+            with pytest.raises(ChannelBusy):  # the last permit is kept for a result
+                await limiter.acquire(5, Priority.PROGRESS)
             loop = asyncio.get_running_loop()
             before = loop.time()
-            await turns.take(5, Priority.RESULT)
+            await limiter.acquire(5, Priority.RESULT)
             assert loop.time() - before < 0.1
-            waiting = [asyncio.ensure_future(turns.take(6, Priority.SCREEN)) for _ in range(5)]
+            waiting = [asyncio.ensure_future(limiter.acquire(6, Priority.SCREEN)) for _ in range(5)]
             await asyncio.sleep(0.2)
-            with pytest.raises(ChannelBusy):  # others wait
-                await turns.take(7, Priority.PROGRESS)
+            with pytest.raises(ChannelBusy):  # other calls wait
+                await limiter.acquire(7, Priority.PROGRESS)
             await asyncio.gather(*waiting)
             await asyncio.sleep(10.0)
-            await turns.take(5, Priority.PROGRESS)
+            await limiter.acquire(5, Priority.PROGRESS)
 
     quickly(scenario())
 
 
-def test_who_may_not_wait_is_told_how_long_the_chat_or_the_bot_is_closed() -> None:
+def test_a_refused_progress_call_learns_how_long_the_chat_or_the_bot_is_stopped() -> None:
     async def scenario() -> None:
-        async with some_turns() as [turns]:
-            await turns.stop(5, 30.0)
+        async with some_limiters() as [limiter]:
+            await limiter.stop(5, 30.0)
             with pytest.raises(ChannelBusy) as busy:
-                await turns.take(5, Priority.PROGRESS)
+                await limiter.acquire(5, Priority.PROGRESS)
             assert busy.value.after == pytest.approx(30.0, abs=1.0)
-            await turns.stop(None, 60.0)
+            await limiter.stop(None, 60.0)
             with pytest.raises(ChannelBusy) as busy:
-                await turns.take(6, Priority.PROGRESS)
+                await limiter.acquire(6, Priority.PROGRESS)
             assert busy.value.after == pytest.approx(60.0, abs=1.0)
 
     quickly(scenario())
 
 
-def test_a_flood_stops_the_chat_for_everybody_and_nobody_else() -> None:
+def test_a_429_stops_one_chat_for_all_instances_and_no_other_chat() -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        async with some_turns(2) as [one, other]:
+        async with some_limiters(2) as [one, other]:
             await one.stop(5, 12.0)
             start = loop.time()
-            await other.take(6, Priority.RESULT)
+            await other.acquire(6, Priority.RESULT)
             assert loop.time() - start < 0.5
-            await other.take(5, Priority.RESULT)
+            await other.acquire(5, Priority.RESULT)
             assert loop.time() - start == pytest.approx(12.0, abs=0.3)
 
     quickly(scenario())
 
 
-def test_a_long_flood_is_told_with_the_time_to_come_back() -> None:
+def test_a_long_stop_raises_busy_with_the_time_to_retry() -> None:
     async def scenario() -> None:
-        async with some_turns(2) as turns:
-            await turns[0].stop(5, 500.0)
-            for one in turns:
+        async with some_limiters(2) as limiters:
+            await limiters[0].stop(5, 500.0)
+            for one in limiters:
                 with pytest.raises(ChannelBusy) as busy:
-                    await one.take(5, Priority.RESULT)
+                    await one.acquire(5, Priority.RESULT)
                 assert busy.value.after == pytest.approx(500.0, abs=1.0)
 
     quickly(scenario())
 
 
-def test_floods_of_several_chats_stop_the_bot() -> None:
+def test_429_answers_from_several_chats_stop_the_bot() -> None:
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        async with some_turns(2) as [one, other]:
+        async with some_limiters(2) as [one, other]:
             for chat in (5, 6, 7):
                 await one.stop(chat, 10.0)
             start = loop.time()
-            await other.take(8, Priority.RESULT)
+            await other.acquire(8, Priority.RESULT)
             assert loop.time() - start == pytest.approx(10.0, abs=1.2)
 
     quickly(scenario())
 
 
-def test_who_gives_up_waiting_costs_nothing() -> None:
+def test_a_cancelled_call_uses_no_permit() -> None:
     async def scenario() -> None:
-        async with some_turns() as [turns]:
-            waiting = [asyncio.ensure_future(turns.take(5, Priority.SCREEN)) for _ in range(6)]
+        async with some_limiters() as [limiter]:
+            waiting = [asyncio.ensure_future(limiter.acquire(5, Priority.SCREEN)) for _ in range(6)]
             await asyncio.sleep(0.1)
             for task in waiting[2:5]:
                 task.cancel()
@@ -276,12 +276,12 @@ def test_who_gives_up_waiting_costs_nothing() -> None:
     quickly(scenario())
 
 
-def test_a_store_that_fails_is_a_reason_to_come_back_later() -> None:
+def test_a_store_failure_raises_busy() -> None:
     async def scenario() -> None:
-        turns = TelegramRateLimiter(Broken(), "42")  # type: ignore[arg-type]
+        limiter = TelegramRateLimiter(Broken(), "42")  # type: ignore[arg-type]
         for priority in (Priority.RESULT, Priority.RESULT, Priority.PROGRESS):
             with pytest.raises(ChannelBusy):
-                await turns.take(5, priority)
+                await limiter.acquire(5, priority)
 
     quickly(scenario())
 
@@ -294,10 +294,10 @@ class Broken:
         raise StoreUnavailable
 
 
-async def test_a_flood_is_a_flood_even_if_it_cannot_be_written_down(telegram: TelegramSimulator) -> None:
+async def test_a_429_raises_busy_even_if_the_store_fails(telegram: TelegramSimulator) -> None:
     class Free(TelegramRateLimiter):
-        async def take(self, chat: int, priority: Priority) -> None:
-            """At once."""
+        async def acquire(self, chat: int, priority: Priority) -> None:
+            """Grant the permit at once."""
 
     recorder = Recorder()
     caller = Caller(make_bot(telegram.token, telegram.url), Free(Broken(), "42"), recorder)  # type: ignore[arg-type]
@@ -310,8 +310,8 @@ async def test_a_flood_is_a_flood_even_if_it_cannot_be_written_down(telegram: Te
     await caller.close()
 
 
-async def test_a_429_is_obeyed_for_all_instances(telegram: TelegramSimulator) -> None:
-    """By the calls themselves: the flooded chat waits, the others do not."""
+async def test_a_429_stops_the_calls_of_all_instances(telegram: TelegramSimulator) -> None:
+    """The limited chat waits, the others do not."""
     recorder = Recorder()
     store = await SqliteStore.open(":memory:", clock=VirtualClock(asyncio.get_running_loop()), observer=recorder)
     callers = [
@@ -321,14 +321,14 @@ async def test_a_429_is_obeyed_for_all_instances(telegram: TelegramSimulator) ->
     telegram.faults.once(Fault.TOO_MANY, chat=ann.id, seconds=1)
     loop = asyncio.get_running_loop()
 
-    async def say(caller: Caller, chat: int) -> float:
+    async def send(caller: Caller, chat: int) -> float:
         await caller.call(caller.bot.send_message, chat=chat, priority=Priority.RESULT, text="hello")
         return loop.time()
 
     with pytest.raises(ChannelBusy) as busy:
-        await say(callers[0], ann.id)
+        await send(callers[0], ann.id)
     start = loop.time()
-    later, now = await asyncio.gather(say(callers[1], ann.id), say(callers[1], bob.id))
+    later, now = await asyncio.gather(send(callers[1], ann.id), send(callers[1], bob.id))
     assert busy.value.after == 1.0
     assert now - start < 0.5
     assert later - start >= 0.95

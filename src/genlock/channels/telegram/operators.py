@@ -1,6 +1,5 @@
-"""Short words that no job depends on: to operators, and to a press that was made twice."""
+"""Messages to operators, who are named by their Telegram user ids."""
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from html import escape
@@ -8,17 +7,18 @@ from html import escape
 from telegram.constants import ParseMode
 
 from genlock.channels.telegram.caller import Caller, Priority
-from genlock.channels.telegram.errors import QueryTooOld
 from genlock.domain.alarm import Words
 from genlock.domain.errors import ChannelError, RecipientUnreachable
-from genlock.domain.update import NewUpdate
 
 LanguageOf = Callable[[int], Awaitable[str]]
 _CODE = re.compile(r"`([^`]+)`")
 
 
-async def tell_operators(caller: Caller, operators: Iterable[int], language_of: LanguageOf, words: Words) -> None:
-    """Say something to each operator who can be reached. Raises ChannelError if it reached none of those."""
+async def notify_operators(caller: Caller, operators: Iterable[int], language_of: LanguageOf, words: Words) -> None:
+    """Send a message to each operator. Operators who have not opened the chat, or have blocked the bot, are skipped.
+
+    Raises ChannelError if the message reached no operator and Telegram failed for at least one.
+    """
     failed: ChannelError | None = None
     reached = False
     for operator in operators:
@@ -33,19 +33,8 @@ async def tell_operators(caller: Caller, operators: Iterable[int], language_of: 
             )
             reached = True
         except RecipientUnreachable:
-            continue  # has never opened the chat, or closed it
+            continue
         except ChannelError as error:
             failed = error
     if failed is not None and not reached:
         raise failed
-
-
-async def answer_repeated(caller: Caller, update: NewUpdate) -> None:
-    """The person's client shows that it waits until the press is answered."""
-    query = json.loads(update.body)["callback_query"]["id"]
-    try:
-        await caller.call(
-            caller.bot.answer_callback_query, chat=None, priority=Priority.RESULT, callback_query_id=query
-        )
-    except QueryTooOld:
-        return

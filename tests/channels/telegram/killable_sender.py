@@ -1,7 +1,8 @@
-"""A sender that can be killed at any step: a process that forks one for every case it reads from its input.
+"""A process that delivers results and kills itself at a given step.
 
-Each line is a case: the store's file, the simulator's address, what to deliver or to take over, and where to die. Each
-step that the sender passes is written to a file of its own, so that it is known how far it came.
+It forks one child for every case that it reads from standard input. A line is a case: the store's file, the simulator's
+URL, what to deliver, and the step to die at. Each step is written to a log file, so that the test knows how far the
+child came.
 """
 
 import asyncio
@@ -30,8 +31,8 @@ from genlock.engine.limits import RateLimiter
 from genlock.media.download import Downloads
 from genlock.ports import EndJob
 from genlock.stores.sqlite import SqliteStore
-from tests.channels.telegram.house import NoLimits, TurnableClock
-from tests.channels.telegram.words import PlainWords
+from tests.channels.telegram.harness import AdjustableClock, NoLimits
+from tests.channels.telegram.plain_texts import PlainTexts
 from tests.engine.world import Mill, Recorder, idle
 
 T = TypeVar("T")
@@ -45,29 +46,29 @@ class Case:
     log: str
     chat: int
     key: str
-    #: what is delivered; empty: whatever is due is taken over
+    #: what is delivered; empty: only due jobs are claimed
     pieces: list[list[str]] = field(default_factory=list)
     private: str = ""
-    #: the step at which it dies; None: it lives
+    #: the step at which the process dies; None: it does not die
     die_at: int | None = None
     #: the answer of the call at that step is lost
     lose: bool = False
-    #: the person deletes the message before the result comes
+    #: the user deletes the placeholder before the result comes
     deleted: bool = False
-    #: seconds that the clock is ahead
+    #: seconds by which the clock is ahead
     ahead: float = 0.0
 
 
 class Steps:
-    """Counts the steps of a delivery, and ends the process at one of them."""
+    """Counts the steps of a delivery, and kills the process at one of them."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
         self._passed = -1
         self.on = False
 
-    def pass_(self, name: str) -> bool:
-        """Write the step down. True if the answer of the call that follows is to be lost."""
+    def record(self, name: str) -> bool:
+        """Log the step. Return whether the answer of the next call is to be lost."""
         if not self.on:
             return False
         self._passed += 1
@@ -87,7 +88,7 @@ class SteppedCaller(Caller):
         self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority, **arguments: Any
     ) -> T:
         name = getattr(method, "__name__", "")
-        lose = self.steps.pass_(f"before {name}")
+        lose = self.steps.record(f"before {name}")
         if lose:
             await asyncio.to_thread(_lose_next, self.case)
         try:
@@ -96,7 +97,7 @@ class SteppedCaller(Caller):
             if lose:
                 os.kill(os.getpid(), signal.SIGKILL)
             raise
-        self.steps.pass_(f"after {name}")
+        self.steps.record(f"after {name}")
         return answer
 
 
@@ -113,7 +114,7 @@ def _ask(case: Case, path: str, body: dict[str, Any]) -> None:
 
 
 class SteppedStore:
-    """The store, with a step before and after each write of a delivery."""
+    """The store with a step before and after each write of a delivery."""
 
     def __init__(self, store: SqliteStore, steps: Steps) -> None:
         self._store = store
@@ -125,25 +126,25 @@ class SteppedStore:
             return found
 
         async def call(*args: Any, **named: Any) -> Any:
-            self._steps.pass_(f"before {name}")
+            self._steps.record(f"before {name}")
             answer = await found(*args, **named)
-            self._steps.pass_(f"after {name}")
+            self._steps.record(f"after {name}")
             return answer
 
         return call
 
 
 async def run(case: Case) -> None:
-    clock, recorder, steps = TurnableClock(), Recorder(), Steps(case)
+    clock, recorder, steps = AdjustableClock(), Recorder(), Steps(case)
     clock.ahead = timedelta(seconds=case.ahead)
     store = await SqliteStore.open(case.store, clock=clock, observer=recorder)
     caller = SteppedCaller(make_bot("42:sandbox", case.api), NoLimits(), recorder)
     caller.steps, caller.case = steps, case
-    channel = TelegramChannel(caller, PlainWords(), Downloads(private=[case.private]))
-    reached: Any = SteppedStore(store, steps)
+    channel = TelegramChannel(caller, PlainTexts(), Downloads(private=[case.private]))
+    stepped: Any = SteppedStore(store, steps)
     engine = Engine(
         EngineContext(
-            store=reached,
+            store=stepped,
             providers={"mill": Mill()},
             channels={"telegram": channel},
             observer=recorder,
@@ -157,16 +158,16 @@ async def run(case: Case) -> None:
         steps.on = True
         engine.worker.start(job)
         await idle(engine)
-    await _work_off(store, engine, clock)
+    await _process_all(store, engine, clock)
     await store.close()
 
 
 async def _ended(case: Case, store: SqliteStore, channel: TelegramChannel, engine: Engine) -> Job:
-    """A job with its message in the chat, that has just ended."""
-    person = await store.ensure_account("telegram", "42", str(case.chat))
-    await store.transfer(person, EntryKind.GRANT, 100, f"grant:{case.key}")
+    """Return a job that has just ended, with its placeholder in the chat."""
+    account_id = await store.ensure_account("telegram", "42", str(case.chat))
+    await store.transfer(account_id, EntryKind.GRANT, 100, f"grant:{case.key}")
     order = NewJob(
-        account_id=person,
+        account_id=account_id,
         request_key=case.key,
         provider="mill",
         channel="telegram",
@@ -188,8 +189,8 @@ async def _ended(case: Case, store: SqliteStore, channel: TelegramChannel, engin
     return ended.job
 
 
-async def _work_off(store: SqliteStore, engine: Engine, clock: TurnableClock) -> None:
-    """Whatever is due, until nothing is."""
+async def _process_all(store: SqliteStore, engine: Engine, clock: AdjustableClock) -> None:
+    """Process due jobs until none is left."""
     for _ in range(20):
         for job in await store.claim(10, engine.ctx.lease):
             engine.worker.start(job)
@@ -197,7 +198,7 @@ async def _work_off(store: SqliteStore, engine: Engine, clock: TurnableClock) ->
         if not [row for row in await store.jobs(limit=1000) if row.due_at is not None]:
             return
         clock.ahead += timedelta(seconds=40)
-    raise AssertionError("work does not come to an end")
+    raise AssertionError("some jobs never end")
 
 
 def main() -> None:
@@ -206,7 +207,7 @@ def main() -> None:
         if child == 0:
             try:
                 asyncio.run(run(Case(**json.loads(line))))
-            except BaseException as error:  # noqa: BLE001 - told to whoever waits
+            except BaseException as error:  # noqa: BLE001 - reported to the parent process
                 sys.stderr.write(f"{error!r}\n")
                 os._exit(1)
             os._exit(0)

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
+from tests.channels.telegram.house import House, picture
 
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.fallback_texts import FallbackTexts
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
 from genlock.domain.money import HoldState
-from tests.channels.telegram.house import House, picture
 
 
 class NoTexts:

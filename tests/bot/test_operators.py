@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from genlock.channels.telegram.operator_messages import tell_operators
+from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.alarm import Words
 from genlock.domain.broadcast import BroadcastState
@@ -479,7 +479,7 @@ async def test_alarms_come_in_the_operators_language(office: Office) -> None:
         return await _language_of(here.store, outside)
 
     words = Words(english="Look at `genlock <doctor>`", russian="Посмотрите `genlock`")
-    await tell_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, words)
+    await notify_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, words)
 
     assert boss.from_bot[-1].text == "Look at genlock <doctor>"
     assert [one["type"] for one in boss.from_bot[-1].content["entities"]] == ["code"]

@@ -28,6 +28,7 @@ from genlock.settings import Settings
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.packaged import CATALOG
 from tests.stores.builders import queued, update
 from tests.stores.conftest import TABLES
 
@@ -104,7 +105,7 @@ async def clinic(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     person = await store.ensure_account("telegram", "1", "2")
     await store.transfer(person, EntryKind.TOPUP, 5000, "payment")
     await store.close()
-    async with running_telegram(token=TOKEN) as telegram, running_kie() as kie:
+    async with running_telegram(token=TOKEN) as telegram, running_kie(catalog=CATALOG) as kie:
         yield Clinic(url, tmp_path, telegram, kie)
 
 

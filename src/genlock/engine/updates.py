@@ -1,4 +1,4 @@
-"""The update worker: updates are stored before they are acknowledged, then handled by any instance, in order per user."""
+"""The update worker: updates are stored, acknowledged, then handled by any instance, in order for each user."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

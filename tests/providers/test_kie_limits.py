@@ -19,7 +19,7 @@ from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.service import Window
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.simulation.virtual_time import VirtualClock
-from tests.engine.world import Chat, Recorder
+from tests.engine.world import FakeChannel, Recorder
 from tests.providers.models import CATALOG
 from tests.providers.quick_time import on_quick_time, run_quickly
 
@@ -42,7 +42,7 @@ async def instances(url: str, simulator: KieSimulator, rules: EngineRules) -> As
             stack.push_async_callback(store.close)
             kie = Kie(key=simulator.key, find_model=CATALOG.get, api_url=simulator.url)
             stack.push_async_callback(kie.close)
-            engine = make_engine(store, recorder, providers={"kie": kie}, channels={"chat": Chat()}, rules=rules)
+            engine = make_engine(store, recorder, providers={"kie": kie}, channels={"chat": FakeChannel()}, rules=rules)
             await engine.start()
             stack.push_async_callback(engine.stop)
             engines.append(engine)

@@ -32,7 +32,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator
 from genlock.stores.database import SqlDatabase
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.words import PlainWords
-from tests.engine.world import Mill, Recorder, die, idle
+from tests.engine.world import FakeProvider, Recorder, die, idle
 
 PRICE = 100
 EXPECTED_SECONDS = 100.0
@@ -138,7 +138,7 @@ class House:
     clock: TurnableClock
     ann: SimulatedUser
     person: int
-    mill: Mill = field(default_factory=Mill)
+    mill: FakeProvider = field(default_factory=FakeProvider)
     others: list[Engine] = field(default_factory=list)
 
     def another(self, instance: str) -> Engine:
@@ -222,7 +222,7 @@ def _chat(job: Job) -> int:
 
 @asynccontextmanager
 async def running_house(telegram: TelegramSimulator, folder: Path, *, near: bool = True) -> AsyncIterator[House]:
-    recorder, turns, mill, clock = Recorder(), NoLimits(), Mill(), TurnableClock()
+    recorder, turns, mill, clock = Recorder(), NoLimits(), FakeProvider(), TurnableClock()
     async with running_shelf() as shelf:
         store = await SqliteStore.open(str(folder / "store.db"), clock=clock, observer=recorder)
         person = await store.ensure_account("telegram", "42", "1")

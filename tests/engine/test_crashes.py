@@ -165,7 +165,7 @@ async def test_an_instance_may_crash_at_any_call(world: World, scenario: Scenari
     for call in range(len(whole.calls)):
         after = await new_world(world)
         crash = CrashPoint(call)
-        await live(after, scenario, crash)
+        await work_until_crash(after, scenario, crash)
         assert crash.dead, whole.calls[call]
         await finish(after)
         await check(after)

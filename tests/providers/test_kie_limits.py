@@ -138,7 +138,7 @@ async def test_a_turn_that_was_slept_through_is_given_up() -> None:
     kept = limits.RateLimiter(turns, {"a": RateLimit(interval=0.01, late=0.01), "b": RateLimit(interval=0.01)})  # type: ignore[arg-type]
     for key, asked in (("a", 2), ("b", 1)):
         turns.asked = 0
-        waiting = asyncio.ensure_future(kept.turn(key))
+        waiting = asyncio.ensure_future(kept.acquire(key))
         await asyncio.sleep(0.02)
         asyncio.get_running_loop().call_soon(sleep, 0.1)  # nothing else gets on meanwhile
         await waiting

@@ -17,7 +17,7 @@ from genlock.engine.retention import KEEP_SECONDS, PAGE, Retention
 from genlock.engine.stats import Stats
 from genlock.stores.database import SqlDatabase
 from tests.engine.world import HandClock, Recorder
-from tests.stores.lives import ended, finish, person_with, update
+from tests.stores.builders import account_with, ended, finish, update
 
 
 @dataclass
@@ -205,8 +205,8 @@ async def test_the_leader_checks_the_ledger_at_long_intervals(harness: AlarmHarn
     assert await harness.store.kv_get("ledger_violations") is None
     await harness.engine.leader.elect()
     await harness.alarms.check_ledger()
-    broken = {"account_id": await person_with(harness.store, 5), "debit": "house", "credit": "held", "amount": 1}
-    await harness.store.one("transfer", kind="x", key="k", reason="", **broken)
+    broken = {"account_id": await account_with(harness.store, 5), "debit": "house", "credit": "held", "amount": 1}
+    await harness.store.session.one("transfer", kind="x", key="k", reason="", **broken)
     await harness.alarms.check_ledger()
     fact = await harness.store.kv_get("ledger_violations")
     assert fact is not None

@@ -35,7 +35,7 @@ class Sql:
     new: str
 
     def __call__(self, store: Store) -> None:
-        statements: dict[str, list[str]] = store._statements  # type: ignore[attr-defined]
+        statements: dict[str, list[str]] = store.session.statements  # type: ignore[attr-defined]
         assert any(self.old in text for text in statements[self.name]), "the statement has changed: adapt the mutant"
         statements[self.name] = [text.replace(self.old, self.new) for text in statements[self.name]]
 
@@ -50,7 +50,7 @@ FROM end_item WHERE verdict = 'won' AND held AND price > 0 AND state = 'succeede
 
 
 def capture_early(store: Store) -> None:
-    statements: dict[str, list[str]] = store._statements  # type: ignore[attr-defined]
+    statements: dict[str, list[str]] = store.session.statements  # type: ignore[attr-defined]
     statements["end_job"].insert(-1, CAPTURE_EARLY)
 
 

@@ -84,8 +84,8 @@ def test_different_seeds_give_different_histories() -> None:
 
 
 def lose_results(store: Store) -> None:
-    statements = store._statements["end_job"]  # type: ignore[attr-defined]
-    store._statements["end_job"] = [text.replace("THEN 'won'", "THEN 'duplicate'") for text in statements]  # type: ignore[attr-defined]
+    statements = store.session.statements["end_job"]  # type: ignore[attr-defined]
+    store.session.statements["end_job"] = [text.replace("THEN 'won'", "THEN 'duplicate'") for text in statements]  # type: ignore[attr-defined]
 
 
 def test_the_report_of_a_failing_seed_has_the_history_of_its_jobs_and_the_command_to_repeat_it() -> None:

@@ -77,7 +77,7 @@ class Verdict(StrEnum):
     DUPLICATE = "duplicate"  #: repeats what is known
     CONTRADICTION = "contradiction"  #: contradicts what is known: alarm
     CANCELLED = "cancelled"  #: the job was cancelled; the cost is the operator's loss
-    WRONG_TASK = "foreign"  #: names a task that is not the job's own: nothing changed
+    WRONG_TASK = "wrong_task"  #: names a task that is not the job's own: nothing changed
     STALE = "stale"  #: the writer had lost its lease: nothing changed
     MISSING = "missing"  #: there is no such job
 

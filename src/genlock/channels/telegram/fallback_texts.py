@@ -4,12 +4,11 @@ from collections.abc import Callable
 from html import escape
 from typing import TypeVar
 
-from genlock.channels.telegram.address import Address
-from genlock.channels.telegram.messages import FileLabel, MessageTexts, OutgoingMessage
 from genlock.domain.delivery import Part
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.ports import Observer
+from genlock.ports.message_texts import FileLabel, MessageTexts, OutgoingMessage
 
 T = TypeVar("T")
 _WAIT = OutgoingMessage(text="⏳")
@@ -25,25 +24,27 @@ class FallbackTexts(MessageTexts):
     def label(self, job: Job) -> FileLabel:
         return self._try(lambda: self._texts.label(job), job, FileLabel(title=job.model, performer=job.model))
 
-    def waiting(self, job: Job, address: Address, fraction: float | None) -> OutgoingMessage:
-        return self._try(lambda: self._texts.waiting(job, address, fraction), job, _WAIT)
+    def waiting(self, job: Job, language: str, fraction: float | None) -> OutgoingMessage:
+        return self._try(lambda: self._texts.waiting(job, language, fraction), job, _WAIT)
 
-    def placeholder(self, job: Job, address: Address, index: int) -> OutgoingMessage:
-        return self._try(lambda: self._texts.placeholder(job, address, index), job, _WAIT)
+    def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
+        return self._try(lambda: self._texts.placeholder(job, language, index), job, _WAIT)
 
-    def caption(self, job: Job, address: Address, index: int, part: Part) -> OutgoingMessage:
-        return self._try(lambda: self._texts.caption(job, address, index, part), job, OutgoingMessage(text=""))
+    def caption(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
+        return self._try(lambda: self._texts.caption(job, language, index, part), job, OutgoingMessage(text=""))
 
-    def link(self, job: Job, address: Address, index: int, part: Part) -> OutgoingMessage:
+    def link(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
         fallback = OutgoingMessage(text=escape(part.value))
-        return self._try(lambda: self._texts.link(job, address, index, part), job, fallback)
+        return self._try(lambda: self._texts.link(job, language, index, part), job, fallback)
 
-    def failed(self, job: Job, address: Address) -> OutgoingMessage:
+    def failed(self, job: Job, language: str) -> OutgoingMessage:
         fallback = OutgoingMessage(text=f"❌ #{job.id}: {job.state}")
-        return self._try(lambda: self._texts.failed(job, address), job, fallback)
+        return self._try(lambda: self._texts.failed(job, language), job, fallback)
 
-    def notice(self, job: Job, address: Address) -> OutgoingMessage:
-        return self._try(lambda: self._texts.notice(job, address), job, OutgoingMessage(text=f"#{job.id}: {job.state}"))
+    def notice(self, job: Job, language: str) -> OutgoingMessage:
+        return self._try(
+            lambda: self._texts.notice(job, language), job, OutgoingMessage(text=f"#{job.id}: {job.state}")
+        )
 
     def _try(self, compose: Callable[[], T], job: Job, fallback: T) -> T:
         try:

@@ -37,7 +37,8 @@ _FENCED = (
 
 
 def _calls(port: type, prefix: str) -> list[str]:
-    return [f"{prefix}.{name}" for name, member in vars(port).items() if inspect.iscoroutinefunction(member)]
+    members = {name: member for base in reversed(port.__mro__) for name, member in vars(base).items()}
+    return [f"{prefix}.{name}" for name, member in members.items() if inspect.iscoroutinefunction(member)]
 
 
 #: called by endpoints, the bot and `tell`, which are not simulated
@@ -49,12 +50,18 @@ _NOT_SIMULATED = {
     "store.resend_paid",
     "store.account",
     "store.set_account_address",
+    "store.take_permits",
+    "store.prune",
+    "store.block",
+    "store.is_of_order",
+    "store.activity",
+    "store.late_cancels",
     "channel.tell",
 }
 #: Every call that an instance can make.
 CALLS = [
     call
-    for call in (*_calls(Store, "store"), "store.reserve", *_calls(Provider, "provider"), *_calls(Channel, "channel"))
+    for call in (*_calls(Store, "store"), *_calls(Provider, "provider"), *_calls(Channel, "channel"))
     if call not in _NOT_SIMULATED
 ]
 #: Every point where an instance can be killed or paused.

@@ -15,7 +15,7 @@ from genlock.providers.kie.client import Kie
 from genlock.settings import Settings
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.server import make_web
-from tests.engine.world import Chat, Recorder, die, idle
+from tests.engine.world import FakeChannel, Recorder, die, idle
 from tests.providers.models import CATALOG
 
 TASK = "86007839a9ca205ad3af437f7974310f"
@@ -36,7 +36,7 @@ class Taker(Kie):
 class House:
     store: SqliteStore
     engine: Engine
-    chat: Chat
+    chat: FakeChannel
     recorder: Recorder
     web: Starlette
     signed: Starlette
@@ -53,7 +53,7 @@ async def make_house() -> House:
     recorder = Recorder()
     store = await SqliteStore.open(":memory:", clock=SystemClock(), observer=recorder)
     provider = Taker(key="k", find_model=CATALOG.get)
-    chat = Chat()
+    chat = FakeChannel()
     engine = make_engine(
         store, recorder, providers={"kie": provider}, channels={"chat": chat}, public_url="https://bot.example"
     )

@@ -26,7 +26,7 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
-from tests.engine.world import Mill, Recorder
+from tests.engine.world import FakeProvider, Recorder
 from tests.providers.quick_time import on_quick_time, run_quickly
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
@@ -52,7 +52,9 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
             stack.push_async_callback(caller.close)
             channel = TelegramChannel(caller, PlainTexts(), Downloads())
             channels = {"telegram": channel}
-            engines.append(make_engine(store, recorder, providers={"mill": Mill()}, channels=channels, rules=RULES))
+            engines.append(
+                make_engine(store, recorder, providers={"mill": FakeProvider()}, channels=channels, rules=RULES)
+            )
         yield engines
 
 

@@ -260,7 +260,7 @@ async def closed(here: Town, chat: int) -> TelegramRateLimiter:
     """Telegram wants a chat to be left alone; the limits are real."""
     turns = TelegramRateLimiter(here.store, str(here.caller.bot.id))
     await turns.stop(chat, 600.0)
-    here.caller._turns = turns
+    here.caller._limiter = turns
     return turns
 
 

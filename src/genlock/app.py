@@ -79,13 +79,13 @@ async def open_store(
 
 async def examine_store(url: str, *, observer: Observer) -> DatabaseCheck:
     """The store an address names, as it is. Raises StoreUnavailable."""
-    from genlock.stores.check import PostgresExamination, SqliteExamination
+    from genlock.stores.check import PostgresCheck, SqliteCheck
 
     if url.startswith("sqlite:///"):
         path = url.removeprefix("sqlite:///")
         opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, beside=True)
-        return SqliteExamination(opened, path, observer)
-    return PostgresExamination(await PostgresStore.open(url, observer=observer, migrate=False), observer)
+        return SqliteCheck(opened, path)
+    return PostgresCheck(await PostgresStore.open(url, observer=observer, migrate=False))
 
 
 def make_engine(  # noqa: PLR0913 - the parts of an instance

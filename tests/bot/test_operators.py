@@ -137,7 +137,7 @@ async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Offi
     await here.quiet()
     assert isinstance(here.store, SqliteStore)
     reason = f"stage error: RuntimeError('{'<' * 460}')"
-    await here.store._call(
+    await here.store.session.call(
         lambda connection: connection.execute(
             "UPDATE jobs SET attention_code = 'stage_error', attention_reason = ?", (reason,)
         )

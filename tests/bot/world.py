@@ -13,7 +13,6 @@ from genlock.app import costs_paid_for, expected_seconds, make_engine, open_stor
 from genlock.bot.order.job_texts import JobTexts
 from genlock.bot.router import ChatBot
 from genlock.bot.rules import BotRules, Package
-from genlock.catalog import load
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
@@ -32,8 +31,8 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Recorder
+from tests.packaged import CATALOG
 
-CATALOG = load()
 CREDITS = 1000
 PATIENCE_SECONDS = 20.0
 QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
@@ -119,7 +118,7 @@ class Postman:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)  # asyncio writes out what a fixture gave, each time it sets a signal handler
 class Town:
     telegram: TelegramSimulator
     kie: KieSimulator
@@ -164,7 +163,7 @@ class Town:
         """As if the files had been sent some days ago."""
         assert isinstance(self.store, SqliteStore)
         back = round(days * 86_400_000_000)
-        await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
+        await self.store.session.call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
 
     async def quiet(self) -> None:
         """Wait until everybody has been told of everything."""
@@ -247,7 +246,7 @@ async def town(
     store: Any = await open_store(database_url, observer=recorder)
     async with (
         running_telegram() as telegram,
-        running_kie(speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
+        running_kie(catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)

@@ -48,10 +48,10 @@ class Fuzzed:
     def check(self, path: str, body: bytes, headers: dict[str, str], *, signed: bool = False) -> int:
         status = self.post(path, body, headers, signed=signed)
         assert status in (200, 401)
-        rows = self.instance.store._connection.execute(
+        rows = self.instance.store.session.connection.execute(
             "SELECT body, state FROM inbox ORDER BY id DESC LIMIT 1"
         ).fetchall()
-        [count] = self.instance.store._connection.execute("SELECT count(*) FROM inbox").fetchone()
+        [count] = self.instance.store.session.connection.execute("SELECT count(*) FROM inbox").fetchone()
         self.stored += status == 200
         assert count == self.stored, "acknowledged callbacks are stored once, refused ones are not"
         if status == 200:

@@ -62,7 +62,7 @@ class Caller:
     def __init__(self, bot: Bot, limiter: TelegramRateLimiter, observer: Observer) -> None:
         self.bot = bot
         self._limiter = limiter
-        self._observer = observer
+        self.observer = observer
 
     async def call(
         self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority, **arguments: Any
@@ -83,15 +83,15 @@ class Caller:
 
     async def _handle_error(self, error: ChannelError, chat: int | None, method: Callable[..., Any]) -> None:
         """Count the error, stop the chat after a 429, and report errors that an operator should see."""
-        self._observer.count("channel_errors", 1, reason=type(error).__name__)
+        self.observer.count("channel_errors", 1, reason=type(error).__name__)
         if isinstance(error, RateLimited):
             try:
                 await self._limiter.stop(chat, error.after)
             except StoreError as failure:  # this instance stops; the others will get a 429 of their own
-                self._observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
+                self.observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
         elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not is_known_error(error)):
             name = getattr(method, "__name__", "")
-            self._observer.event(
+            self.observer.event(
                 Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
             )
 

@@ -28,6 +28,7 @@ from genlock.channels.telegram.errors import (
     MessageNotModified,
     TextRefused,
 )
+from genlock.channels.telegram.fallback_texts import FallbackTexts
 from genlock.channels.telegram.file_kinds import FileKind
 from genlock.channels.telegram.text import CAPTION_MAX, TEXT_MAX, cut, fitted, keyboard, plain, split
 from genlock.domain.delivery import PARTS_MAX, Level, Part
@@ -56,7 +57,7 @@ class TelegramChannel(Channel):
     ) -> None:
         self._caller = caller
         self._bot = caller.bot
-        self._texts = texts
+        self._texts = FallbackTexts(texts, caller.observer)
         self._contents = Contents(downloads, local_bot_api=local_bot_api)
 
     def split(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -19,7 +19,7 @@ from genlock.domain.errors import ChannelError, StoreError
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.domain.update import NewUpdate
-from genlock.ports import Observer, UpkeepStore
+from genlock.ports import KvStore, Observer
 
 #: the kinds of updates that the bot handles
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "pre_checkout_query", "my_chat_member")
@@ -134,7 +134,7 @@ async def _get_updates(bot: Bot, offset: int | None) -> list[Any]:
     return updates if isinstance(updates, list) else []
 
 
-async def webhook_secret(store: UpkeepStore, bot_id: str) -> str:
+async def webhook_secret(store: KvStore, bot_id: str) -> str:
     """Return the secret that Telegram sends with each update: created once, shared by all instances."""
     return await store.kv_put_if_absent(f"webhook_secret:{bot_id}", secrets.token_urlsafe(32))
 
@@ -145,7 +145,7 @@ class WebhookRegistrar:
     def __init__(
         self,
         caller: Caller,
-        store: UpkeepStore,
+        store: KvStore,
         *,
         public_url: str,
         secret: str,

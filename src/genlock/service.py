@@ -156,7 +156,7 @@ class Service:
         settings = self._settings
         if settings.public_url is None:
             poller = Poller(
-                caller, take_in=updates.receive, is_active=lambda: self.engine.active, observer=self.observer
+                caller, receive=updates.receive, is_active=lambda: self.engine.active, observer=self.observer
             )
             return poller.run, []
         secret = await webhook_secret(store, settings.bot_id)

@@ -260,7 +260,7 @@ async def closed(here: Town, chat: int) -> TelegramRateLimiter:
     """Telegram wants a chat to be left alone; the limits are real."""
     turns = TelegramRateLimiter(here.store, str(here.caller.bot.id))
     await turns.stop(chat, 600.0)
-    here.caller._turns = turns
+    here.caller._limiter = turns
     return turns
 
 
@@ -273,7 +273,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
     running = await here.store.running_broadcast()
     assert running is not None
     turns = await closed(here, ann.hands.id)
-    take, asked = turns.take, asyncio.Event()
+    take, asked = turns.acquire, asyncio.Event()
     calls = 0
 
     async def counted(chat: int, priority: Priority) -> None:
@@ -282,7 +282,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
         asked.set()
         await take(chat, priority)
 
-    monkeypatch.setattr(turns, "take", counted)
+    monkeypatch.setattr(turns, "acquire", counted)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.5)
     sending = asyncio.ensure_future(here.bot._broadcasts._send(running, ann.number, ann.hands.id))
     async with asyncio.timeout(5):

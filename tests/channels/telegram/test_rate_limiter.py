@@ -62,10 +62,10 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
     """Create jobs that have all just ended, each with its placeholder in one of the chats."""
     account_id = await store.ensure_account("telegram", "42", "1")
     world = telegram.state
-    people = [telegram.add_user(f"P{number}") for number in range(CHATS)]
+    users = [telegram.add_user(f"P{number}") for number in range(CHATS)]
 
     async def one(number: int) -> None:
-        chat = people[number % CHATS].id
+        chat = users[number % CHATS].id
         message = world.post(world.chats[chat], world.bot_id, {"text": "accepted"}, silent=True)
         order = NewJob(
             account_id=account_id,

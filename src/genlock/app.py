@@ -13,8 +13,20 @@ from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.limits import RateLimit, RateLimiter
-from genlock.ports import Channel, Clock, Database, DatabaseCheck, Observer, Provider, Store
+from genlock.engine.limits import RateLimiter
+from genlock.ports import (
+    Channel,
+    Clock,
+    Database,
+    DatabaseCheck,
+    Observer,
+    Provider,
+    ProviderBundle,
+    PublicLists,
+    RateLimit,
+    Store,
+)
+from genlock.ports.provider import UploadFile
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore, must_exist
@@ -24,24 +36,7 @@ if TYPE_CHECKING:
     from genlock.bot.rules import BotRules
     from genlock.channels.telegram.caller import Caller
     from genlock.media.download import Downloads
-    from genlock.providers.kie.client import Kie
     from genlock.settings import Settings
-    from genlock.web.callbacks import CallbackEndpoint
-
-#: what Kie.ai allows an account in 10 s, unless it has agreed to more
-KIE_CREATES = 20
-
-
-def kie_limits(creates: int = KIE_CREATES) -> Mapping[str, RateLimit]:
-    """What the provider allows in 10 s, as turns; and 10 queries in 1 s, of which a refused one does no harm.
-
-    Turns 0.54 s apart are at most 19 in 10 s, and 20 even if the first was used late; later than that it is given up.
-    """
-    return {
-        "create:kie": RateLimit(interval=10.8 / creates, late=0.4),
-        "status:kie": RateLimit(interval=0.108),
-    }
-
 
 #: what an operator gets for a star, and the packages of stars that are offered unless others are set
 STAR_USD = 0.013
@@ -76,7 +71,7 @@ async def open_store(
     raise Refusal(f"GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not {url.partition(':')[0]!r}")
 
 
-async def examine_store(url: str, *, observer: Observer) -> DatabaseCheck:
+async def open_database_check(url: str, *, observer: Observer) -> DatabaseCheck:
     """The store an address names, as it is. Raises StoreUnavailable."""
     from genlock.stores.check import PostgresExamination, SqliteExamination
 
@@ -117,17 +112,44 @@ def make_engine(  # noqa: PLR0913 - the parts of an instance
     )
 
 
-def make_kie(settings: "Settings", catalog: Catalog) -> "Kie":
+def make_providers(
+    settings: "Settings", catalog: Catalog, *, now: Callable[[], float] = time
+) -> dict[str, ProviderBundle]:
+    """Return the bundles of the configured providers by name. A provider without a key is not configured."""
+    bundles = []
+    if settings.kie_api_key is not None:
+        from genlock.providers.kie.bundle import make_bundle
+
+        bundles.append(
+            make_bundle(
+                catalog,
+                key=settings.kie_api_key.get_secret_value(),
+                api_url=settings.kie_api_url,
+                upload_url=settings.kie_upload_url,
+                webhook_key=settings.kie_webhook_key.get_secret_value() if settings.kie_webhook_key else None,
+                creates_per_10_seconds=settings.kie_creates_per_10_seconds,
+                now=now,
+            )
+        )
+    return {bundle.name: bundle for bundle in bundles}
+
+
+def configured_providers(settings: "Settings") -> set[str]:
+    """Return the names of the providers that have a key; only their models are on sale."""
+    return {"kie"} if settings.kie_api_key is not None else set()
+
+
+async def fetch_public_lists(settings: "Settings") -> dict[str, PublicLists]:
+    """Fetch the model and price lists of every provider that publishes them; no account is needed."""
+    from genlock.providers.kie import public_lists as kie
     from genlock.providers.kie.client import Kie
 
-    if settings.kie_api_key is None:
-        raise Refusal("GENLOCK_KIE_API_KEY is not set: there is no account at Kie.ai to order from")
-    return Kie(
-        key=settings.kie_api_key.get_secret_value(),
-        find_model=catalog.get,
-        api_url=settings.kie_api_url,
-        upload_url=settings.kie_upload_url,
-    )
+    return {Kie.name: await kie.fetch(settings.kie_api_url)}
+
+
+def rate_limits(bundles: Mapping[str, ProviderBundle]) -> dict[str, RateLimit]:
+    """Return the limits of all providers under the keys that the engine uses: `create:NAME` and `status:NAME`."""
+    return {f"{call}:{name}": limit for name, bundle in bundles.items() for call, limit in bundle.rate_limits.items()}
 
 
 def make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, downloads: "Downloads") -> Channel:
@@ -141,12 +163,12 @@ def make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, downl
 
 
 def make_chat(
-    settings: "Settings", *, caller: "Caller", store: Database, engine: Engine, catalog: Catalog, kie: "Kie"
+    settings: "Settings", *, caller: "Caller", store: Database, engine: Engine, catalog: Catalog, upload: UploadFile
 ) -> "ChatBot":
     from genlock.bot.router import ChatBot
 
     rules = make_shop_rules(settings)
-    return ChatBot.made_of(caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=kie.upload)
+    return ChatBot.made_of(caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=upload)
 
 
 def make_shop_rules(settings: "Settings") -> "BotRules":
@@ -178,7 +200,7 @@ def costs_paid_for(catalog: Catalog, *, markup: float, credit_usd: float) -> Cal
         model = catalog.models.get(job.model)
         if model is None or model.own_price is not None or not job.price:
             return None
-        return tariff.paid_for(job.price, markup, credit_usd)
+        return tariff.paid_for(job.price, markup, credit_usd, model.provider_credit_usd)
 
     return paid_for
 
@@ -193,25 +215,14 @@ def expected_seconds(catalog: Catalog) -> Callable[[Job], float | None]:
     return expected
 
 
-def make_kie_endpoint(engine: Engine, settings: "Settings") -> "CallbackEndpoint":
-    """The door for Kie.ai's callbacks; with a webhook key, only for signed ones."""
-    from genlock.providers.kie.signature import is_signed
-    from genlock.web.callbacks import CallbackEndpoint
-
-    if settings.kie_webhook_key is None:
-        return CallbackEndpoint(engine=engine, provider="kie")
-    key = settings.kie_webhook_key.get_secret_value()
-    return CallbackEndpoint(
-        engine=engine, provider="kie", check=lambda headers, body: is_signed(headers, body, key, time())
-    )
-
-
-def make_rules(settings: "Settings", *, stop_seconds: float = 15.0) -> EngineRules:
+def make_rules(
+    settings: "Settings", *, limits: Mapping[str, RateLimit] | None = None, stop_seconds: float = 15.0
+) -> EngineRules:
     return EngineRules(
         stop_seconds=stop_seconds,
         lease_seconds=settings.lease_seconds,
         orphan_expire_seconds=settings.orphan_expire_seconds,
         poll_seconds=settings.poll_seconds,
         grace_seconds=settings.grace_seconds,
-        limits=kie_limits(settings.kie_creates_per_10_seconds),
+        limits=limits or {},
     )

@@ -19,10 +19,10 @@ from genlock.app import (
     make_channel,
     make_chat,
     make_engine,
-    make_kie,
-    make_kie_endpoint,
+    make_providers,
     make_rules,
     open_store,
+    rate_limits,
 )
 from genlock.bot.router import ChatBot
 from genlock.catalog import load
@@ -46,6 +46,7 @@ from genlock.media.download import Downloads
 from genlock.metrics import MetricsObserver, Observers
 from genlock.ports import Database, UpdateStore
 from genlock.settings import LogFormat, ServiceSettings
+from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.health import HealthEndpoints
 from genlock.web.server import Endpoint, make_web, serving
 from genlock.web.telegram import TelegramEndpoint
@@ -87,22 +88,25 @@ class Service:
         store = await open_store(settings.database_url, observer=self.observer)
         self._closing.push_async_callback(store.close)
         caller = self._make_caller(store)
-        kie = make_kie(settings, catalog)
-        self._closing.push_async_callback(kie.close)
+        bundles = make_providers(settings, catalog)
+        for bundle in bundles.values():
+            self._closing.push_async_callback(bundle.close)
+        catalog = catalog.sold_through(bundles)
         downloads = Downloads(private=settings.media_private_hosts)
         self._closing.push_async_callback(downloads.close)
         self.engine = engine = make_engine(
             store,
             self.observer,
-            providers={kie.name: kie},
+            providers={name: bundle.provider for name, bundle in bundles.items()},
             channels={"telegram": make_channel(settings, caller, catalog, downloads)},
-            rules=make_rules(settings, stop_seconds=STOP_SECONDS),
+            rules=make_rules(settings, limits=rate_limits(bundles), stop_seconds=STOP_SECONDS),
             public_url=settings.public_url,
             instance=self._instance,
             expected=expected_seconds(catalog),
             paid_for=costs_paid_for(catalog, markup=settings.markup, credit_usd=settings.credit_usd),
         )
-        chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
+        upload = next(bundle.upload for bundle in bundles.values() if bundle.upload)
+        chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, upload=upload)
         self._closing.push_async_callback(chat.close)
         engine.updates = Updates(
             engine.ctx,
@@ -121,7 +125,11 @@ class Service:
             render=lambda counts, active: self._metrics.render(counts, active=active),
             started=started,
         )
-        web = make_web([make_kie_endpoint(engine, settings), health, *endpoints])
+        callbacks = [
+            CallbackEndpoint(engine=engine, provider=name, check=bundle.verify_callback)
+            for name, bundle in bundles.items()
+        ]
+        web = make_web([*callbacks, health, *endpoints])
         address = await self._listen(web)
         await engine.start()
         self._closing.push_async_callback(engine.stop)
@@ -219,7 +227,9 @@ class Service:
             try:
                 await chat.start()
             except ChannelError as error:
-                self.observer.event(Event.CHANNEL_UNREACHABLE, step="introduce", error=f"{type(error).__name__}: {error}")
+                self.observer.event(
+                    Event.CHANNEL_UNREACHABLE, step="introduce", error=f"{type(error).__name__}: {error}"
+                )
                 await asyncio.sleep(CHORE_SECONDS)
             except Exception as error:  # noqa: BLE001 - without commands in the menu the bot still works
                 self.observer.event(Event.STAGE_ERROR, step="introduce", error=f"{type(error).__name__}: {error}")

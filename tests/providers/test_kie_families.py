@@ -13,7 +13,7 @@ from genlock.sandbox.kie.simulator import KieSimulator
 from tests.providers.models import CATALOG, WORKING, job
 
 
-class Doorstep:
+class CallbackReceiver:
     """Takes callbacks and keeps them."""
 
     def __init__(self) -> None:
@@ -26,8 +26,8 @@ class Doorstep:
 
 
 @pytest.fixture
-async def doorstep() -> AsyncIterator[Doorstep]:
-    step = Doorstep()
+async def receiver() -> AsyncIterator[CallbackReceiver]:
+    step = CallbackReceiver()
     app = web.Application()
     app.router.add_post("/callbacks/kie/1.secret", step.take)
     runner = web.AppRunner(app, access_log=None)
@@ -49,15 +49,15 @@ async def asked_until_ended(kie: Kie, task_id: str, model: str) -> Report:
 
 @pytest.mark.parametrize("model", WORKING)
 async def test_an_order_is_made_and_its_result_is_told_alike_by_status_and_callback(
-    kie: Kie, simulator: KieSimulator, doorstep: Doorstep, model: str
+    kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver, model: str
 ) -> None:
-    task_id = await kie.create(job(model), doorstep.url)
+    task_id = await kie.create(job(model), receiver.url)
     first = await kie.status(task_id, job(model))
     assert first.outcome is Outcome.RUNNING
 
     by_status = await asked_until_ended(kie, task_id, model)
     await simulator.shop.settled()
-    reports = [kie.read_callback(body) for body in doorstep.bodies]
+    reports = [kie.read_callback(body) for body in receiver.bodies]
 
     assert by_status.outcome is Outcome.SUCCESS
     assert by_status.task_id == reports[-1].task_id == task_id
@@ -82,14 +82,14 @@ async def test_an_order_is_made_and_its_result_is_told_alike_by_status_and_callb
     ],
 )
 async def test_a_failure_is_told_alike_by_status_and_callback(
-    kie: Kie, simulator: KieSimulator, doorstep: Doorstep, model: str, fault: Fault, code: str
+    kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver, model: str, fault: Fault, code: str
 ) -> None:
     before = simulator.shop.credits
     simulator.faults.order(fault)
-    task_id = await kie.create(job(model), doorstep.url)
+    task_id = await kie.create(job(model), receiver.url)
     by_status = settle_report(await asked_until_ended(kie, task_id, model))
     await simulator.shop.settled()
-    by_callback = settle_report(kie.read_callback(doorstep.bodies[-1]))
+    by_callback = settle_report(kie.read_callback(receiver.bodies[-1]))
 
     assert by_status.outcome is by_callback.outcome is Outcome.FAILURE
     assert by_status.error_code == by_callback.error_code == code
@@ -97,10 +97,10 @@ async def test_a_failure_is_told_alike_by_status_and_callback(
     assert (simulator.shop.credits == before) == (fault is not Fault.RESULT_EMPTY)
 
 
-async def test_a_song_is_called_back_in_three_stages(kie: Kie, simulator: KieSimulator, doorstep: Doorstep) -> None:
-    await kie.create(job("suno/generate"), doorstep.url)
+async def test_a_song_is_called_back_in_three_stages(kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver) -> None:
+    await kie.create(job("suno/generate"), receiver.url)
     await simulator.shop.settled()
-    assert [kie.read_callback(body).word for body in doorstep.bodies] == ["text", "first", "complete"]
+    assert [kie.read_callback(body).word for body in receiver.bodies] == ["text", "first", "complete"]
 
 
 async def test_a_song_can_be_ordered_without_a_callback(kie: Kie, simulator: KieSimulator) -> None:

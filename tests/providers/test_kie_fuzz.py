@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from genlock.domain.result import Outcome, PartKind, Report, settle_report
-from genlock.providers.kie.wire import read_callback
-from tests.providers.mutants import mutants, real_answers
-from tests.providers.shapes import BODIES
+from genlock.providers.kie.parser import read_callback
+from tests.providers.mutated_answers import mutated_answers, real_answers
+from tests.providers.strategies import BODIES
 
 SLICES = 4
 
@@ -54,7 +54,7 @@ def check(body: bytes) -> bool:
 @pytest.mark.parametrize("part", range(SLICES))
 def test_bent_answers(fuzz_cases: int, part: int) -> None:
     count = fuzz_cases * 17 // 20 // SLICES
-    understood = sum(check(body) for body in mutants(part, count))
+    understood = sum(check(body) for body in mutated_answers(part, count))
     assert understood > count // 2, "most of them still say something"
 
 

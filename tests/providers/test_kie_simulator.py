@@ -158,7 +158,7 @@ async def test_a_record_may_take_a_moment_to_appear() -> None:
 # callbacks
 
 
-class Doorstep:
+class CallbackReceiver:
     def __init__(self) -> None:
         self.requests: list[tuple[str, Any, bytes]] = []
         self.answers: list[int] = []
@@ -170,8 +170,8 @@ class Doorstep:
 
 
 @pytest.fixture
-async def doorstep() -> AsyncIterator[Doorstep]:
-    step = Doorstep()
+async def receiver() -> AsyncIterator[CallbackReceiver]:
+    step = CallbackReceiver()
     app = web.Application()
     app.router.add_post("/{path:.+}", step.take)
     runner = web.AppRunner(app, access_log=None)
@@ -188,12 +188,12 @@ async def signing() -> AsyncIterator[KieSimulator]:
         yield kie
 
 
-async def called(simulator: KieSimulator, doorstep: Doorstep, *faults: Fault) -> list[tuple[str, Any, bytes]]:
+async def called(simulator: KieSimulator, receiver: CallbackReceiver, *faults: Fault) -> list[tuple[str, Any, bytes]]:
     simulator.faults.order(*faults)
     async with aiohttp.ClientSession() as session:
-        await Caller(simulator, session).create(callBackUrl=doorstep.url)
+        await Caller(simulator, session).create(callBackUrl=receiver.url)
     await simulator.shop.settled()
-    return doorstep.requests
+    return receiver.requests
 
 
 def signed(request: tuple[str, Any, bytes]) -> bool:
@@ -201,9 +201,9 @@ def signed(request: tuple[str, Any, bytes]) -> bool:
 
 
 async def test_a_callback_is_a_signed_record_with_times_in_whole_seconds(
-    signing: KieSimulator, doorstep: Doorstep
+    signing: KieSimulator, receiver: CallbackReceiver
 ) -> None:
-    [request] = await called(signing, doorstep)
+    [request] = await called(signing, receiver)
     assert signed(request)
     said = json.loads(request[2])
     assert (said["code"], said["msg"]) == (200, "Playground task completed successfully.")
@@ -211,18 +211,18 @@ async def test_a_callback_is_a_signed_record_with_times_in_whole_seconds(
     assert json.loads(json.loads(said["data"]["param"])["input"]) == INPUT
 
 
-async def test_a_failure_is_called_back_with_501(signing: KieSimulator, doorstep: Doorstep) -> None:
-    [request] = await called(signing, doorstep, Fault.TASK_FAIL)
+async def test_a_failure_is_called_back_with_501(signing: KieSimulator, receiver: CallbackReceiver) -> None:
+    [request] = await called(signing, receiver, Fault.TASK_FAIL)
     said = json.loads(request[2])
     assert (said["code"], said["msg"], said["data"]["resultJson"]) == (501, "Playground task failed.", None)
 
 
-async def test_a_callback_is_repeated_three_times_until_it_is_taken(signing: KieSimulator, doorstep: Doorstep) -> None:
-    doorstep.answers = [503, 500]
-    assert len(await called(signing, doorstep)) == 3
-    doorstep.requests.clear()
-    doorstep.answers = [503] * 9
-    assert len(await called(signing, doorstep)) == 4
+async def test_a_callback_is_repeated_three_times_until_it_is_taken(signing: KieSimulator, receiver: CallbackReceiver) -> None:
+    receiver.answers = [503, 500]
+    assert len(await called(signing, receiver)) == 3
+    receiver.requests.clear()
+    receiver.answers = [503] * 9
+    assert len(await called(signing, receiver)) == 4
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ async def test_a_callback_is_repeated_three_times_until_it_is_taken(signing: Kie
         (Fault.CALLBACK_FORGED, 3),
     ],
 )
-async def test_faults_of_callbacks(signing: KieSimulator, doorstep: Doorstep, fault: Fault, bodies: int) -> None:
-    requests = await called(signing, doorstep, fault)
+async def test_faults_of_callbacks(signing: KieSimulator, receiver: CallbackReceiver, fault: Fault, bodies: int) -> None:
+    requests = await called(signing, receiver, fault)
     assert len(requests) == bodies
     if fault is Fault.CALLBACK_TWICE:
         assert requests[0][2] == requests[1][2]
@@ -253,14 +253,14 @@ async def test_faults_of_callbacks(signing: KieSimulator, doorstep: Doorstep, fa
 
 
 @pytest.mark.parametrize("fault", [Fault.CALLBACK_STALE, Fault.CALLBACK_BAD_SIGNATURE])
-async def test_signatures_can_be_wrong(signing: KieSimulator, doorstep: Doorstep, fault: Fault) -> None:
-    assert not any(signed(request) for request in await called(signing, doorstep, fault))
+async def test_signatures_can_be_wrong(signing: KieSimulator, receiver: CallbackReceiver, fault: Fault) -> None:
+    assert not any(signed(request) for request in await called(signing, receiver, fault))
 
 
-async def test_bodies_can_be_broken(signing: KieSimulator, doorstep: Doorstep) -> None:
-    await called(signing, doorstep, Fault.CALLBACK_EMPTY)
-    await called(signing, doorstep, Fault.CALLBACK_UNPARSABLE)
-    empty, half = (body for _, _, body in doorstep.requests)
+async def test_bodies_can_be_broken(signing: KieSimulator, receiver: CallbackReceiver) -> None:
+    await called(signing, receiver, Fault.CALLBACK_EMPTY)
+    await called(signing, receiver, Fault.CALLBACK_UNPARSABLE)
+    empty, half = (body for _, _, body in receiver.requests)
     assert empty == b""
     with pytest.raises(ValueError, match=r"."):
         json.loads(half)

@@ -26,7 +26,7 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Mill, Recorder
-from tests.providers.quick_time import on_quick_time, run_quickly
+from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
 from tests.telegram.words import PlainWords
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
@@ -45,7 +45,7 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
         for _ in range(INSTANCES):
             recorder = Recorder()
             clock = VirtualClock(asyncio.get_running_loop())
-            store = on_quick_time(await open_store(url, observer=recorder, clock=clock))
+            store = on_accelerated_time(await open_store(url, observer=recorder, clock=clock))
             stack.push_async_callback(store.close)
             turns = TelegramRateLimiter(store, "42")
             caller = Caller(make_bot(telegram.token, telegram.url), turns, recorder)
@@ -118,7 +118,7 @@ def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_u
             assert {job.delivery for job in jobs} == {Delivery.DELIVERED}
             assert used >= 0.9
 
-    run_quickly(scenario(), SPEED)
+    run_accelerated(scenario(), SPEED)
 
 
 # one instance, or two
@@ -127,7 +127,7 @@ def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_u
 @asynccontextmanager
 async def some_turns(count: int = 1) -> AsyncIterator[list[TelegramRateLimiter]]:
     clock = VirtualClock(asyncio.get_running_loop())
-    store = on_quick_time(await SqliteStore.open(":memory:", clock=clock, observer=Recorder()))
+    store = on_accelerated_time(await SqliteStore.open(":memory:", clock=clock, observer=Recorder()))
     yield [TelegramRateLimiter(store, "42") for _ in range(count)]
     await store.close()
 
@@ -148,7 +148,7 @@ async def times(
 
 
 def quickly(scenario: Any) -> None:
-    run_quickly(scenario, 1000.0)
+    run_accelerated(scenario, 1000.0)
 
 
 @pytest.mark.parametrize(("chat", "rate", "allowed"), [(5, CHAT, (3, 1.0)), (-5, GROUP, (20, 60.0))])

@@ -13,8 +13,8 @@ from genlock.domain.events import Event
 from genlock.engine import collect
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
 from tests.engine.world import idle
-from tests.providers.mutants import mutants
-from tests.providers.shapes import BODIES
+from tests.providers.mutated_answers import mutated_answers
+from tests.providers.strategies import BODIES
 from tests.web.asgi import request
 from tests.web.conftest import KEY, TASK, House, make_house
 
@@ -79,7 +79,7 @@ def test_anything_at_any_door(neighbourhood: Neighbourhood, fuzz_cases: int) -> 
 
 
 def test_bent_callbacks_at_the_jobs_own_door(neighbourhood: Neighbourhood, fuzz_cases: int) -> None:
-    for body in mutants(99, fuzz_cases // 10):
+    for body in mutated_answers(99, fuzz_cases // 10):
         assert neighbourhood.check("own", body, {}) == 200
 
 
@@ -94,6 +94,6 @@ def test_anything_signed_or_not(neighbourhood: Neighbourhood, fuzz_cases: int) -
     ]
     statuses = [
         neighbourhood.check("own", body, given_headers[number % len(given_headers)], signed=True)
-        for number, body in enumerate(islice(mutants(7, fuzz_cases), fuzz_cases // 40))
+        for number, body in enumerate(islice(mutated_answers(7, fuzz_cases), fuzz_cases // 40))
     ]
     assert {200, 401} == set(statuses)

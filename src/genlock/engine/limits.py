@@ -8,22 +8,12 @@ from math import inf
 
 from genlock.domain.errors import ProviderBusy
 from genlock.ports import Store
+from genlock.ports.provider import RateLimit as RateLimit
 
 #: How far ahead turns are reserved. A turn lost in a crash costs at most this much of the allowance.
 HORIZON_SECONDS = 2.0
 #: Where everything is late all the time, turns are used late rather than never.
 PERMITS_MISSED_MAX = 3
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RateLimit:
-    """One turn every `interval` seconds; after a pause, up to `burst` at once."""
-
-    interval: float
-    burst: int = 1
-    #: a turn used so many seconds too late, because something was held up, would crowd those behind it: better give it
-    #: up for another
-    late: float = inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
 from genlock.ports.limits import LimitStore
 from genlock.ports.observer import Observer
-from genlock.ports.provider import Provider
+from genlock.ports.provider import Provider, ProviderBundle, PublicLists, RateLimit
 from genlock.ports.store import (
     Accepted,
     DeliveryEnd,
@@ -41,6 +41,9 @@ __all__ = [
     "Observer",
     "Placed",
     "Provider",
+    "ProviderBundle",
+    "PublicLists",
+    "RateLimit",
     "Reschedule",
     "Role",
     "Settled",

@@ -1,7 +1,6 @@
 """The doors for callbacks: check the size and the signature, keep the bytes, say 200, whatever they say."""
 
 import asyncio
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
@@ -12,13 +11,14 @@ from genlock.domain.events import Event
 from genlock.domain.job import hash_secret
 from genlock.engine.collect import TooManyUnauthenticated, read_token
 from genlock.engine.engine import Engine
+from genlock.ports.provider import VerifyCallback
 
 BODY_BYTES_MAX = 1_000_000
 #: from somebody whom nothing but the address vouches for, and not even that
 STRANGER_BYTES_MAX = 64_000
 BODY_SECONDS_MAX = 15
 #: whether a callback comes from the provider, by its headers and body
-Check = Callable[[Mapping[str, str], bytes], bool]
+Check = VerifyCallback
 
 
 class Refused(Exception):
@@ -71,7 +71,7 @@ class CallbackEndpoint:
         token = token if token is None or token.isascii() else ""
         most = STRANGER_BYTES_MAX if self.check is None and read_token(token)[0] is None else BODY_BYTES_MAX
         body = await read_body(request, most)
-        if self.check is not None and not self.check(request.headers, body):
+        if self.check is not None and not await self.check(request.headers, body):
             raise Refused(401, "the signature is missing, wrong or too old")
         if self.check is None and len(body) > STRANGER_BYTES_MAX and not await self._is_known(token):
             raise _too_large()

@@ -1,6 +1,6 @@
 """The paths of the simulated Kie.ai, and who speaks there."""
 
-from genlock.domain.catalog import Family
+from genlock.providers.kie.families import Family
 from genlock.sandbox.kie.face import Face
 from genlock.sandbox.kie.market import Market
 from genlock.sandbox.kie.older import Aleph, Flux, FourO, Runway, Veo

@@ -3,8 +3,11 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
 
+# The tests start hundreds of processes, and each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help sandbox test check docs bench simulate smoke chaos lock clean
+.PHONY: help sandbox test quick provision check docs screenshots bench simulate smoke chaos lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,29 +15,42 @@ help: ## List the commands
 sandbox: .venv/installed ## Install and run everything here, with a chat page in the browser (ARGS=--fresh, --postgres …)
 	@$(BIN)/genlock sandbox $(ARGS)
 
-test: check ## Install, check and run all tests (ARGS="-k name" picks some)
+test: provision check ## Install, check and run all tests (ARGS="-k name" picks some)
 	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
 
-check: .venv/installed ## Lint, formatting, types, import rules, docs
+quick: .venv/installed ## Run the tests that need no process, no browser and no PostgreSQL: the inner loop
+	$(BIN)/pytest -n 2 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
+
+provision: .venv/installed ## Bring the programs that the tests run: a browser, PgBouncer, PostgreSQL
+	$(BIN)/python -m tests.provision
+
+check: .venv/installed ## Lint, formatting, types, import rules, words, docs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m tests.style.check_words
 	$(BIN)/python docs/generate.py --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
-docs: .venv/installed ## Write what the docs take from the code
+docs: .venv/installed ## Write the generated parts of the docs and build the site in build/site
 	$(BIN)/python docs/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+	@echo "open build/site/index.html, or run: $(BIN)/mkdocs serve"
+
+screenshots: provision ## Take the pictures of the docs from the running sandbox
+	$(BIN)/python -m docs.screenshots
 
 bench: .venv/installed ## Measure the engine against the plain protocol, and the running service
 	$(BIN)/genlock bench $(ARGS)
 
-simulate: .venv/installed ## Crash the engine everywhere, from many seeds
+simulate: .venv/installed ## Crash the engine at every point, from many seeds
 	$(BIN)/genlock simulate $(ARGS)
 
 smoke: .venv/installed ## One order through the product and the simulators, in nine phases
 	$(BIN)/genlock smoke $(ARGS)
 
-chaos: .venv/installed ## Kill, pause and cut off real processes while people order
+chaos: .venv/installed ## Kill, pause and cut off real processes while users order
 	$(BIN)/genlock chaos $(if $(ARGS),$(ARGS),--jobs 100 --instances 3 --store postgres --kill-every 2 --restart-db)
 
 lock: .venv/installed ## Pin what pyproject.toml asks for (ARGS=--upgrade takes the newest)
@@ -44,7 +60,7 @@ lock: .venv/installed ## Pin what pyproject.toml asks for (ARGS=--upgrade takes 
 clean: ## Remove the environment and all caches
 	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-# Made anew when the lock changes, so that nothing unlocked stays behind.
+# Recreated when the lock changes, so that no package outside the lock remains.
 .venv/locked: requirements/dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "genlock needs Python 3.11 or newer, and '$(PYTHON)' is not: try 'make PYTHON=python3.12 …'" >&2; exit 1; }

@@ -1,6 +1,6 @@
-"""Writes the parts of the docs that the code knows best; with --check, only says whether they are up to date.
+"""Write the parts of the docs that are generated from the code; with --check, fail if they are out of date.
 
-Whole pages under docs/reference, `.env.example`, and in every page the regions `<!-- from: NAME -->` … `<!-- end -->`.
+Generated are `.env.example` and, in every page, the regions `<!-- from: NAME -->` … `<!-- end -->`.
 """
 
 import ast
@@ -28,8 +28,8 @@ EXAMPLE = DOCS.parent / ".env.example"
 REGION = re.compile(r"(<!-- from: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def glosses(kind: type[StrEnum], module: object) -> Iterator[tuple[str, str]]:
-    """Each member of an enum with the `#:` comment that stands beside it."""
+def descriptions(kind: type[StrEnum], module: object) -> Iterator[tuple[str, str]]:
+    """Yield each member of an enum with the `#:` comment beside it."""
     source = Path(str(module.__file__)).read_text(encoding="utf-8")  # type: ignore[attr-defined]
     lines = source.splitlines()
     tree = next(
@@ -37,20 +37,20 @@ def glosses(kind: type[StrEnum], module: object) -> Iterator[tuple[str, str]]:
     )
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            said = [lines[statement.lineno - 1].partition("#: ")[2]]
+            comment = [lines[statement.lineno - 1].partition("#: ")[2]]
             for line in lines[statement.lineno :]:
                 if not line.strip().startswith("#: "):
                     break
-                said.append(line.strip().removeprefix("#: "))
+                comment.append(line.strip().removeprefix("#: "))
             name = statement.targets[0].id
-            if said == [""]:
-                raise SystemExit(f"{kind.__name__}.{name} has no `#:` comment beside it to take its meaning from")
-            yield kind[name].value, " ".join(said)
+            if comment == [""]:
+                raise SystemExit(f"{kind.__name__}.{name} needs a `#:` comment beside it that describes it")
+            yield kind[name].value, " ".join(comment)
 
 
 def table(kind: type[StrEnum], module: object) -> str:
-    rows = "".join(f"| `{value}` | {gloss} |\n" for value, gloss in glosses(kind, module))
-    return f"| word | meaning |\n|---|---|\n{rows}"
+    rows = "".join(f"| `{value}` | {text} |\n" for value, text in descriptions(kind, module))
+    return f"| value | meaning |\n|---|---|\n{rows}"
 
 
 def settings() -> str:
@@ -99,7 +99,7 @@ def gauges() -> str:
 
 def alarms() -> str:
     rows = "".join(f"| `{one.name}` | {one.says.english} | {one.remedy.english} |\n" for one in (*ALARMS, NO_ACTIVE))
-    return f"| alarm | says | what to do |\n|---|---|---|\n{rows}"
+    return f"| alarm | message | what to do |\n|---|---|---|\n{rows}"
 
 
 def example() -> str:
@@ -121,15 +121,15 @@ def kie_routes() -> str:
         f"| {family} | {operation} | `{route.create}` | `{route.query}` |\n"
         for (family, operation), route in ROUTES.items()
     )
-    return f"| family | operation | order | question |\n|---|---|---|---|\n{rows}"
+    return f"| family | operation | create | status query |\n|---|---|---|---|\n{rows}"
 
 
 def kie_answers() -> str:
     rows = "".join(
-        f"| {_codes(row)} | {_words(row)} | {row.sort} | {row.name or f'again after {row.after:g} s'} |\n"
+        f"| {_codes(row)} | {_words(row)} | {row.sort} | {row.name or f'retry after {row.after:g} s'} |\n"
         for row in ANSWERS
     )
-    return f"| code | words | sorted as | told to the person, or when again |\n|---|---|---|---|\n{rows}"
+    return f"| code | text | outcome | error code for the user, or retry |\n|---|---|---|---|\n{rows}"
 
 
 def _codes(row: Row) -> str:
@@ -145,7 +145,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "deliveries": lambda: table(job.Delivery, job),
     "notices": lambda: table(job.Notice, job),
     "verdicts": lambda: table(job.Verdict, job),
-    "purses": lambda: table(money.HoldState, money),
+    "hold_states": lambda: table(money.HoldState, money),
     "accounts": lambda: table(money.LedgerAccount, money),
     "inbox": lambda: table(inbox.InboxState, inbox),
     "steps": lambda: table(delivery.Step, delivery),

@@ -7,8 +7,9 @@ import hypothesis
 import pytest
 
 from genlock.sandbox.postgres import Postgres, PostgresServer
-from tests.debian import ProgramMissing
 from tests.pgbouncer import pgbouncer
+
+pytest_plugins = ["tests.tiers"]
 
 TEST_POSTGRES_URL = "GENLOCK_TEST_POSTGRES_URL"
 PREFIXES = ("GENLOCK_", "PG")
@@ -62,8 +63,5 @@ def own_postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def pgbouncer_url(postgres_url: str) -> Iterator[str]:
     """A fresh, empty database behind PgBouncer in transaction mode."""
-    try:
-        with pgbouncer(postgres_url) as url:
-            yield url
-    except ProgramMissing as error:
-        pytest.skip(str(error))
+    with pgbouncer(postgres_url) as url:
+        yield url

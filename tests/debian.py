@@ -1,50 +1,52 @@
-"""Programs of Debian's packages for tests: the system's, or the package unpacked into the virtual environment."""
+"""Packages of Debian and its derivatives: installed by root, or unpacked into the virtual environment by any user."""
 
-import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from genlock.sandbox.processes import ProgramFailed, guarded_folder, run
+from tests.programs import Program, ProgramMissing
+
+SECONDS_MAX = 600
 
 
-class ProgramMissing(Exception):
-    """A program is neither installed nor to be had from Debian's packages."""
+def install_packages(*packages: str) -> None:
+    """Install packages into the system; only root may."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    apt: list[str | Path] = ["apt-get", "--quiet", "--option=DPkg::Lock::Timeout=120"]
+    _run([*apt, "update"], env=environment)
+    _run([*apt, "install", "--no-install-recommends", "--yes", *packages], env=environment)
 
 
-def find_program(package: str, program: str) -> tuple[Path, Mapping[str, str]]:
-    """The program and the environment it needs; `program` is its path inside the package."""
-    # An ordinary user's PATH often lacks Debian's /usr/sbin.
-    if installed := shutil.which(package, path=f"{os.environ['PATH']}:/usr/sbin"):
-        return Path(installed), {}
-    folder = unpack_package(package)
-    libraries = ":".join(str(path) for path in sorted(folder.glob("**/*-linux-gnu")))
-    return folder / program, {"LD_LIBRARY_PATH": libraries}
-
-
-def unpack_package(package: str) -> Path:
-    """Unpack a package and the libraries it lacks here, changing nothing of the system and needing no root."""
+def unpack_packages(*packages: str) -> Path:
+    """Unpack packages, and the libraries that this system lacks for them, without root and without a system change."""
+    unpacked = Path(sys.prefix) / packages[0]
+    if unpacked.exists():
+        return unpacked
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
-        raise ProgramMissing(f"{package} is not installed, and here are no Debian packages to take it from")
-    unpacked = Path(sys.prefix) / package
-    with Path(f"{unpacked}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # held against the other test processes until closed
-        if unpacked.exists():
-            return unpacked
-        try:
-            with guarded_folder() as folder:
-                _download(package, folder)
-                for archive in folder.glob("archives/*.deb"):
-                    run(["dpkg-deb", "--extract", archive, f"{unpacked}.part"])
-        except ProgramFailed as error:
-            raise ProgramMissing(f"{package} cannot be had from Debian's packages: {error}") from error
-        Path(f"{unpacked}.part").rename(unpacked)
-    return unpacked
+        raise ProgramMissing("there is no apt-get to take a package with")
+    partial = Path(f"{unpacked}.part")
+    shutil.rmtree(partial, ignore_errors=True)
+    with guarded_folder() as folder:
+        _download(packages, folder)
+        for archive in folder.glob("archives/*.deb"):
+            _run(["dpkg-deb", "--extract", archive, partial])
+    return partial.rename(unpacked)
 
 
-def _download(package: str, folder: Path) -> None:
+def unpacked_program(unpacked: Path, program: str) -> Program:
+    """Return a program of unpacked packages with the variables that make it find its libraries and fonts."""
+    libraries = {str(library.parent) for library in unpacked.glob("**/*-linux-gnu/**/lib*.so*")}
+    environment = {"LD_LIBRARY_PATH": ":".join(sorted(libraries))}
+    if (unpacked / "usr/share/fonts").exists():
+        environment["XDG_DATA_HOME"] = str(unpacked / "usr/share")
+    if (unpacked / "etc/fonts").exists():
+        environment["FONTCONFIG_PATH"] = str(unpacked / "etc/fonts")
+    return Program(unpacked / program, environment)
+
+
+def _download(packages: tuple[str, ...], folder: Path) -> None:
     options = {
         "APT::Sandbox::User": "",
         "Debug::NoLocking": "true",
@@ -54,5 +56,12 @@ def _download(package: str, folder: Path) -> None:
     apt = ["apt-get", "--quiet", *(f"--option={name}={value}" for name, value in options.items())]
     for needed in ("archives/partial", "lists/partial"):
         (folder / needed).mkdir(parents=True)
-    run([*apt, "update"])
-    run([*apt, "install", "--download-only", "--no-install-recommends", "--yes", package])
+    _run([*apt, "update"])
+    _run([*apt, "install", "--download-only", "--no-install-recommends", "--yes", *packages])
+
+
+def _run(command: list[str | Path], **options: object) -> None:
+    try:
+        run(command, timeout=SECONDS_MAX, **options)
+    except ProgramFailed as error:
+        raise ProgramMissing(f"{command[0]} failed: {str(error).splitlines()[-1]}") from error

@@ -1,27 +1,42 @@
 """A real PgBouncer in transaction mode."""
 
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from signal import SIGINT
 from urllib.parse import urlsplit
 
 from genlock.sandbox.processes import AS_ROOT, Server, find_free_port, guarded_folder
-from tests.debian import find_program
+from tests.debian import unpack_packages, unpacked_program
+from tests.programs import Program, ProgramMissing, recorded
 
 POOL_SIZE = 4
+
+
+def find_pgbouncer() -> Program:
+    """Return the system's PgBouncer, else Debian's package unpacked: installing it would start a service."""
+    # An ordinary user's PATH often lacks Debian's /usr/sbin.
+    if installed := shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin"):
+        return Program(Path(installed))
+    try:
+        return unpacked_program(unpack_packages("pgbouncer"), "usr/sbin/pgbouncer")
+    except ProgramMissing as error:
+        raise ProgramMissing(f"The tests need PgBouncer: install its package, pgbouncer. ({error})") from error
 
 
 @contextmanager
 def pgbouncer(url: str) -> Iterator[str]:
     """Run a pooler in front of the server of `url`; gives the url of the same database through it."""
-    program, env = find_program("pgbouncer", "usr/sbin/pgbouncer")
+    program = recorded("pgbouncer")
     port = find_free_port()
     with guarded_folder() as folder:
         config = folder / "pgbouncer.ini"
         config.write_text(_config(url, port))
-        server = Server([program, config], folder=folder, answers=lambda: _listens(port), env={**os.environ, **env})
+        environment = {**os.environ, **program.environment}
+        server = Server([program.path, config], folder=folder, answers=lambda: _listens(port), env=environment)
         try:
             yield urlsplit(url)._replace(netloc=f"postgres@127.0.0.1:{port}").geturl()
         finally:

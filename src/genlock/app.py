@@ -14,6 +14,7 @@ from genlock.domain.money import THOUSANDTHS
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
+from genlock.engine.updates import UpdateWorker
 from genlock.ports import (
     Channel,
     Clock,
@@ -93,23 +94,23 @@ def make_engine(  # noqa: PLR0913 - the parts of an instance
     instance: str | None = None,
     expected: Callable[[Job], float | None] | None = None,
     paid_for: Callable[[Job], int | None] | None = None,
+    make_updates: Callable[[EngineContext], UpdateWorker] | None = None,
 ) -> Engine:
     """One instance over a store, under an id that no other start has had."""
     rules = rules or EngineRules()
-    return Engine(
-        EngineContext(
-            store=store,
-            providers=providers,
-            channels=channels,
-            observer=observer,
-            instance=instance or secrets.token_hex(8),
-            limits=RateLimiter(store, rules.limits),
-            rules=rules,
-            public_url=public_url,
-            expected=expected,
-            paid_for=paid_for,
-        )
+    ctx = EngineContext(
+        store=store,
+        providers=providers,
+        channels=channels,
+        observer=observer,
+        instance=instance or secrets.token_hex(8),
+        limits=RateLimiter(store, rules.limits),
+        rules=rules,
+        public_url=public_url,
+        expected=expected,
+        paid_for=paid_for,
     )
+    return Engine(ctx, make_updates(ctx) if make_updates else None)
 
 
 def make_providers(

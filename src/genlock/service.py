@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from time import monotonic
@@ -34,13 +34,12 @@ from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, Webho
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.update import Update
-from genlock.engine import alarms
-from genlock.engine import retention as forget
+from genlock.engine import alarms, retention
 from genlock.engine.alarms import Alarms
+from genlock.engine.periodic import PeriodicTask
 from genlock.engine.retention import Retention
 from genlock.engine.stats import Stats
-from genlock.engine.updates import Updates
-from genlock.engine.worker import every, run_forever
+from genlock.engine.updates import Handler, UpdateWorker
 from genlock.log import LogObserver, Mask
 from genlock.media.download import Downloads
 from genlock.metrics import MetricsObserver, Observers
@@ -72,7 +71,7 @@ class Service:
         log = LogObserver(logging.getLogger("genlock"), as_json=as_json, instance=self._instance)
         self.observer = Observers(log, self._metrics)
         self._open = False
-        self._tasks: list[asyncio.Task[None]] = []
+        self._introducing: asyncio.Task[None] | None = None
         self._closing = AsyncExitStack()
 
     async def start(self) -> str:
@@ -94,6 +93,7 @@ class Service:
         catalog = catalog.sold_through(bundles)
         downloads = Downloads(private=settings.media_private_hosts)
         self._closing.push_async_callback(downloads.close)
+        handlers: dict[str, Handler] = {}
         self.engine = engine = make_engine(
             store,
             self.observer,
@@ -104,17 +104,13 @@ class Service:
             instance=self._instance,
             expected=expected_seconds(catalog),
             paid_for=costs_paid_for(catalog, markup=settings.markup, credit_usd=settings.credit_usd),
+            make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(answer_repeated, caller)),
         )
+        assert engine.updates is not None
         upload = next(bundle.upload for bundle in bundles.values() if bundle.upload)
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, upload=upload)
         self._closing.push_async_callback(chat.close)
-        engine.updates = Updates(
-            engine.ctx,
-            store,
-            partial(_handle, chat, caller.bot, store, self._mask),
-            partial(answer_repeated, caller),
-            bots=(str(caller.bot.id),),
-        )
+        handlers[settings.bot_id] = partial(_handle, chat, caller.bot, store, self._mask)
         await self._check_token(caller)
         intake, endpoints = await self._make_intake(caller, store, engine.updates)
         stats = Stats(engine.ctx, store)
@@ -131,9 +127,12 @@ class Service:
         ]
         web = make_web([*callbacks, health, *endpoints])
         address = await self._listen(web)
-        await engine.start()
+        receive = PeriodicTask(name="receive_updates", period_seconds=CHORE_SECONDS, run=intake)
+        maintenance = self._maintenance_tasks(caller, store, stats)
+        await engine.start([receive, *maintenance, *self._bot_tasks(chat)])
         self._closing.push_async_callback(engine.stop)
-        self._tasks = run_forever(engine.ctx, intake, *self._janitors(caller, store, stats), *self._chores(chat))
+        self._closing.push_async_callback(self._alarms.stop)  # before the leader resigns: the next one writes here too
+        self._introducing = asyncio.create_task(self._introduce(chat))
         self._open = True
         return address
 
@@ -157,15 +156,15 @@ class Service:
             self.observer.event(Event.CHANNEL_UNREACHABLE, step="ask Telegram who we are", error=type(error).__name__)
 
     async def _make_intake(
-        self, caller: Caller, store: Database, updates: Updates
-    ) -> tuple[Coroutine[Any, Any, None], list[Endpoint]]:
+        self, caller: Caller, store: Database, updates: UpdateWorker
+    ) -> tuple[Callable[[], Awaitable[None]], list[Endpoint]]:
         """Who brings the updates, and the door they come through, if they are brought."""
         settings = self._settings
         if settings.public_url is None:
             poller = Poller(
-                caller, take_in=updates.take_in, is_active=lambda: self.engine.active, observer=self.observer
+                caller, take_in=updates.receive, is_active=lambda: self.engine.active, observer=self.observer
             )
-            return poller.run(), []
+            return poller.run, []
         secret = await webhook_secret(store, settings.bot_id)
         self._mask.add(secret)
         keeper = WebhookKeeper(
@@ -179,7 +178,7 @@ class Service:
         endpoint = TelegramEndpoint(
             updates=updates, observer=self.observer, path=WEBHOOK_PATH, bot_id=settings.bot_id, secret=secret
         )
-        return keeper.run(), [endpoint]
+        return keeper.run, [endpoint]
 
     async def _listen(self, web: Any) -> str:
         settings = self._settings
@@ -191,34 +190,35 @@ class Service:
                 "stop what uses it, or set GENLOCK_HOST and GENLOCK_PORT to something else"
             ) from None
 
-    def _janitors(self, caller: Caller, store: Database, stats: Stats) -> list[Coroutine[Any, Any, None]]:
+    def _maintenance_tasks(self, caller: Caller, store: Database, stats: Stats) -> list[PeriodicTask]:
         ctx, leader = self.engine.ctx, self.engine.leader
         tell = partial(tell_operators, caller, self._settings.admin_ids, partial(_language_of, store))
-        watch = Alarms(ctx, leader, store, stats, tell)
-        self._closing.push_async_callback(watch.rest)  # before the role is given up: its next holder writes here too
+        self._alarms = Alarms(ctx, leader, store, stats, tell)
         return [
-            every(alarms.ROUND_SECONDS, watch.round, ctx),
-            every(alarms.ROUND_SECONDS, watch.ledger_round, ctx),
-            every(forget.ROUND_SECONDS, Retention(ctx, leader, store).round, ctx),
+            PeriodicTask(
+                name="check_alarms", period_seconds=alarms.PERIOD_SECONDS, run=self._alarms.check, leader_only=True
+            ),
+            PeriodicTask(
+                name="check_ledger",
+                period_seconds=alarms.PERIOD_SECONDS,
+                run=self._alarms.check_ledger,
+                leader_only=True,
+            ),
+            PeriodicTask(
+                name="prune_rows",
+                period_seconds=retention.PERIOD_SECONDS,
+                run=Retention(ctx, leader, store).prune,
+                leader_only=True,
+            ),
         ]
 
-    def _chores(self, chat: ChatBot) -> list[Coroutine[Any, Any, None]]:
-        """What the chat product does by itself; one instance is enough for it."""
-        ctx = self.engine.ctx
-
-        def when_active(chore: Callable[[], Awaitable[object]]) -> Callable[[], Coroutine[Any, Any, None]]:
-            async def round_() -> None:
-                if self.engine.active:
-                    await chore()
-
-            round_.__name__ = chore.__name__
-            return round_
-
+    def _bot_tasks(self, chat: ChatBot) -> list[PeriodicTask]:
         return [
-            self._introduce(chat),
-            every(RECONCILE_SECONDS, when_active(chat.reconcile), ctx),
-            every(CHORE_SECONDS, when_active(chat.reward), ctx),
-            every(CHORE_SECONDS, when_active(chat.broadcast), ctx),
+            PeriodicTask(
+                name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=chat.reconcile, leader_only=True
+            ),
+            PeriodicTask(name="pay_rewards", period_seconds=CHORE_SECONDS, run=chat.reward, leader_only=True),
+            PeriodicTask(name="send_broadcasts", period_seconds=CHORE_SECONDS, run=chat.broadcast, leader_only=True),
         ]
 
     async def _introduce(self, chat: ChatBot) -> None:
@@ -241,9 +241,8 @@ class Service:
         """Nothing new; the role goes to another at once; what is left is finished or handed over."""
         self._open = False
         self.observer.event(Event.STOPPING, instance=self._instance)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._introducing:
+            self._introducing.cancel()
         await self._closing.aclose()
         self.observer.event(Event.STOPPED, instance=self._instance)
 

@@ -20,7 +20,7 @@ _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
 _PREFIX = "GENLOCK_"
 #: variables of ours that are no settings of a service
-_OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_POSTGRES_URL"}
+_OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL"}
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 _TOKEN_NAMES = AliasChoices("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN")
 _KEY_NAMES = AliasChoices("GENLOCK_KIE_API_KEY", "KIE_API_KEY")
@@ -132,7 +132,7 @@ class Settings(BaseSettings):
         default=3600.0, gt=0.0, description="how long a callback without a job waits for its job"
     )
     catalog_overlay: Path | None = Field(
-        default=None, description="a file that hides, renames or prices models: see [the catalog](../catalog.md)"
+        default=None, description="a file that hides, renames or prices models: see [the catalog](catalog.md)"
     )
     log_format: LogFormat = Field(default=LogFormat.HUMAN, description="`human` or `json` log lines")
 

@@ -13,7 +13,7 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from genlock.engine.retention import KEEP_SECONDS
-from genlock.sandbox.kie.media import make_film, make_sound
+from genlock.sandbox.kie.media import make_audio, make_video
 from genlock.sandbox.telegram import media as telegram_media
 from genlock.sandbox.telegram.journal import Call
 from tests.bot.test_kindness import picture
@@ -48,7 +48,7 @@ async def test_a_photo_goes_to_the_provider_and_the_token_to_nobody(here: Town) 
 
     address = json.loads(job.input)["image"]
     assert address.startswith(here.kie.files_url)
-    stored = here.kie.shop.files.find(address)
+    stored = here.kie.service.files.find(address)
     assert stored is not None
     secret = here.caller.bot.token.partition(":")[2]
     assert secret not in job.input
@@ -143,7 +143,7 @@ async def test_a_voice_message_and_its_length_make_the_price(here: Town) -> None
     by_link = (await ann.sees("Price")).text
     assert "the price of the longest file, 60 minutes" in by_link
     await ann.tap("Back")
-    await ann.send("audio", make_sound(1))
+    await ann.send("audio", make_audio(1))
     by_file = (await ann.sees("Price")).text
     assert "longest" not in by_file
     first, second = (float(re.findall(r"Price: ([\d.,]+)", text)[0].replace(",", "")) for text in (by_link, by_file))
@@ -157,12 +157,12 @@ async def test_a_voice_message_and_its_length_make_the_price(here: Town) -> None
 @pytest.fixture
 def declared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everybody's programs tell Telegram that their films and sounds are a second long."""
-    told = telegram_media._told
+    told = telegram_media._media_object
 
     def a_second(*args: Any) -> dict[str, Any]:
         return {name: 1 if name == "duration" else value for name, value in told(*args).items()}
 
-    monkeypatch.setattr(telegram_media, "_told", a_second)
+    monkeypatch.setattr(telegram_media, "_media_object", a_second)
 
 
 @pytest.mark.usefixtures("declared")
@@ -213,9 +213,9 @@ async def test_a_film_that_is_longer_than_declared_is_refused_where_it_does_not_
 async def test_a_video_and_a_picture_each_find_their_place(here: Town) -> None:
     ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.sees("Your image")
-    await ann.send("video", make_film("A", {}, 1))
+    await ann.send("video", make_video("A", {}, 1))
     await ann.sees("Received: 1")
-    await ann.send("audio", make_sound(1))
+    await ann.send("audio", make_audio(1))
     await ann.sees("⚠️ I need a picture here.")
     await ann.send("photo", picture())
     shown = await ann.sees("Price")
@@ -271,7 +271,7 @@ async def test_a_picture_out_of_the_blue_asks_what_to_do_with_it(here: Town) -> 
 
 async def test_a_provider_that_cannot_take_the_file_is_told_kindly(here: Town) -> None:
     ann = await opened(here, "Recraft Remove Background")
-    here.kie.shop.files.url = "gopher://nowhere"
+    here.kie.service.files.url = "gopher://nowhere"
     await ann.send("photo", picture())
 
     await ann.sees("I could not take this file over")

@@ -4,7 +4,7 @@ from telegram import Update
 
 from genlock.domain.money import EntryKind
 from genlock.sandbox.telegram.groups import Group
-from genlock.sandbox.telegram.world import Message
+from genlock.sandbox.telegram.state import Message
 from tests.bot.world import Customer, Town, holds
 
 NAME = "@sandbox_bot"
@@ -72,22 +72,22 @@ async def test_a_press_brought_to_somebody_elses_result_does_not_write_over_it(h
     await ann.press(result, result.buttons[0]["callback_data"])
     await ann.sees("Generation complete", chat=group.id)
     await here.quiet()
-    before = here.telegram.world.view(result)
+    before = here.telegram.state.view(result)
     await bob.say(f"{NAME} a bear", chat=group.id)
     offer = await bob.sees(holds("Shall I", "a bear"), chat=group.id)
     press = await bob.press(result, offer.buttons[0]["callback_data"])
 
     assert press.text == "This button is out of date. Here is where you are now."
-    assert here.telegram.world.view(result) == before
+    assert here.telegram.state.view(result) == before
     assert await here.jobs(bob) == []
     offer = await bob.sees(holds("Price", "a bear"), chat=group.id)
     await bob.press(offer, offer.buttons[0]["callback_data"])
     await bob.sees(holds("#2", "complete"), chat=group.id)
-    assert here.telegram.world.view(result) == before
+    assert here.telegram.state.view(result) == before
 
 
 async def test_a_group_offers_to_cancel_only_what_was_ordered_there(here: Town) -> None:
-    here.kie.shop.speed = 0.01
+    here.kie.service.speed = 0.01
     ann, _, group = await friends(here)
     await ann.say("/gen z-image a secret")
     await ann.say(f"/cancel{NAME}", chat=group.id)

@@ -111,7 +111,7 @@ async def test_an_edited_message_is_not_taken_silently(here: Town) -> None:
 
 
 async def test_a_running_order_can_be_cancelled(here: Town) -> None:
-    here.kie.shop.speed = 0.01
+    here.kie.service.speed = 0.01
     ann = await here.person()
     await confirmed(ann)
     assert await ann.available() == 1_000_000 - 800
@@ -134,7 +134,7 @@ async def test_a_running_order_can_be_cancelled(here: Town) -> None:
 @pytest.mark.parametrize(("language", "told"), [("en", "too late to cancel"), ("ru", "Отменить уже нельзя")])
 async def test_orders_the_provider_has_are_cancelled_only_so_often(tmp_path: Path, language: str, told: str) -> None:
     async with town(sqlite_url(tmp_path), rules=BotRules(late_cancels_per_day=1)) as here:
-        here.kie.shop.speed = 0.01
+        here.kie.service.speed = 0.01
         ann = await here.person(language=language)
         for _ in range(2):
             await ann.say("/gen z-image a fox")
@@ -155,7 +155,7 @@ async def reached(here: Town, ann: Customer, state: State) -> None:
 
 @pytest.mark.parametrize("by_command", [True, False])
 async def test_an_order_can_be_cancelled_from_its_own_message_at_once(here: Town, *, by_command: bool) -> None:
-    here.kie.shop.speed = 0.01
+    here.kie.service.speed = 0.01
     ann = await here.person()
     if by_command:
         await ann.say("/gen z-image a fox")
@@ -169,7 +169,7 @@ async def test_an_order_can_be_cancelled_from_its_own_message_at_once(here: Town
 
 
 async def test_an_old_menu_button_does_not_write_over_an_order(here: Town) -> None:
-    here.kie.shop.speed = 0.01
+    here.kie.service.speed = 0.01
     ann = await here.person()
     await ann.say("/start")
     screen = ann.screen
@@ -190,7 +190,7 @@ async def test_an_old_menu_button_does_not_write_over_an_order(here: Town) -> No
 
 
 async def test_progress_is_shown_on_the_message_that_becomes_the_result(here: Town) -> None:
-    here.kie.shop.speed = 55 / 6
+    here.kie.service.speed = 55 / 6
     ann = await here.person()
     await confirmed(ann)
     accepted = await ann.sees("Your order is accepted")

@@ -161,7 +161,7 @@ async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator
     await ann.sees("Generation complete")
     assert here.recorder.of(Event.COST_ABOVE_PRICE) == []
     dear = replace(here.catalog.get("z-image"), prices=(PriceRow(credits=Decimal(5)),))
-    here.kie.shop.catalog = Catalog(models={**here.catalog.models, "z-image": dear})
+    here.kie.service.catalog = Catalog(models={**here.catalog.models, "z-image": dear})
     await ann.say("/gen z-image a fox")
     await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
 

@@ -15,7 +15,7 @@ from genlock.domain.catalog import Category
 from genlock.domain.profile import Profile
 from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
-from genlock.sandbox.kie.media import make_film
+from genlock.sandbox.kie.media import make_video
 from tests.bot.test_kindness import picture
 from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
 
@@ -265,7 +265,7 @@ async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwis
 @pytest.mark.parametrize(("kind", "other"), [("photo", "Topaz Video"), ("video", "Topaz Image")])
 async def test_a_shelf_shows_only_what_takes_the_file_that_waits(here: Town, kind: str, other: str) -> None:
     ann = await here.person()
-    await ann.send(kind, picture() if kind == "photo" else make_film("A film", {}, 1))
+    await ann.send(kind, picture() if kind == "photo" else make_video("A film", {}, 1))
     await ann.tap(Category.UPSCALE.title("en"))
     rows = [one["text"] for one in ann.screen.buttons]
 

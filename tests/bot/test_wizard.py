@@ -90,8 +90,13 @@ def has_a_way_out(said: OutgoingMessage) -> bool:
     return bool(verbs(said) & {"cancel", "menu"})
 
 
-@pytest.mark.parametrize("model", CATALOG.offered(), ids=lambda model: model.id)
-def test_whatever_is_pressed_and_written_there_is_a_screen_that_telegram_takes(model: Model) -> None:
+def test_whatever_is_pressed_and_written_there_is_a_screen_that_telegram_takes(subtests: pytest.Subtests) -> None:
+    for model in CATALOG.offered():
+        with subtests.test(model=model.id):
+            walk_at_random(model)
+
+
+def walk_at_random(model: Model) -> None:
     rng = random.Random(model.id)
     for turn in range(4):
         category = rng.choice([model.category.value, *(one.value for one in model.also), ""])

@@ -17,8 +17,8 @@ from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Delivery, Job
-from genlock.sandbox.kie.media import make_film, make_sound
-from genlock.sandbox.telegram.world import Message
+from genlock.sandbox.kie.media import make_audio, make_video
+from genlock.sandbox.telegram.state import Message
 from tests.bot.world import Customer
 
 PATIENCE_SECONDS = 60.0
@@ -30,9 +30,9 @@ TEXT_MAX = 2000
 @cache
 def sample(kind: FieldType) -> bytes:
     if kind is FieldType.VIDEO:
-        return make_film("A film", {}, 1)
+        return make_video("A film", {}, 1)
     if kind is FieldType.AUDIO:
-        return make_sound(1)
+        return make_audio(1)
     file = io.BytesIO()
     Image.new("RGB", (64, 64), "teal").save(file, "PNG")
     return file.getvalue()

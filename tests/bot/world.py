@@ -26,9 +26,9 @@ from genlock.media.download import Downloads
 from genlock.ports import Database
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram.world import Message, Press
+from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Recorder
 
@@ -130,7 +130,7 @@ class Town:
     make_bot: Callable[[], ChatBot]
 
     async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
-        person = self.telegram.person(name, language=language)
+        person = self.telegram.add_user(name, language=language)
         number = await self.store.ensure_account("telegram", str(self.caller.bot.id), str(person.id))
         if having:
             await self.store.transfer(number, EntryKind.GRANT, having * 1000, f"test:{number}")
@@ -180,7 +180,7 @@ class Customer:
     """A person with our number, and hands that find buttons by their words."""
 
     town: Town
-    hands: Person
+    hands: SimulatedUser
     number: int
 
     @property
@@ -214,14 +214,14 @@ class Customer:
     def from_bot(self) -> list[Message]:
         return [message for message in self.hands.messages if message.sender == self.town.caller.bot.id]
 
-    async def tap(self, words: str, *, on: Message | None = None) -> Press:
-        """Press the first button whose words hold these, and wait until the bot is done with it."""
+    async def tap(self, words: str, *, on: Message | None = None) -> CallbackQuery:
+        """CallbackQuery the first button whose words hold these, and wait until the bot is done with it."""
         message = on or self.screen
         found = [one for one in message.buttons if words in one["text"]]
         assert found, f"{words!r} is not among {[one['text'] for one in message.buttons]}"
         return await self.press(message, found[0]["callback_data"])
 
-    async def press(self, message: Message, data: str) -> Press:
+    async def press(self, message: Message, data: str) -> CallbackQuery:
         """Bring this data back, whether or not the message still has such a button."""
         async with self.town.done():
             return self.hands._press(message, data)

@@ -127,19 +127,24 @@ def test_a_model_that_the_provider_removed_is_kept_with_the_reason_and_not_offer
     assert model not in catalog.offered()
 
 
-@pytest.mark.parametrize("model_id", OFFERED)
-def test_the_smallest_and_the_largest_input_are_valid_and_have_a_price(catalog: Catalog, model_id: str) -> None:
-    model = catalog.get(model_id)
-    for values in (model.minimal_input(), model.maximal_input()):
-        assert model.validate(values) == values
-        assert model.credits(values) > 0
-        assert model.results(values) >= 1
-        assert 0 <= price(model, values, 2.0, 0.01) - model.credits(values) < 10, "whole hundredths of a credit"
+def test_the_smallest_and_the_largest_input_are_valid_and_have_a_price(catalog: Catalog, subtests: pytest.Subtests) -> None:
+    for model in map(catalog.get, OFFERED):
+        with subtests.test(model=model.id):
+            for values in (model.minimal_input(), model.maximal_input()):
+                assert model.validate(values) == values
+                assert model.credits(values) > 0
+                assert model.results(values) >= 1
+                assert 0 <= price(model, values, 2.0, 0.01) - model.credits(values) < 10, "whole hundredths of a credit"
 
 
-@pytest.mark.parametrize("model_id", OFFERED)
-def test_every_field_has_a_description_in_both_languages(catalog: Catalog, model_id: str) -> None:
-    assert [one.name for one in catalog.get(model_id).fields if {"en", "ru"} - set(one.about)] == []
+def test_every_field_has_a_description_in_both_languages(catalog: Catalog) -> None:
+    wrong = [
+        f"{model_id}: {one.name}"
+        for model_id in OFFERED
+        for one in catalog.get(model_id).fields
+        if {"en", "ru"} - set(one.about)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(("model_id", "values", "seconds", "credits_"), KNOWN)

@@ -21,7 +21,7 @@ FILES = [Path("Dockerfile"), Path("compose.yaml"), Path(".env.example"), *sorted
 ALIASES = {"PORT", "DATABASE_URL", "RENDER_EXTERNAL_URL", "TELEGRAM_BOT_TOKEN", "KIE_API_KEY"}
 SETTINGS = {f"GENLOCK_{name.upper()}" for name in Settings.model_fields}
 #: of the tests and of the bench
-OTHERS = {"GENLOCK_TEST_POSTGRES_URL", "GENLOCK_BENCH_DATABASE_URL"}
+OTHERS = {"GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL", "GENLOCK_BENCH_DATABASE_URL"}
 
 
 def commands() -> Iterator[str]:

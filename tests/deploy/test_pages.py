@@ -42,12 +42,12 @@ def test_every_module_that_is_named_exists(page: Path) -> None:
 def test_the_order_that_the_readme_shows_is_delivered_and_paid_for() -> None:
     shown = re.search(r"```python\n(.*?)```", Path("README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert shown
-    script = Path("docs/smallest.py")
+    script = Path("examples/smallest_engine.py")
     assert textwrap.indent(shown[1], "    ") in script.read_text(encoding="utf-8")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "message 1.0 shows https://example.org/task-1.png",
         "notice: order 1 is ready",
-        "the person has 9200 thousandths of a credit left, and 0 held",
+        "the account has 9200 thousandths of a credit left, and 0 held",
     ]

@@ -12,14 +12,14 @@ from time import time
 from typing import Any
 
 import pytest
+from genlock.doctor.finding import Phase
 
 from genlock.app import SystemClock, open_store
 from genlock.doctor import doctor as module
 from genlock.doctor.doctor import Doctor
-from genlock.doctor.finding import Phase
 from genlock.domain.money import EntryKind
 from genlock.log import Silent
-from genlock.sandbox.fleet import simulated
+from genlock.sandbox.fleet import simulator_settings
 from genlock.sandbox.instance import Instance, running_instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.processes import find_free_port
@@ -48,7 +48,7 @@ class Clinic:
     now: Callable[[], float] = time
 
     def environment(self) -> dict[str, str]:
-        return simulated(self.telegram.url, self.telegram.token, self.kie, self.url) | self.settings
+        return simulator_settings(self.telegram.url, self.telegram.token, self.kie, self.url) | self.settings
 
     async def examine(self) -> dict[str, Phase]:
         named = {name.removeprefix("GENLOCK_").lower(): value for name, value in self.environment().items()}
@@ -67,7 +67,7 @@ class Clinic:
         port = str(find_free_port())
         self.settings |= {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
         async with running_instance(self.environment()) as instance:
-            await instance.until("WEBHOOK_SET")
+            await instance.wait_for_event("WEBHOOK_SET")
             yield instance
 
     @asynccontextmanager

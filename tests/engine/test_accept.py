@@ -114,9 +114,9 @@ async def test_a_free_order_needs_no_money_and_moves_none(world: World, engine: 
 async def test_an_order_of_nobody_or_for_nobody_is_refused(world: World, engine: Engine) -> None:
     with pytest.raises(AccountNotFound):
         await engine.order(world.order(account_id=world.person + 1000))
-    with pytest.raises(Refusal, match="no provider 'other'"):
+    with pytest.raises(Refusal, match="the provider 'other'"):
         await engine.order(world.order(provider="other"))
-    with pytest.raises(Refusal, match="no channel 'other'"):
+    with pytest.raises(Refusal, match="the channel 'other'"):
         await engine.order(world.order(channel="other"))
     assert await world.store.jobs() == []
 

@@ -53,9 +53,9 @@ class Watch:
 
     async def round(self, rounds: int = 1) -> None:
         for _ in range(rounds):
-            await self.engine.leader.round()
+            await self.engine.leader.elect()
             self.stats._read_at = float("-inf")
-            await self.alarms.round()
+            await self.alarms.check()
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ async def test_what_comes_and_goes_is_one_incident(watch: Watch) -> None:
 async def test_another_instance_and_a_restart_go_on_with_an_incident(watch: Watch) -> None:
     await watch.store.kv_put("ledger_violations", "1")
     await watch.round()
-    await watch.engine.leader.stop()
+    await watch.engine.leader.resign()
     heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
     await heir.round(2)
     assert heir.told == []
@@ -151,8 +151,8 @@ async def test_a_new_active_instance_tells_how_long_there_was_none(watch: Watch)
 
 async def test_nobody_is_missed_after_an_orderly_end(watch: Watch) -> None:
     await watch.round()
-    await watch.alarms.rest()
-    await watch.engine.leader.stop()
+    await watch.alarms.stop()
+    await watch.engine.leader.resign()
     watch.clock.turn(3600)
     heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
     await heir.round(2)
@@ -164,15 +164,16 @@ async def test_one_that_was_not_active_leaves_the_active_ones_trace(watch: Watch
     await watch.round()
     other = Watch(watch.store, watch.clock, watch.recorder, "other")
     await other.round()
-    await other.alarms.rest()
+    await other.alarms.stop()
     watch.clock.turn(120)
-    await other.round(2)
-    assert [text.splitlines()[0] for text in other.told] == ["🟠 There was no active instance: 2 min."]
+    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
+    await heir.round(2)
+    assert [text.splitlines()[0] for text in heir.told] == ["🟠 There was no active instance: 2 min."]
 
 
 async def test_a_role_that_passes_on_at_once_is_not_worth_a_word(watch: Watch) -> None:
     await watch.round()
-    await watch.engine.leader.stop()
+    await watch.engine.leader.resign()
     watch.clock.turn(5)
     heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
     await heir.round()
@@ -200,19 +201,19 @@ def test_an_alarm_knows_bad_from_good(name: str, bad: dict[str, float], good: di
 
 
 async def test_the_ledger_is_summed_by_the_active_instance_now_and_then(watch: Watch) -> None:
-    await watch.alarms.ledger_round()
+    await watch.alarms.check_ledger()
     assert await watch.store.kv_get("ledger_violations") is None
-    await watch.engine.leader.round()
-    await watch.alarms.ledger_round()
+    await watch.engine.leader.elect()
+    await watch.alarms.check_ledger()
     broken = {"account_id": await person_with(watch.store, 5), "debit": "house", "credit": "held", "amount": 1}
     await watch.store.one("transfer", kind="x", key="k", reason="", **broken)
-    await watch.alarms.ledger_round()
+    await watch.alarms.check_ledger()
     fact = await watch.store.kv_get("ledger_violations")
     assert fact is not None
     assert fact.value == "0", "it is not time yet"
     watch.alarms._ledger_at = 0.0
-    await watch.engine.leader.round()
-    await watch.alarms.ledger_round()
+    await watch.engine.leader.elect()
+    await watch.alarms.check_ledger()
     await watch.round()
     fact = await watch.store.kv_get("ledger_violations")
     assert fact is not None
@@ -229,10 +230,10 @@ async def test_a_sum_that_fails_is_not_tried_again_at_once(watch: Watch, monkeyp
         raise StoreUnavailable
 
     monkeypatch.setattr(watch.store, "money_violations", fail)
-    await watch.engine.leader.round()
+    await watch.engine.leader.elect()
     with pytest.raises(StoreUnavailable):
-        await watch.alarms.ledger_round()
-    await watch.alarms.ledger_round()
+        await watch.alarms.check_ledger()
+    await watch.alarms.check_ledger()
     assert tries == 1
 
 
@@ -244,11 +245,11 @@ async def test_old_rows_are_forgotten_page_by_page(watch: Watch, monkeypatch: py
     for lane in await watch.store.claim_update_queues(4, watch.engine.ctx.lease, bots=["bot"], urgent=False):
         await watch.store.settle_update(lane, UpdateState.DONE, "", watch.engine.ctx.lease)
     watch.clock.turn(KEEP_SECONDS["updates"] + 1)
-    forget = Retention(watch.engine.ctx, watch.engine.leader, watch.store)
-    await forget.round()
+    retention = Retention(watch.engine.ctx, watch.engine.leader, watch.store)
+    await retention.prune()
     assert not watch.recorder.of(Event.ROWS_PRUNED), "only the active one"
-    await watch.engine.leader.round()
-    await forget.round()
+    await watch.engine.leader.elect()
+    await retention.prune()
     gone = [seen.facts["rows"] for seen in watch.recorder.of(Event.ROWS_PRUNED, what="updates")]
     assert sum(gone) == 4
     assert max(gone) <= 2

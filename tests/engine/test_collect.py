@@ -369,11 +369,11 @@ async def test_a_callback_for_a_provider_that_nobody_has_comes_to_the_operator_i
     await idle(engine)
 
     world.clock.turn(engine.ctx.rules.unknown_provider_expire_seconds + 1)
-    await engine.sweeper.callbacks()
+    await engine.sweeper.claim_callbacks()
     await idle(engine)
 
     [kept] = await world.store.callbacks(InboxState.EXPIRED, 10)
-    assert (kept.id, kept.note) == (callback.id, "nobody here knows the provider 'other'")
+    assert (kept.id, kept.note) == (callback.id, "no instance has the provider 'other' configured")
     assert len(world.recorder.of(Event.ORPHAN_EXPIRED, callback=callback.id)) == 1
 
 
@@ -413,7 +413,7 @@ async def test_a_callback_that_breaks_its_stage_is_set_aside_and_the_others_go_o
     await world.call_back(engine, job, task="task\0")
     await world.call_back(engine, other)
     world.clock.turn(60)
-    await engine.sweeper.callbacks()
+    await engine.sweeper.claim_callbacks()
     await idle(engine)
 
     assert len(world.recorder.of(Event.STAGE_ERROR)) == 1
@@ -516,7 +516,7 @@ async def test_a_result_that_comes_while_the_person_is_told_of_the_deadline_wait
     world.chat.gate.open()
     await idle(engine)
     world.clock.turn(CALLBACK_HOLD_SECONDS)
-    await endpoint.sweeper.round()
+    await endpoint.sweeper.sweep()
     await idle(endpoint)
 
     job = await world.see(job)
@@ -680,12 +680,12 @@ async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: Worl
 async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World) -> None:
     """Nobody gives up on a task without having asked: the provider may have finished and billed it."""
     engine = world.engine(EngineRules(limits={"status:mill": RateLimit(interval=10_000.0)}))
-    await engine.ctx.limits.turn("status:mill")
+    await engine.ctx.limits.acquire("status:mill")
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(61)
     [taken] = await world.store.claim(1, engine.ctx.lease)
 
-    engine.worker.take(taken)
+    engine.worker.start(taken)
     await idle(engine)
     job = await world.see(job)
     assert job.state is State.RUNNING

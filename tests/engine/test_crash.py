@@ -110,8 +110,8 @@ async def go_on(world: World) -> None:
     engine = world.engine()
     world.clock.turn(EngineRules().silent_seconds + 1)
     for _ in range(10):
-        await engine.worker._beat()
-        await engine.sweeper.round()
+        await engine.worker.heartbeat()
+        await engine.sweeper.sweep()
         await idle(engine)
         await work(engine)
         if await world.store.violations(settled=True) == []:

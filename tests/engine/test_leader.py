@@ -16,7 +16,7 @@ ROLE = EngineRules().role_seconds
 async def test_one_of_many_instances_takes_the_role_and_keeps_it(world: World) -> None:
     engines = [world.engine() for _ in range(4)]
     for _ in range(5):
-        await asyncio.gather(*(engine.leader.round() for engine in engines))
+        await asyncio.gather(*(engine.leader.elect() for engine in engines))
         assert [engine.active for engine in engines].count(True) == 1
         world.clock.turn(ROLE - 0.5)
     assert len(world.recorder.of(Event.LOCK_ACTIVE)) == 1
@@ -26,11 +26,11 @@ async def test_one_of_many_instances_takes_the_role_and_keeps_it(world: World) -
 async def test_a_clean_stop_passes_the_role_on_at_once(world: World) -> None:
     first, second = world.engine(), world.engine()
     for engine in (first, second):
-        await engine.leader.round()
+        await engine.leader.elect()
     assert (first.active, second.active) == (True, False)
 
     await first.stop()
-    await second.leader.round()
+    await second.leader.elect()
 
     assert (first.active, second.active) == (False, True)
     assert [seen.facts["epoch"] for seen in world.recorder.of(Event.LOCK_ACTIVE)] == [1, 2]
@@ -39,7 +39,7 @@ async def test_a_clean_stop_passes_the_role_on_at_once(world: World) -> None:
 
 async def test_a_clean_stop_passes_the_role_on_before_it_waits_for_slow_work(world: World) -> None:
     first, second = world.engine(), world.engine()
-    await first.leader.round()
+    await first.leader.elect()
     job = await world.running(first)
     world.chat.gate.shut()
     await first.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
@@ -47,7 +47,7 @@ async def test_a_clean_stop_passes_the_role_on_before_it_waits_for_slow_work(wor
 
     stopping = asyncio.create_task(first.stop())
     await world.recorder.until(Event.LOCK_PASSIVE)
-    await second.leader.round()
+    await second.leader.elect()
 
     assert second.active
     assert not stopping.done()
@@ -58,22 +58,22 @@ async def test_a_clean_stop_passes_the_role_on_before_it_waits_for_slow_work(wor
 async def test_a_passive_instance_that_stops_leaves_the_role_alone(world: World) -> None:
     first, second, third = (world.engine() for _ in range(3))
     for engine in (first, second, third):
-        await engine.leader.round()
+        await engine.leader.elect()
     await second.stop()
-    await third.leader.round()
+    await third.leader.elect()
     assert (first.active, third.active) == (True, False)
 
 
 async def test_a_crash_passes_the_role_on_within_seconds(world: World) -> None:
     first, second = world.engine(), world.engine()
-    await first.leader.round()
+    await first.leader.elect()
     await die(first)
     world.clock.turn(ROLE)
-    await second.leader.round()
+    await second.leader.elect()
     assert world.recorder.of(Event.LOCK_ACTIVE, instance=second.ctx.instance) == [], "the first may still be alive"
 
     world.clock.turn(0.1)
-    await second.leader.round()
+    await second.leader.elect()
 
     assert second.active
     assert EngineRules().role_seconds + EngineRules().heartbeat_seconds <= 5
@@ -82,7 +82,7 @@ async def test_a_crash_passes_the_role_on_within_seconds(world: World) -> None:
 async def test_an_instance_that_cannot_renew_stops_believing_in_its_role(world: World) -> None:
     wire = Wire(world.store)
     engine = world.engine(EngineRules(role_seconds=0.02), store=wire)
-    await engine.leader.round()
+    await engine.leader.elect()
     wire.faults.add("take_role", StoreUnavailable())
     loop = asyncio.get_running_loop()
     passed = loop.create_future()
@@ -94,13 +94,13 @@ async def test_an_instance_that_cannot_renew_stops_believing_in_its_role(world: 
 async def test_the_holder_sees_that_it_was_replaced(world: World) -> None:
     """It was paused for so long that another took over."""
     first, second = world.engine(), world.engine()
-    await first.leader.round()
+    await first.leader.elect()
     world.clock.turn(ROLE + 1)
-    await second.leader.round()
+    await second.leader.elect()
     assert first.active
     assert second.active
 
-    await first.leader.round()
+    await first.leader.elect()
 
     assert (first.active, second.active) == (False, True)
     assert len(world.recorder.of(Event.LOCK_PASSIVE, instance=first.ctx.instance, epoch=1)) == 1
@@ -109,17 +109,17 @@ async def test_the_holder_sees_that_it_was_replaced(world: World) -> None:
 async def test_two_that_believe_to_be_active_do_no_harm(world: World) -> None:
     """The old one's writes name its epoch, which is over."""
     old, new = world.engine(), world.engine()
-    await old.leader.round()
+    await old.leader.elect()
     await old.callback("mill", None, callback_body(task="task-77"))
     await idle(old)
     world.clock.turn(EngineRules().orphan_expire_seconds + 1)
-    await new.leader.round()
+    await new.leader.elect()
     assert old.active
     assert new.active
 
-    await old.sweeper.round()
+    await old.sweeper.sweep()
     assert len(await world.store.callbacks(InboxState.ORPHAN, 10)) == 1
-    await new.sweeper.round()
+    await new.sweeper.sweep()
     assert len(await world.store.callbacks(InboxState.EXPIRED, 10)) == 1
     assert len(world.recorder.of(Event.ORPHAN_EXPIRED)) == 1
 
@@ -127,7 +127,7 @@ async def test_two_that_believe_to_be_active_do_no_harm(world: World) -> None:
 async def test_a_passive_instance_takes_orders_callbacks_and_deliveries(world: World, engine: Engine) -> None:
     passive = world.engine()
     for instance in (engine, passive):
-        await instance.leader.round()
+        await instance.leader.elect()
     assert not passive.active
 
     job = await world.running(passive)

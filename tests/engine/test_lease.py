@@ -152,7 +152,7 @@ async def test_a_paused_instance_that_wakes_after_its_lease_was_taken_changes_no
 
     sleeper.open()
     await idle(paused)
-    await paused.worker._beat()
+    await paused.worker.heartbeat()
     await work(paused)
 
     assert await world.see(job) == delivered

@@ -18,7 +18,7 @@ async def reserve(world: World, limit: RateLimit, count: int) -> list[float]:
 
 async def test_a_key_without_a_limit_is_free(world: World) -> None:
     limits = RateLimiter(world.store, {"other": RateLimit(interval=1000)})
-    await asyncio.gather(*(limits.turn("create:mill") for _ in range(100)))
+    await asyncio.gather(*(limits.acquire("create:mill") for _ in range(100)))
 
 
 async def test_three_instances_keep_one_rate_together(world: World) -> None:
@@ -30,7 +30,7 @@ async def test_three_instances_keep_one_rate_together(world: World) -> None:
     times: list[float] = []
 
     async def one(limits: RateLimiter) -> None:
-        await limits.turn("create:mill")
+        await limits.acquire("create:mill")
         times.append(loop.time())
 
     start = loop.time()
@@ -70,7 +70,7 @@ async def test_a_pause_gives_back_a_burst_but_no_more(world: World) -> None:
 
 async def test_those_whose_turn_is_far_away_are_sent_away_with_times_that_are_spread(world: World) -> None:
     limits = RateLimiter(world.store, {"create:mill": RateLimit(interval=0.5, burst=1)})
-    answers = [asyncio.ensure_future(limits.turn("create:mill")) for _ in range(20)]
+    answers = [asyncio.ensure_future(limits.acquire("create:mill")) for _ in range(20)]
     done, waiting = await asyncio.wait(answers, return_when=asyncio.FIRST_EXCEPTION)
     for answer in waiting:
         answer.cancel()
@@ -85,15 +85,15 @@ async def test_a_database_failure_is_told_to_everybody_who_waits_and_the_next_ge
     wire = Wire(world.store)
     limits = RateLimiter(wire, {"create:mill": RateLimit(interval=0.001, burst=10)})
     wire.faults.add("reserve", StoreUnavailable())
-    answers = await asyncio.gather(*(limits.turn("create:mill") for _ in range(3)), return_exceptions=True)
+    answers = await asyncio.gather(*(limits.acquire("create:mill") for _ in range(3)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
 
-    await limits.turn("create:mill")
+    await limits.acquire("create:mill")
 
 
 async def test_somebody_who_gave_up_waiting_does_not_disturb_the_others(world: World) -> None:
     limits = RateLimiter(world.store, {"create:mill": RateLimit(interval=0.01, burst=1)})
-    turns = [asyncio.ensure_future(limits.turn("create:mill")) for _ in range(5)]
+    turns = [asyncio.ensure_future(limits.acquire("create:mill")) for _ in range(5)]
     await asyncio.sleep(0)
     turns[1].cancel()
     answers = await asyncio.gather(*turns, return_exceptions=True)
@@ -131,14 +131,14 @@ async def test_limits_that_nobody_uses_are_swept_by_the_active_one_alone(world: 
     """Every chat has a row while it is written to; none stays for ever."""
     wire = Wire(world.store)
     active, passive = world.engine(), world.engine(store=wire)
-    await active.leader.round()
+    await active.leader.elect()
     await world.store.take_permits([f"chat:{number}" for number in range(50)], 1.0, 2, 0.0)
     world.clock.turn(EngineRules().limits_idle_seconds + 10)
     await world.store.take_permits(["chat:7"], 1.0, 2, 0.0)
 
     role = active.leader.role
     assert role is not None
-    await passive.sweeper.limits()
+    await passive.sweeper.prune_limits()
     assert wire.answered["prune_limits"] == 0
-    await active.sweeper.limits()
+    await active.sweeper.prune_limits()
     assert await world.store.prune_limits(-1_000_000.0, role) == 1, "only the one that was used is left"

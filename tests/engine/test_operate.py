@@ -147,7 +147,7 @@ async def test_a_retry_within_the_grace_time_does_not_hurry_even_when_the_deadli
 async def test_a_retry_is_refused_while_somebody_works_on_the_job(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
     await world.store.claim(1, engine.ctx.lease)
-    with pytest.raises(ActionNotAllowed, match=f"job {job.id} is being worked on at this moment"):
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} is being processed at this moment"):
         await operate.retry(engine.ctx, job.id, "ann")
 
 
@@ -155,7 +155,7 @@ async def test_a_retry_of_an_ended_job_is_refused_and_says_what_to_do_instead(wo
     job = await world.running(engine)
     await world.call_back(engine, job)
     with pytest.raises(
-        ActionNotAllowed, match=r"has ended \(succeeded, delivered\); resend it or let it be ordered again"
+        ActionNotAllowed, match=r"has ended \(succeeded, delivered\): resend it, or have the user order again"
     ):
         await operate.retry(engine.ctx, job.id, "ann")
     assert world.recorder.of(Event.OPERATOR_ACTION) == []

@@ -105,7 +105,7 @@ async def test_an_orphan_that_crossed_with_its_task_id_is_matched_by_the_sweep_o
     world.mill.reports["task-1"] = success("task-1")
     passive = world.engine()
 
-    await passive.sweeper.round()
+    await passive.sweeper.sweep()
 
     assert await states(world) == {InboxState.MATCHED: 1}
     assert (await world.store.callbacks(InboxState.MATCHED, 1))[0].job_id == job.id
@@ -127,7 +127,7 @@ async def test_an_orphan_of_a_job_that_ended_meanwhile_is_matched_without_an_eff
     done = await world.see(job)
     assert await states(world) == {InboxState.ORPHAN: 1, InboxState.DONE: 1}
 
-    await engine.sweeper.round()
+    await engine.sweeper.sweep()
 
     assert await states(world) == {InboxState.MATCHED: 1, InboxState.DONE: 1}
     assert await world.see(job) == done
@@ -141,15 +141,15 @@ async def test_an_orphan_without_a_job_is_expired_after_an_hour_and_kept(world: 
     body = callback_body(task="task-77", urls=[URL])
     callback = await engine.callback("mill", None, body)
     await idle(engine)
-    await engine.leader.round()
+    await engine.leader.elect()
 
     world.clock.turn(EngineRules().orphan_expire_seconds)
-    await engine.leader.round()
-    await engine.sweeper.round()
+    await engine.leader.elect()
+    await engine.sweeper.sweep()
     assert await states(world) == {InboxState.ORPHAN: 1}
     world.clock.turn(1)
-    await engine.sweeper.round()
-    await engine.sweeper.round()
+    await engine.sweeper.sweep()
+    await engine.sweeper.sweep()
 
     [kept] = await world.store.callbacks(InboxState.EXPIRED, 10)
     assert (kept.id, kept.body, kept.task_id) == (callback.id, body, "task-77")
@@ -158,15 +158,15 @@ async def test_an_orphan_without_a_job_is_expired_after_an_hour_and_kept(world: 
 
 async def test_only_the_active_instance_expires_orphans(world: World, engine: Engine) -> None:
     passive = world.engine()
-    await engine.leader.round()
-    await passive.leader.round()
+    await engine.leader.elect()
+    await passive.leader.elect()
     await passive.callback("mill", None, callback_body(task="task-77"))
     await idle(passive)
     world.clock.turn(EngineRules().orphan_expire_seconds + 1)
 
-    await passive.sweeper.round()
+    await passive.sweeper.sweep()
     assert await states(world) == {InboxState.ORPHAN: 1}
-    await engine.sweeper.round()
+    await engine.sweeper.sweep()
     assert await states(world) == {InboxState.EXPIRED: 1}
 
 
@@ -182,10 +182,10 @@ async def test_a_callback_whose_instance_died_is_understood_by_another(world: Wo
     await wire.gate("end_job").holds()
     await die(dying)
 
-    await engine.sweeper.round()
+    await engine.sweeper.sweep()
     assert (await world.see(job)).state is State.RUNNING, "it is still the other one's turn"
     world.clock.turn(4)
-    await engine.sweeper.round()
+    await engine.sweeper.sweep()
     await idle(engine)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
@@ -200,7 +200,7 @@ async def test_a_callback_without_room_waits_in_the_inbox(world: World, engine: 
     assert await states(world) == {InboxState.NEW: 1}
 
     world.clock.turn(4)
-    await engine.sweeper.round()
+    await engine.sweeper.sweep()
     await idle(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
@@ -215,7 +215,7 @@ async def test_a_callback_that_met_a_database_failure_comes_due_again(world: Wor
     assert (await world.see(job)).state is State.RUNNING
 
     world.clock.turn(4)
-    await engine.sweeper.round()
+    await engine.sweeper.sweep()
     await idle(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 

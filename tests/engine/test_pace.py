@@ -1,53 +1,53 @@
 """Polling is the net under the callbacks: wide while they come, close when they do not."""
 
 from genlock.engine.engine import Engine
-from genlock.engine.poll_interval import BRISK, GENTLE, PROOF, WATCHFUL, PollInterval
+from genlock.engine.poll_interval import STREAK, UNCERTAIN, WITH_CALLBACKS, WITHOUT_CALLBACKS, PollInterval
 from tests.engine.world import World, success, work
 
 
 def test_without_callbacks_tasks_are_asked_after_briskly() -> None:
     poll_interval = PollInterval(first=2.5, callbacks=False)
     assert [poll_interval.delay(age, 0.5) for age in (0, 30, 120)] == [2.5, 5, 15]
-    for _ in range(PROOF):
-        poll_interval.found(by_callback=True)
-    assert poll_interval.stretch == BRISK
+    for _ in range(STREAK):
+        poll_interval.record_result(by_callback=True)
+    assert poll_interval.factor == WITHOUT_CALLBACKS
 
 
 def test_callbacks_that_come_are_relied_on() -> None:
     poll_interval = PollInterval(first=2.5, callbacks=True)
     assert [poll_interval.delay(age, 0.5) for age in (0, 30, 120)] == [5, 10, 30]
-    for _ in range(PROOF):
-        assert poll_interval.stretch == WATCHFUL
-        poll_interval.found(by_callback=True)
+    for _ in range(STREAK):
+        assert poll_interval.factor == UNCERTAIN
+        poll_interval.record_result(by_callback=True)
     assert [poll_interval.delay(age, 0.5) for age in (0, 30, 120)] == [20, 40, 120]
 
 
 def test_callbacks_that_do_not_come_are_not_relied_on() -> None:
     poll_interval = PollInterval(first=2.5, callbacks=True)
-    for _ in range(PROOF):
-        assert poll_interval.stretch == WATCHFUL
-        poll_interval.found(by_callback=False)
-    assert poll_interval.stretch == BRISK
+    for _ in range(STREAK):
+        assert poll_interval.factor == UNCERTAIN
+        poll_interval.record_result(by_callback=False)
+    assert poll_interval.factor == WITHOUT_CALLBACKS
 
 
 def test_one_exception_takes_the_trust_and_the_distrust_away() -> None:
     poll_interval = PollInterval(first=2.5, callbacks=True)
     for way in (True, False):
-        for _ in range(PROOF):
-            poll_interval.found(by_callback=way)
-        poll_interval.found(by_callback=not way)
-        assert poll_interval.stretch == WATCHFUL
+        for _ in range(STREAK):
+            poll_interval.record_result(by_callback=way)
+        poll_interval.record_result(by_callback=not way)
+        assert poll_interval.factor == UNCERTAIN
 
 
 async def test_the_engine_learns_it_from_its_jobs(world: World, engine: Engine) -> None:
-    for _ in range(PROOF):
+    for _ in range(STREAK):
         job = await world.running(engine)
         assert job.task_id is not None
         world.mill.reports[job.task_id] = success(job.task_id)
         world.clock.turn(10)
         await work(engine)
-    assert engine.ctx.poll_interval.stretch == BRISK
-    for _ in range(PROOF):
+    assert engine.ctx.poll_interval("mill").factor == WITHOUT_CALLBACKS
+    for _ in range(STREAK):
         job = await world.running(engine)
         await world.call_back(engine, job)
-    assert engine.ctx.poll_interval.stretch == GENTLE
+    assert engine.ctx.poll_interval("mill").factor == WITH_CALLBACKS

@@ -34,7 +34,9 @@ def said(world: World) -> list[str]:
 
 async def test_a_job_is_due_at_its_moments_whatever_the_pace_of_polls(world: World, engine: Engine) -> None:
     for _ in range(3):
-        engine.ctx.poll_interval.found(by_callback=True)  # callbacks have proven to come: polls are far apart
+        engine.ctx.poll_interval("mill").record_result(
+            by_callback=True
+        )  # callbacks have proven to come: polls are far apart
     job = await world.running(engine)
     shown = []
     while (world.clock.now() - job.created_at).total_seconds() < EXPECTED:

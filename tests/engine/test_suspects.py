@@ -43,15 +43,15 @@ async def rise(world: World) -> Engine:
     """A fresh process, as the supervisor starts it: it takes over and claims; seconds pass until it does."""
     engine = world.engine()
     world.clock.turn(EngineRules().silent_seconds + 1)
-    await engine.worker._beat()
+    await engine.worker.heartbeat()
     return engine
 
 
 async def live(world: World, engine: Engine, chat: DeadlyChat) -> bool:
     """Work until nothing is due, or until this process is dead. Returns whether it lives."""
     while True:
-        for job in await world.store.claim(engine.worker.room, engine.ctx.lease):
-            engine.worker.take(job)
+        for job in await world.store.claim(engine.worker.free_capacity, engine.ctx.lease):
+            engine.worker.start(job)
         await engine.worker.claim_poison_jobs()
         if not tasks_of(engine.worker):
             return True

@@ -9,10 +9,9 @@ from genlock.domain.errors import StoreUnavailable, SubmitRefused
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
-from genlock.engine.collect import receive
+from genlock.engine.collect import store_callback
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.worker import every, run_forever
 from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, success, work
 
 LEASE = EngineRules().lease_seconds
@@ -22,9 +21,8 @@ QUICK = EngineRules(claim_seconds=0.01)
 
 def grow_old(engine: Engine) -> None:
     """Make everything the instance works on look as if it had begun long ago."""
-    jobs = engine.worker._jobs
-    for key, (job, _, task) in jobs.items():
-        jobs[key] = (job, -math.inf, task)
+    for running in engine.worker._jobs.values():
+        running.since = -math.inf
 
 
 async def deliver_slowly(world: World, engine: Engine) -> Job:
@@ -47,7 +45,7 @@ async def test_what_finds_no_room_stays_due_for_the_others(world: World) -> None
     await busy.start()
     await world.chat.gate.holds(3)
 
-    assert busy.worker.room == 0
+    assert busy.worker.free_capacity == 0
     assert (await world.store.counts())["due"] == 2
     left = await world.store.claim(10, world.engine().ctx.lease)
     assert [job.id for job in left] == [job.id for job in jobs[3:]]
@@ -78,7 +76,7 @@ async def test_callbacks_that_took_all_the_room_give_it_back(world: World) -> No
     await engine.callback("mill", None, callback_body())
     await gate.holds()
     await engine.start()
-    assert engine.worker.room == 0
+    assert engine.worker.free_capacity == 0
     job = await world.ended(world.engine())
     await world.recorder.until(Event.LOCK_ACTIVE)
 
@@ -95,7 +93,7 @@ async def test_a_delivery_that_a_callback_began_takes_the_room_of_one_job(world:
     world.chat.gate.shut()
     await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
     await world.chat.gate.holds()
-    assert (engine.worker.busy, engine.worker.room) == (1, 1)
+    assert (engine.worker.busy, engine.worker.free_capacity) == (1, 1)
 
 
 async def test_the_longest_overdue_goes_first(world: World, engine: Engine) -> None:
@@ -192,7 +190,7 @@ async def test_a_database_failure_while_a_poisoned_job_is_set_aside_does_not_hur
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
-async def test_the_claim_loop_survives_whatever_the_store_throws_at_it(world: World) -> None:
+async def test_claiming_continues_after_any_failure_of_the_store(world: World) -> None:
     world.clock.run()
     wire = Wire(world.store)
     wire.faults.add("claim", StoreUnavailable(), RuntimeError("read-only server"), OSError())
@@ -203,39 +201,8 @@ async def test_the_claim_loop_survives_whatever_the_store_throws_at_it(world: Wo
     await world.recorder.until(Event.NOTICE_SENT)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
-    assert len(world.recorder.of(Event.STAGE_ERROR, step="claim")) == 3
+    assert len(world.recorder.of(Event.STAGE_ERROR, step="claim_jobs")) == 3
     await engine.stop()
-
-
-async def test_a_janitor_survives_whatever_happens_to_it(world: World, engine: Engine) -> None:
-    rounds = 0
-    enough = asyncio.Event()
-
-    async def unlucky() -> None:
-        nonlocal rounds
-        rounds += 1
-        if rounds > 3:
-            enough.set()
-            return
-        raise RuntimeError("bug")
-
-    janitor = asyncio.create_task(every(0, unlucky, engine.ctx))
-    async with asyncio.timeout(5):
-        await enough.wait()
-    janitor.cancel()
-    assert len(world.recorder.of(Event.STAGE_ERROR, step="unlucky")) == 3
-
-
-async def test_a_loop_that_ends_by_a_failure_says_so(world: World, engine: Engine) -> None:
-    async def broken() -> None:
-        raise RuntimeError("bug")
-
-    [task] = run_forever(engine.ctx, broken())
-    await asyncio.wait([task])
-
-    [told] = world.recorder.of(Event.STAGE_ERROR)
-    assert told.facts["step"].endswith("broken")
-    assert told.facts["error"] == "RuntimeError('bug')"
 
 
 # leases of long work
@@ -246,7 +213,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed(world: World, engine: Eng
     for _ in range(5):
         world.clock.turn(LEASE - 1)
         grow_old(engine)
-        await engine.worker._renew()
+        await engine.worker.renew_leases()
         assert await world.store.claim(1, world.engine().ctx.lease) == []
 
     world.chat.gate.open()
@@ -274,7 +241,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
     for _ in range(3):
         world.clock.turn(LEASE - 1)
         grow_old(engine)
-        await engine.worker._renew()
+        await engine.worker.renew_leases()
         assert await world.store.claim(1, world.engine().ctx.lease) == []
 
     world.chat.gate.open()
@@ -290,7 +257,7 @@ async def test_short_work_is_not_renewed(world: World) -> None:
     wire.faults.add("renew", AssertionError("renewed"))
     engine = world.engine(store=wire)
     await deliver_slowly(world, engine)
-    await engine.worker._renew()
+    await engine.worker.renew_leases()
 
 
 async def test_a_lost_lease_ends_the_work_on_the_job(world: World, engine: Engine) -> None:
@@ -299,7 +266,7 @@ async def test_a_lost_lease_ends_the_work_on_the_job(world: World, engine: Engin
     [again] = await world.store.claim(1, world.engine().ctx.lease)
     grow_old(engine)
 
-    await engine.worker._renew()
+    await engine.worker.renew_leases()
     await idle(engine)
 
     assert len(world.recorder.of(Event.LEASE_LOST, job=job.id, token=job.lease_token)) == 1
@@ -329,10 +296,10 @@ async def test_an_older_lease_that_arrives_late_does_not_replace_the_newer_work(
     world.clock.turn(LEASE + 1)
     [newer] = await world.store.claim(1, engine.ctx.lease)
     world.chat.gate.shut()
-    engine.worker.take(newer)
+    engine.worker.start(newer)
     await world.chat.gate.holds()
 
-    engine.worker.take(older)
+    engine.worker.start(older)
     world.chat.gate.open()
     await idle(engine)
 
@@ -352,7 +319,7 @@ async def test_a_notice_on_the_wire_is_not_broken_off_for_want_of_a_lease(world:
     await gate.holds()
     grow_old(engine)
 
-    await engine.worker._renew()
+    await engine.worker.renew_leases()
     gate.open()
     await idle(engine)
 
@@ -366,16 +333,16 @@ async def test_a_notice_on_the_wire_is_not_broken_off_for_want_of_a_lease(world:
 async def test_the_work_of_a_silent_peer_is_taken_over_long_before_its_lease_is_over(world: World) -> None:
     dead, alive = world.engine(), world.engine()
     for engine in (dead, alive):
-        await engine.worker._beat()
+        await engine.worker.heartbeat()
     job = await deliver_slowly(world, dead)
     await die(dead)
     world.chat.gate.open()
 
     world.clock.turn(SILENT)
-    await alive.worker._beat()
+    await alive.worker.heartbeat()
     assert await work(alive) == [], "it may only be slow"
     world.clock.turn(0.5)
-    await alive.worker._beat()
+    await alive.worker.heartbeat()
     assert [row.id for row in await work(alive)] == [job.id]
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
@@ -386,27 +353,27 @@ async def test_the_work_of_a_silent_peer_is_taken_over_long_before_its_lease_is_
 
 async def test_a_dead_peer_is_buried_once(world: World) -> None:
     dead, *alive = (world.engine() for _ in range(4))
-    await dead.worker._beat()
+    await dead.worker.heartbeat()
     world.clock.turn(SILENT + 1)
     for _ in range(3):
-        await asyncio.gather(*(engine.worker._beat() for engine in alive))
+        await asyncio.gather(*(engine.worker.heartbeat() for engine in alive))
     assert len(world.recorder.of(Event.INSTANCE_DEAD)) <= len(alive)
     world.recorder.seen.clear()
-    await alive[0].worker._beat()
+    await alive[0].worker.heartbeat()
     assert world.recorder.of(Event.INSTANCE_DEAD) == []
 
 
 async def test_an_instance_thought_dead_that_wakes_is_known_again(world: World) -> None:
     paused, alive = world.engine(), world.engine()
-    await paused.worker._beat()
+    await paused.worker.heartbeat()
     world.clock.turn(SILENT + 1)
-    await alive.worker._beat()
-    await paused.worker._beat()
+    await alive.worker.heartbeat()
+    await paused.worker.heartbeat()
     job = await world.ended(paused)
     await world.store.claim(1, paused.ctx.lease)
     world.clock.turn(SILENT + 1)
 
-    await alive.worker._beat()
+    await alive.worker.heartbeat()
 
     assert [row.id for row in await work(alive)] == [job.id]
 
@@ -419,7 +386,7 @@ async def test_a_lease_taken_unseen_is_let_go_at_the_next_heartbeat(world: World
     await world.store.claim(1, engine.ctx.lease)
     world.store.uncertain_commits += 1
 
-    await engine.worker._beat()
+    await engine.worker.heartbeat()
 
     assert [row.id for row in await world.store.claim(10, other.ctx.lease)] == [unseen.id]
     assert (await world.see(mine)).lease_owner == engine.ctx.instance
@@ -452,7 +419,7 @@ async def test_a_clean_stop_hands_over_what_it_cannot_finish_at_once(world: Worl
     assert (await world.see(job)).delivery is Delivery.DELIVERED
     assert len(world.chat.shown) == 1
     world.clock.turn(SILENT + 1)
-    await other.worker._beat()
+    await other.worker.heartbeat()
     assert world.recorder.of(Event.INSTANCE_DEAD) == []
 
 
@@ -482,7 +449,7 @@ async def test_a_stopping_instance_is_not_thought_dead_while_it_finishes_long_wo
     for _ in range(4):
         world.clock.turn(SILENT - 0.5)
         await wire.until("heartbeat", 2)  # the first may have been on its way
-        await peer.worker._beat()
+        await peer.worker.heartbeat()
         assert await world.store.claim(1, peer.ctx.lease) == []
     world.chat.gate.open()
     await stopping
@@ -508,7 +475,7 @@ async def test_a_stop_does_not_wait_for_ever_for_a_callback_either(world: World)
     job = await world.running(engine)
     wire.gate("end_job").shut()
     body = callback_body(task="task-1", urls=[URL])
-    engine.worker.take_callback(await receive(engine.ctx, "mill", world.mill.token(job), body))
+    engine.worker.start_callback(await store_callback(engine.ctx, "mill", world.mill.token(job), body))
     await wire.gate("end_job").holds()
 
     await engine.stop()
@@ -517,7 +484,7 @@ async def test_a_stop_does_not_wait_for_ever_for_a_callback_either(world: World)
     assert wire.gate("end_job").waiting == 0
     world.clock.turn(4)
     other = world.engine()
-    await other.sweeper.round()
+    await other.sweeper.sweep()
     await idle(other)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 

@@ -20,7 +20,7 @@ from genlock.domain.job import Job, NewJob, State, Verdict
 from genlock.domain.money import Wallet
 from genlock.domain.poison import SLOTS
 from genlock.domain.result import Outcome, PartKind, Piece, Report
-from genlock.engine.collect import receive
+from genlock.engine.collect import store_callback
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
@@ -239,6 +239,8 @@ class Chat(Channel):
         #: (message, new text): what changed before a person's eyes, in order
         self.shown: list[tuple[str, str]] = []
         self.notices: list[int] = []
+        #: (address, text) of messages that belong to no job
+        self.told: list[tuple[str, str]] = []
         self.calls: list[Call] = []
         self.refused: set[Level] = set()
         #: a value that breaks the channel's code
@@ -292,6 +294,11 @@ class Chat(Channel):
     async def notify(self, job: Job) -> None:
         fault = await self._enter(Call("notify", job.id))
         self.notices.append(job.id)
+        after(fault)
+
+    async def tell(self, address: str, text: str) -> None:
+        fault = await self._enter(Call("tell", 0))
+        self.told.append((address, text))
         after(fault)
 
     def progress_points(self, job: Job) -> Sequence[float]:
@@ -473,7 +480,7 @@ class World:
     async def take(self, engine: Engine) -> Job:
         """Have an instance take the one job that is due."""
         [taken] = await self.store.claim(1, engine.ctx.lease)
-        engine.worker.take(taken)
+        engine.worker.start(taken)
         return taken
 
     async def call_back(self, engine: Engine, job: Job, **said: Any) -> Callback:
@@ -486,7 +493,7 @@ class World:
 
 async def take_in(engine: Engine, token: str, body: bytes) -> None:
     """The long way through the door: kept first, understood later."""
-    engine.worker.take_callback(await receive(engine.ctx, "mill", token, body))
+    engine.worker.start_callback(await store_callback(engine.ctx, "mill", token, body))
 
 
 def callback_body(**said: Any) -> bytes:
@@ -503,7 +510,7 @@ def failure(task_id: str, code: str = "nsfw") -> Report:
 
 
 def tasks_of(worker: Worker) -> set[asyncio.Task[None]]:
-    return {*worker._callbacks, *(task for _, _, task in worker._jobs.values())}
+    return set(worker._tasks())
 
 
 async def idle(*engines: Engine) -> None:
@@ -515,17 +522,17 @@ async def idle(*engines: Engine) -> None:
 
 async def work(engine: Engine) -> list[Job]:
     """One round of an instance: it claims what is due and does it."""
-    jobs = await engine.ctx.store.claim(engine.worker.room, engine.ctx.lease)
+    jobs = await engine.ctx.store.claim(engine.worker.free_capacity, engine.ctx.lease)
     jobs += await engine.ctx.store.claim_poison_jobs(SLOTS, engine.ctx.lease)
     for job in jobs:
-        engine.worker.take(job)
+        engine.worker.start(job)
     await idle(engine)
     return jobs
 
 
 async def die(engine: Engine) -> None:
     """The instance is gone, as after kill -9: nothing of it runs any more, nothing was handed over."""
-    tasks = {*engine._loops, *tasks_of(engine.worker)}
+    tasks = {*engine._runner._running, *tasks_of(engine.worker)}
     for task in tasks:
         task.cancel()
     with suppress(asyncio.CancelledError):

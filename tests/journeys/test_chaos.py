@@ -14,11 +14,11 @@ import pytest
 from genlock.app import open_store
 from genlock.domain.money import EntryKind
 from genlock.log import Silent
-from genlock.sandbox.chaos.chaos import Plan, Teller, World, let_people_order, report, run, running_world
+from genlock.sandbox.chaos.chaos import ChaosRun, Plan, ProgressPrinter, report, run, run_orders, running_chaos
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.processes import guarded_folder
-from genlock.sandbox.records import Order, is_notice, is_sorry
-from genlock.sandbox.telegram.world import Message
+from genlock.sandbox.records import Order, is_failure_text, is_notice
+from genlock.sandbox.telegram.state import Message
 
 KEYS = {
     "jobs",
@@ -77,89 +77,94 @@ def test_what_cannot_be_is_refused() -> None:
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def chaos_run() -> AsyncIterator[ChaosRun]:
     """Four orders: one that the provider fails, three that go well."""
     with guarded_folder() as folder:
-        async with running_world(Plan(jobs=4), folder, None) as world:
-            world.fleet.kie.faults.order(Fault.TASK_FAIL)
-            await let_people_order(world, Teller())
-            yield world
+        async with running_chaos(Plan(jobs=4), folder, None) as chaos_run:
+            chaos_run.fleet.kie.faults.order(Fault.TASK_FAIL)
+            await run_orders(chaos_run, ProgressPrinter())
+            yield chaos_run
 
 
-def good(world: World, place: int = 0) -> Order:
+def good(chaos_run: ChaosRun, place: int = 0) -> Order:
     """One of those that went well."""
-    return [order for order in world.people.orders if world.records.results(order)][place]
+    return [order for order in chaos_run.users.orders if chaos_run.records.results(order)][place]
 
 
-def post_again(world: World, message: Message, chat: int | None = None) -> Message:
-    there = world.fleet.telegram.world
+def post_again(chaos_run: ChaosRun, message: Message, chat: int | None = None) -> Message:
+    there = chaos_run.fleet.telegram.state
     return there.post(there.chats[chat or message.chat], there.bot_id, deepcopy(message.content), markup=message.markup)
 
 
 @contextmanager
-def shown_twice(world: World) -> Iterator[str]:
-    [shown] = world.records.results(good(world))
-    again = post_again(world, shown)
+def shown_twice(chaos_run: ChaosRun) -> Iterator[str]:
+    [shown] = chaos_run.records.results(good(chaos_run))
+    again = post_again(chaos_run, shown)
     yield "duplicates"
-    world.fleet.telegram.world.remove(again)
+    chaos_run.fleet.telegram.state.remove(again)
 
 
 @contextmanager
-def told_twice(world: World) -> Iterator[str]:
-    notice = next(message for message in world.records.said(good(world).person) if is_notice(message))
-    again = post_again(world, notice)
+def told_twice(chaos_run: ChaosRun) -> Iterator[str]:
+    notice = next(message for message in chaos_run.records.bot_messages(good(chaos_run).user) if is_notice(message))
+    again = post_again(chaos_run, notice)
     yield "duplicates"
-    world.fleet.telegram.world.remove(again)
+    chaos_run.fleet.telegram.state.remove(again)
 
 
 @contextmanager
-def submitted_twice(world: World) -> Iterator[str]:
-    [task] = world.records.tasks()[good(world).prompt]
-    world.fleet.kie.shop.tasks["another"] = replace(task, id="another")
+def submitted_twice(chaos_run: ChaosRun) -> Iterator[str]:
+    [task] = chaos_run.records.tasks()[good(chaos_run).prompt]
+    chaos_run.fleet.kie.service.tasks["another"] = replace(task, id="another")
     yield "double_submits"
-    del world.fleet.kie.shop.tasks["another"]
+    del chaos_run.fleet.kie.service.tasks["another"]
 
 
 @contextmanager
-def shown_to_a_stranger(world: World) -> Iterator[str]:
-    [shown] = world.records.results(good(world))
-    stranger = world.fleet.telegram.person("Eve")
-    world.people.people.append(stranger)
-    post_again(world, shown, stranger.id)
+def shown_to_a_stranger(chaos_run: ChaosRun) -> Iterator[str]:
+    [shown] = chaos_run.records.results(good(chaos_run))
+    stranger = chaos_run.fleet.telegram.add_user("Eve")
+    chaos_run.users.users.append(stranger)
+    post_again(chaos_run, shown, stranger.id)
     yield "astray"
-    world.people.people.remove(stranger)
+    chaos_run.users.users.remove(stranger)
 
 
 @contextmanager
-def shown_another_picture(world: World) -> Iterator[str]:
+def shown_another_picture(chaos_run: ChaosRun) -> Iterator[str]:
     """The words under it are right, the picture is that of somebody else."""
-    [shown] = world.records.results(good(world))
-    [other] = world.records.results(good(world, 1))
+    [shown] = chaos_run.records.results(good(chaos_run))
+    [other] = chaos_run.records.results(good(chaos_run, 1))
     content, shown.content = shown.content, shown.content | {"photo": other.content["photo"]}
     yield "astray"
     shown.content = content
 
 
 @contextmanager
-def gone(world: World, messages: list[Message]) -> Iterator[None]:
+def gone(chaos_run: ChaosRun, messages: list[Message]) -> Iterator[None]:
     for message in messages:
-        world.fleet.telegram.world.remove(message)
+        chaos_run.fleet.telegram.state.remove(message)
     yield
     for message in messages:
-        world.fleet.telegram.world.chats[message.chat].messages[message.id] = message
+        chaos_run.fleet.telegram.state.chats[message.chat].messages[message.id] = message
 
 
 @contextmanager
-def result_lost(world: World) -> Iterator[str]:
-    with gone(world, world.records.results(good(world))):
+def result_lost(chaos_run: ChaosRun) -> Iterator[str]:
+    with gone(chaos_run, chaos_run.records.results(good(chaos_run))):
         yield "lost"
 
 
 @contextmanager
-def failure_kept_silent(world: World) -> Iterator[str]:
+def failure_kept_silent(chaos_run: ChaosRun) -> Iterator[str]:
     with gone(
-        world,
-        [message for person in world.people.people for message in world.records.said(person) if is_sorry(message)],
+        chaos_run,
+        [
+            message
+            for person in chaos_run.users.users
+            for message in chaos_run.records.bot_messages(person)
+            if is_failure_text(message)
+        ],
     ):
         yield "failed_silent"
 
@@ -176,28 +181,28 @@ SPOILS = [
 
 
 @pytest.mark.timeout(120)
-async def test_the_verdict_fails_for_every_broken_promise(world: World) -> None:
+async def test_the_verdict_fails_for_every_broken_promise(chaos_run: ChaosRun) -> None:
     """One after the other, each on the same good run."""
-    told, _ = await report(world)
+    told, _ = await report(chaos_run)
     assert told["ok"], told
     assert (told["delivered_once"], told["failed_told"]) == (3, 1)
     for spoil in SPOILS:
-        with spoil(world) as broken:
-            told, stories = await report(world)
+        with spoil(chaos_run) as broken:
+            told, histories = await report(chaos_run)
             assert not told["ok"], spoil
             assert told[broken] == 1, (spoil, told)
-            assert stories
-    told, _ = await report(world)
+            assert histories
+    told, _ = await report(chaos_run)
     assert told["ok"], told
-    await check_that_money_is_missed(world)
+    await check_that_money_is_missed(chaos_run)
 
 
-async def check_that_money_is_missed(world: World) -> None:
-    store = await open_store(world.database_url, observer=Silent())
+async def check_that_money_is_missed(chaos_run: ChaosRun) -> None:
+    store = await open_store(chaos_run.database_url, observer=Silent())
     person = (await store.jobs(limit=1))[0].account_id
     await store.transfer(person, EntryKind.GRANT, 1, "nobody knows why")
     await store.close()
-    told, _ = await report(world)
+    told, _ = await report(chaos_run)
     assert not told["ok"]
     assert not told["ledger_ok"]
 

@@ -14,7 +14,7 @@ from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.telegram.faults import Fault
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
 from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, Town, until
 
@@ -47,8 +47,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/g.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
-async def newcomer(town: Town, language: str = "en") -> Person:
-    ann = town.telegram.person("Ann", language=language, started=False)
+async def newcomer(town: Town, language: str = "en") -> SimulatedUser:
+    ann = town.telegram.add_user("Ann", language=language, started=False)
     await ann.start()
     await ann.sees(lambda message: bool(message.buttons))
     return ann
@@ -56,7 +56,7 @@ async def newcomer(town: Town, language: str = "en") -> Person:
 
 def chain(instances: list[Instance]) -> list[str]:
     """The events of the one job there is, over all instances, in the order of their times."""
-    lines = sorted((line for instance in instances for line in instance.said), key=itemgetter("at"))
+    lines = sorted((line for instance in instances for line in instance.log_lines), key=itemgetter("at"))
     [correlation_id] = {line["correlation_id"] for line in lines if line["event"] == "GEN_CREATE"}
     return [line["event"] for line in lines if line.get("correlation_id") == correlation_id]
 
@@ -70,7 +70,7 @@ async def test_an_order_in_one_line_becomes_one_picture(url: str, tmp_path: Path
         await ann.sees("Generation complete", seconds=30)
         pictures = [message for message in ann.messages if message.kind == "photo"]
         assert len(pictures) == 1
-        await instance.until("NOTICE_SENT")
+        await instance.wait_for_event("NOTICE_SENT")
         told = chain([instance])
         assert [event for event in CHAIN if event in told] == CHAIN
         assert [told.index(event) for event in CHAIN] == sorted(told.index(event) for event in CHAIN)
@@ -85,11 +85,11 @@ async def test_a_job_whose_instance_is_killed_is_finished_by_another_in_the_same
         first = await town.start()
         ann = await newcomer(town)
         await ann.say("/gen z-image cat astronaut")
-        await first.until("SUBMIT_OK")
+        await first.wait_for_event("SUBMIT_OK")
         second = await town.start()
         first.signal(SIGKILL)
         await ann.sees("Generation complete", seconds=40)
-        await second.until("NOTICE_SENT")
+        await second.wait_for_event("NOTICE_SENT")
         assert len([message for message in ann.messages if message.kind == "photo"]) == 1
         told = chain([first, second])
         assert [told.count(event) for event in ("SUBMIT_START", "MARK_DELIVERED", "NOTICE_SENT")] == [1, 1, 1]
@@ -101,11 +101,11 @@ async def test_a_stop_in_the_middle_leaves_the_job_to_the_next_start(url: str, t
         first = await town.start()
         ann = await newcomer(town, "ru")
         await ann.say("/gen z-image кот")
-        await first.until("SUBMIT_OK")
+        await first.wait_for_event("SUBMIT_OK")
         first.signal(SIGTERM)
-        assert await first.ended() == 0
+        assert await first.wait_until_ended() == 0
         second = await town.start()
-        await second.until("NOTICE_SENT", seconds=40)
+        await second.wait_for_event("NOTICE_SENT", seconds=40)
         assert len([message for message in ann.messages if message.kind == "photo"]) == 1
 
 
@@ -116,30 +116,30 @@ async def test_a_stop_does_not_wait_for_what_hangs(url: str, tmp_path: Path) -> 
         ann = await newcomer(town)
         town.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=60.0)
         await ann.say("/gen z-image cat astronaut")
-        await first.until("DELIVER_START")
+        await first.wait_for_event("DELIVER_START")
         await until(lambda: bool(town.telegram.calls("editMessageMedia")))
         first.signal(SIGTERM)
         started = monotonic()
-        assert await first.ended() == 0
+        assert await first.wait_until_ended() == 0
         assert monotonic() - started < 20
         town.telegram.faults.clear()
         second = await town.start()
-        await second.until("NOTICE_SENT", seconds=40)
+        await second.wait_for_event("NOTICE_SENT", seconds=40)
         assert len([message for message in ann.messages if message.kind == "photo"]) == 1
 
 
 async def test_operators_are_told_of_what_is_wrong_in_their_language(url: str, tmp_path: Path) -> None:
     async with open_town(url, tmp_path, public=False) as town:
-        olga = town.telegram.person("Olga", language="ru", started=False)
-        silent = town.telegram.person("Sam", language="ru")
+        olga = town.telegram.add_user("Olga", language="ru", started=False)
+        silent = town.telegram.add_user("Sam", language="ru")
         town.more["GENLOCK_ADMIN_IDS"] = f"{olga.id},{silent.id}"
         async with asyncio.timeout(60):
             instance = await town.start()
             await olga.start()
             await olga.sees(lambda message: bool(message.buttons))
             ann = await newcomer(town)
-            town.telegram.world.updates.add("message", {"message_id": "broken", "from": {"id": ann.id}}, "broken")
-            await instance.until("UPDATE_DEAD")
+            town.telegram.state.updates.add("message", {"message_id": "broken", "from": {"id": ann.id}}, "broken")
+            await instance.wait_for_event("UPDATE_DEAD")
             await olga.sees("отложены", seconds=30)
             await silent.sees("set aside", seconds=30)  # whose language we have not met
-            await until(lambda: len(instance.of("ALARM")) == 1)
+            await until(lambda: len(instance.events("ALARM")) == 1)

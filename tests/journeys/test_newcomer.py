@@ -13,7 +13,7 @@ from tests.sandbox.page.tabs import bubbles, key, say
 
 PATIENCE_MS = 40_000
 #: where people are told what to press, in which words
-TOLD = (Path("README.md"), Path("docs/operating/checking.md"))
+TOLD = (Path("README.md"), Path("docs/get-started.md"))
 
 
 def told(page: Path) -> tuple[str, ...]:

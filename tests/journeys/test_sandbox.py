@@ -16,8 +16,8 @@ from urllib.request import Request, urlopen
 import psutil
 import pytest
 
-from genlock.sandbox.play import in_words
 from genlock.sandbox.processes import find_free_port
+from genlock.sandbox.run import describe_line
 
 PATIENCE_SECONDS = 40
 
@@ -62,7 +62,7 @@ class Sandbox:
 
     def is_ready(self) -> bool:
         assert self.process.poll() is None, self.said
-        return "Ctrl-C ends it" in self.said
+        return "Ctrl-C stops it" in self.said
 
     def ready(self) -> "Sandbox":
         until(self.is_ready, self.said)
@@ -212,9 +212,9 @@ def test_a_result_is_put_by_its_address_and_an_answer_lost_after_that_changes_no
 def test_the_terminal_names_each_alarm_and_error() -> None:
     alarm = {"process": "a", "event": "ALARM", "name": "undelivered", "found": "3 results, the oldest for 90 s"}
     error = {"process": "a", "event": "STAGE_ERROR", "step": "claim", "error": "KeyError('x')"}
-    assert in_words(alarm) == "[ALARM] undelivered: 3 results, the oldest for 90 s"
-    assert in_words(error) == "[STAGE_ERROR] claim: KeyError('x')"
-    assert in_words({"process": "a", "event": "", "text": "no JSON"}) == "no JSON"
+    assert describe_line(alarm) == "[ALARM] undelivered: 3 results, the oldest for 90 s"
+    assert describe_line(error) == "[STAGE_ERROR] claim: KeyError('x')"
+    assert describe_line({"process": "a", "event": "", "text": "no JSON"}) == "no JSON"
 
 
 def check_two_instances(world: Sandbox) -> None:

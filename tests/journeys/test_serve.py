@@ -18,7 +18,7 @@ import pytest
 from genlock.app import open_store
 from genlock.domain.update import UpdateState
 from genlock.log import Silent
-from genlock.sandbox.fleet import simulated
+from genlock.sandbox.fleet import simulator_settings
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.postgres import PostgresServer
@@ -43,7 +43,7 @@ class Town:
 
     def settings(self, **more: str) -> dict[str, str]:
         return {
-            **simulated(self.telegram.url, self.telegram.token, self.kie, self.url),
+            **simulator_settings(self.telegram.url, self.telegram.token, self.kie, self.url),
             "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
             **self.more,
             **more,
@@ -51,7 +51,7 @@ class Town:
 
     async def start(self, **more: str) -> Instance:
         instance = self.begin(**more)
-        await instance.until("READY")
+        await instance.wait_for_event("READY")
         return instance
 
     def begin(self, **more: str) -> Instance:
@@ -71,7 +71,7 @@ class Town:
 
     def handled(self) -> list[int]:
         """The updates that instances said they had handled."""
-        return [line["update"] for instance in self.instances for line in instance.of("UPDATE_DONE")]
+        return [line["update"] for instance in self.instances for line in instance.events("UPDATE_DONE")]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -127,24 +127,24 @@ async def until(condition: Callable[[], bool], seconds: float = 20.0) -> float:
 
 async def test_it_starts_says_so_works_and_ends_in_order(town: Town) -> None:
     instance = await town.start(GENLOCK_PORT="0")
-    told = await instance.until("READY")
+    told = await instance.wait_for_event("READY")
     address = told["address"]
     assert told["mode"] == "polling"
     assert 0 < told["seconds"] < 10
-    await instance.until("LOCK_ACTIVE")
+    await instance.wait_for_event("LOCK_ACTIVE")
     assert (await get(address, "/ready")) == (200, '{"ready":true}')
     said = await health(address)
     assert (said["active"], said["queue_depth"]) == (True, 0)
     assert "genlock_active 1.0" in (await get(address, "/metrics"))[1]
-    ann = town.telegram.person("Ann")
+    ann = town.telegram.add_user("Ann")
     for text in ("one", "two"):
         await ann.say(text)
     await until(lambda: len(town.handled()) == 2)
     instance.signal(SIGTERM)
     started = monotonic()
-    assert await instance.ended() == 0
+    assert await instance.wait_until_ended() == 0
     assert monotonic() - started < 20
-    assert [line["event"] for line in instance.said[-3:]] == ["STOPPING", "LOCK_PASSIVE", "STOPPED"]
+    assert [line["event"] for line in instance.log_lines[-3:]] == ["STOPPING", "LOCK_PASSIVE", "STOPPED"]
     assert await town.done() == town.handled()
 
 
@@ -155,12 +155,12 @@ async def test_a_second_signal_ends_it_at_once(town: Town) -> None:
     await writer.drain()
     await get(instance.url, "/health")  # whoever never finishes a sentence has been heard by now
     instance.signal(SIGTERM)
-    await instance.until("STOPPING")
+    await instance.wait_for_event("STOPPING")
     instance.signal(SIGTERM)
     started = monotonic()
-    assert await instance.ended() == 1
+    assert await instance.wait_until_ended() == 1
     assert monotonic() - started < 2
-    assert not instance.of("STOPPED")
+    assert not instance.events("STOPPED")
     writer.close()
     await reader.read()
 
@@ -169,26 +169,26 @@ async def test_updates_come_by_webhook_where_there_is_a_public_address(town: Tow
     port = str(find_free_port())
     public = {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
     first = await town.start(**public)
-    await first.until("WEBHOOK_SET")
-    ann = town.telegram.person("Ann")
+    await first.wait_for_event("WEBHOOK_SET")
+    ann = town.telegram.add_user("Ann")
     await ann.say("one")
     await until(lambda: len(town.handled()) == 1)
     assert town.telegram.calls("getUpdates") == []
     first.signal(SIGTERM)
-    assert await first.ended() == 0
+    assert await first.wait_until_ended() == 0
     await ann.say("two")
     second = await town.start(**public)
     await until(lambda: len(town.handled()) == 2)
-    await second.until("LOCK_ACTIVE")
+    await second.wait_for_event("LOCK_ACTIVE")
     assert len(town.telegram.calls("setWebhook")) == 1, "it knows already"
     third = await second_port(town, second)
-    await third.until("WEBHOOK_SET")
+    await third.wait_for_event("WEBHOOK_SET")
     assert len(town.telegram.calls("setWebhook")) == 2, "the address has changed"
 
 
 async def second_port(town: Town, before: Instance) -> Instance:
     before.signal(SIGTERM)
-    assert await before.ended() == 0
+    assert await before.wait_until_ended() == 0
     port = str(find_free_port())
     return await town.start(GENLOCK_PORT=port, GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}")
 
@@ -201,7 +201,7 @@ async def test_a_forged_update_is_refused(town: Town) -> None:
             body = {"update_id": 1, "message": {"from": {"id": 1}}}
             async with session.post(f"{instance.url}/telegram/webhook", json=body, headers=headers) as response:
                 assert response.status == 401
-    await instance.until("UPDATE_REFUSED")
+    await instance.wait_for_event("UPDATE_REFUSED")
     assert town.handled() == []
 
 
@@ -210,32 +210,32 @@ async def test_a_forged_update_is_refused(town: Town) -> None:
 
 async def test_the_role_passes_on_at_once_when_its_holder_stops(postgres_town: Town) -> None:
     first = await postgres_town.start()
-    await first.until("LOCK_ACTIVE")
+    await first.wait_for_event("LOCK_ACTIVE")
     second = await postgres_town.start()
     assert (await health(second.url))["active"] is False
     first.signal(SIGTERM)
-    await first.until("LOCK_PASSIVE")
+    await first.wait_for_event("LOCK_PASSIVE")
     started = monotonic()
-    await second.until("LOCK_ACTIVE")
+    await second.wait_for_event("LOCK_ACTIVE")
     assert monotonic() - started < 2
-    ann = postgres_town.telegram.person("Ann")
+    ann = postgres_town.telegram.add_user("Ann")
     await ann.say("one")
-    await until(lambda: len(second.of("UPDATE_DONE")) == 1)
-    assert await first.ended() == 0
+    await until(lambda: len(second.events("UPDATE_DONE")) == 1)
+    assert await first.wait_until_ended() == 0
 
 
 async def test_a_killed_instance_is_replaced_within_seconds_and_no_update_is_lost(postgres_town: Town) -> None:
     first = await postgres_town.start()
-    await first.until("POLLING")
+    await first.wait_for_event("POLLING")
     second = await postgres_town.start()
-    ann, bob = postgres_town.telegram.person("Ann"), postgres_town.telegram.person("Bob")
+    ann, bob = postgres_town.telegram.add_user("Ann"), postgres_town.telegram.add_user("Bob")
     for number in range(10):
         await ann.say(f"a{number}")
         await bob.say(f"b{number}")
     first.signal(SIGKILL)
     killed = monotonic()
     await ann.say("last")
-    await second.until("POLLING")
+    await second.wait_for_event("POLLING")
     assert monotonic() - killed < 6
     await until(lambda: len(set(postgres_town.handled())) == 21)
     assert sorted(await postgres_town.done()) == sorted(set(postgres_town.handled()))
@@ -246,7 +246,7 @@ async def test_a_killed_instance_is_replaced_within_seconds_and_no_update_is_los
 
 async def refused(town: Town, **more: str) -> str:
     instance = town.begin(**more)
-    assert await instance.ended() == 1
+    assert await instance.wait_until_ended() == 1
     return instance.text
 
 
@@ -262,7 +262,7 @@ async def test_a_variable_that_is_no_setting_is_told_at_the_start_without_its_va
 
     instance = await town.start(GENLOCK_KIE_API_KEYS=WEBHOOK_KEY)
 
-    told = {line["name"]: line["nearest"] for line in instance.of("SETTING_UNKNOWN")}
+    told = {line["name"]: line["nearest"] for line in instance.events("SETTING_UNKNOWN")}
     assert told == {"GENLOCK_ADMIN_ID": "GENLOCK_ADMIN_IDS", "GENLOCK_KIE_API_KEYS": "GENLOCK_KIE_API_KEY"}
 
 
@@ -299,9 +299,9 @@ async def test_a_telegram_that_is_away_does_not_keep_it_from_starting(tmp_path: 
     async for town in open_town(f"sqlite:///{tmp_path}/genlock.db", tmp_path):
         instance = await town.start(GENLOCK_TELEGRAM_API_URL="http://127.0.0.1:1")
         assert (await get(instance.url, "/ready"))[0] == 200
-        await instance.until("CHANNEL_UNREACHABLE", step="poll updates")
+        await instance.wait_for_event("CHANNEL_UNREACHABLE", step="poll updates")
         instance.signal(SIGTERM)
-        assert await instance.ended() == 0
+        assert await instance.wait_until_ended() == 0
 
 
 async def test_an_operator_may_look_and_act_while_the_service_runs(town: Town) -> None:
@@ -318,7 +318,7 @@ async def test_an_operator_may_look_and_act_while_the_service_runs(town: Town) -
         out, _ = await process.communicate()
         return process.returncode or 0, out.decode()
 
-    ann = town.telegram.person("Ann")
+    ann = town.telegram.add_user("Ann")
     await ann.say("/start")
     await ann.sees(lambda message: bool(message.buttons))
     assert await genlock("jobs", "attention") == (0, "Nothing needs attention.\n")
@@ -331,15 +331,15 @@ async def test_a_stop_while_the_database_is_away_does_not_hang(own_postgres: Pos
     """Nothing can be handed over then; whoever comes next takes over as after a crash."""
     async for town in open_town(own_postgres.create_database(), tmp_path):
         instance = await town.start()
-        await instance.until("LOCK_ACTIVE")
+        await instance.wait_for_event("LOCK_ACTIVE")
         own_postgres.stop()
-        await instance.until("STORE_RETRY")
+        await instance.wait_for_event("STORE_RETRY")
         assert (await get(instance.url, "/health"))[0] == 200
         assert (await get(instance.url, "/ready"))[0] == 503
         instance.signal(SIGTERM)
         started = monotonic()
-        assert await instance.ended() == 1
+        assert await instance.wait_until_ended() == 1
         assert monotonic() - started < 22
         own_postgres.start()
         again = await town.start()
-        await again.until("LOCK_ACTIVE")
+        await again.wait_for_event("LOCK_ACTIVE")

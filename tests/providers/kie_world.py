@@ -91,7 +91,7 @@ class KieWorld:
         return seen
 
     def tasks(self) -> int:
-        return len(self.simulator.shop.tasks)
+        return len(self.simulator.service.tasks)
 
     async def spent(self) -> int:
         wallet = await self.store.wallet(self.account_id)
@@ -143,7 +143,7 @@ async def running_world(
             yield KieWorld(
                 simulator=fake, kie=kie, store=store, engine=engine, chat=chat, recorder=recorder, account_id=account_id
             )
-            await fake.shop.settled()
+            await fake.service.settled()
             assert await store.violations(settled=False) == []
         finally:
             await engine.stop()

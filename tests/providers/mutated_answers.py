@@ -6,7 +6,7 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-from genlock.sandbox.kie.faces import FACES
+from genlock.sandbox.kie.endpoints import ENDPOINTS
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.task import Task
 from tests.providers.models import MODELS
@@ -23,7 +23,7 @@ def real_answers() -> list[Any]:
     """Return the simulator's records and callbacks of every model, for running, successful and failed tasks."""
     answers: list[Any] = []
     for model in MODELS:
-        face = next(one for one in FACES if (one.family, one.operation) == (model.family, model.operation))
+        face = next(one for one in ENDPOINTS if (one.family, one.operation) == (model.family, model.operation))
         for faults in (set(), {Fault.TASK_FAIL}, {Fault.TASK_MODERATED}, {Fault.RESULT_EMPTY}):
             results = [f"https://files.example/{number}.png" for number in range(model.results({}))]
             task = Task(
@@ -41,7 +41,7 @@ def real_answers() -> list[Any]:
                 results=results,
             )
             answers += [{"code": 200, "msg": "success", "data": face.record(task)}]
-            answers += [call for _, call in face.calls(task)]
+            answers += [call for _, call in face.callbacks(task)]
     return answers
 
 

@@ -36,7 +36,7 @@ async def test_an_order_that_was_not_taken(
     simulator.faults.order(fault)
     with pytest.raises(error):
         await kie.create(job(model), None)
-    assert not simulator.shop.tasks
+    assert not simulator.service.tasks
 
 
 @pytest.mark.parametrize("model", FAMILIES)
@@ -47,14 +47,14 @@ async def test_an_order_that_was_taken_and_nobody_heard(
     simulator.faults.order(fault)
     with pytest.raises(SubmitUnknown):
         await kie.create(job(model), None)
-    assert len(simulator.shop.tasks) == 1, "and it was sent once"
+    assert len(simulator.service.tasks) == 1, "and it was sent once"
 
 
 async def test_an_answer_that_takes_too_long_is_unknown(kie: Kie, simulator: KieSimulator) -> None:
     simulator.faults.order(Fault.CREATE_SLOW)
     with pytest.raises(SubmitUnknown, match="Timeout"):
         await kie.create(job(), None)
-    assert len(simulator.shop.tasks) == 1
+    assert len(simulator.service.tasks) == 1
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ async def test_what_the_provider_does_not_want(
 
 @pytest.mark.parametrize("faults", [(), (Fault.CREDITS_AS_500,)])
 async def test_an_account_without_credits(kie: Kie, simulator: KieSimulator, faults: tuple[Fault, ...]) -> None:
-    simulator.shop.credits = 799
+    simulator.service.credits = 799
     simulator.faults.order(*faults)
     with pytest.raises(SubmitRefused) as refused:
         await kie.create(job(), None)
@@ -162,7 +162,7 @@ async def test_a_query_that_fails_can_be_asked_again(
     task_id = await kie.create(job(model), None)
     with pytest.raises(error):
         await kie.status(task_id, job(model))
-    await simulator.shop.settled()
+    await simulator.service.settled()
     assert (await kie.status(task_id, job(model))).outcome is Outcome.SUCCESS
 
 
@@ -175,7 +175,7 @@ async def test_a_record_that_says_nothing_yet_ends_nothing(
 ) -> None:
     simulator.faults.order(fault)
     task_id = await kie.create(job(model), None)
-    await simulator.shop.settled()
+    await simulator.service.settled()
     assert (await kie.status(task_id, job(model))).outcome is outcome
     assert (await kie.status(task_id, job(model))).outcome is Outcome.SUCCESS
 

@@ -56,7 +56,7 @@ async def test_an_order_is_made_and_its_result_is_told_alike_by_status_and_callb
     assert first.outcome is Outcome.RUNNING
 
     by_status = await asked_until_ended(kie, task_id, model)
-    await simulator.shop.settled()
+    await simulator.service.settled()
     reports = [kie.read_callback(body) for body in receiver.bodies]
 
     assert by_status.outcome is Outcome.SUCCESS
@@ -64,9 +64,9 @@ async def test_an_order_is_made_and_its_result_is_told_alike_by_status_and_callb
     assert by_status.pieces == reports[-1].pieces
     assert all(report.outcome is Outcome.RUNNING for report in reports[:-1])
     if model != "suno/midi":
-        assert [piece.value.partition("\n\n")[2] or piece.value for piece in by_status.pieces] == simulator.shop.tasks[
-            task_id
-        ].results
+        assert [
+            piece.value.partition("\n\n")[2] or piece.value for piece in by_status.pieces
+        ] == simulator.service.tasks[task_id].results
     kind = PartKind.TEXT if CATALOG.models[model].outputs[0] == "text" else PartKind.FILE
     assert {piece.kind for piece in by_status.pieces} == {kind}
 
@@ -84,33 +84,33 @@ async def test_an_order_is_made_and_its_result_is_told_alike_by_status_and_callb
 async def test_a_failure_is_told_alike_by_status_and_callback(
     kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver, model: str, fault: Fault, code: str
 ) -> None:
-    before = simulator.shop.credits
+    before = simulator.service.credits
     simulator.faults.order(fault)
     task_id = await kie.create(job(model), receiver.url)
     by_status = settle_report(await asked_until_ended(kie, task_id, model))
-    await simulator.shop.settled()
+    await simulator.service.settled()
     by_callback = settle_report(kie.read_callback(receiver.bodies[-1]))
 
     assert by_status.outcome is by_callback.outcome is Outcome.FAILURE
     assert by_status.error_code == by_callback.error_code == code
     assert by_callback.task_id == task_id
-    assert (simulator.shop.credits == before) == (fault is not Fault.RESULT_EMPTY)
+    assert (simulator.service.credits == before) == (fault is not Fault.RESULT_EMPTY)
 
 
 async def test_a_song_is_called_back_in_three_stages(kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver) -> None:
     await kie.create(job("suno/generate"), receiver.url)
-    await simulator.shop.settled()
+    await simulator.service.settled()
     assert [kie.read_callback(body).word for body in receiver.bodies] == ["text", "first", "complete"]
 
 
 async def test_a_song_can_be_ordered_without_a_callback(kie: Kie, simulator: KieSimulator) -> None:
     """Suno insists on an address; ours then reaches nobody."""
     task_id = await kie.create(job("suno/generate"), None)
-    simulator.shop.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
+    simulator.service.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
     assert (await asked_until_ended(kie, task_id, "suno/generate")).outcome is Outcome.SUCCESS
 
 
-@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_WRONG_TASK])
+@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_BAD_URLS])
 async def test_a_result_nobody_can_use_is_a_failure(kie: Kie, simulator: KieSimulator, fault: Fault) -> None:
     simulator.faults.order(fault)
     task_id = await kie.create(job(), None)

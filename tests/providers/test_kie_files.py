@@ -34,7 +34,7 @@ async def made(kie: Kie, simulator: KieSimulator, model: str, *faults: Fault, **
     simulator.faults.order(*faults)
     ordered = job(model, {"prompt": "лиса в снегу"} | values)
     task_id = await kie.create(ordered, None)
-    await simulator.shop.settled()
+    await simulator.service.settled()
     return [piece.value for piece in (await kie.status(task_id, ordered)).pieces]
 
 
@@ -104,7 +104,7 @@ async def test_telegram_may_fetch_a_result(kie: Kie, simulator: KieSimulator) ->
 
 async def test_files_expire(kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession) -> None:
     [url] = await made(kie, simulator, "z-image")
-    simulator.shop.files.expire()
+    simulator.service.files.expire()
     async with browser.get(url) as response:
         assert response.status == 404
 
@@ -150,5 +150,5 @@ async def test_credits_are_taken_at_once_and_given_back_on_failure(kie: Kie, sim
     simulator.faults.order(Fault.TASK_FAIL)
     await kie.create(job(), None)
     assert await kie.credits() == start - 1600
-    await simulator.shop.settled()
+    await simulator.service.settled()
     assert await kie.credits() == start - 800

@@ -9,7 +9,7 @@ import pytest
 
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
-from genlock.sandbox.kie.caller import STOLEN
+from genlock.sandbox.kie.callbacks import STOLEN
 from genlock.sandbox.kie.faults import Fault
 from tests.providers.kie_world import PRICE, KieWorld, running_world
 from tests.providers.models import CATALOG, WORKING
@@ -69,7 +69,7 @@ async def test_a_bad_callback_or_query_changes_nothing(world: KieWorld, fault: F
         jobs.append(await world.order(model))
     for job in await world.done(*jobs):
         world.assert_delivered_once(job)
-    await world.simulator.shop.settled()
+    await world.simulator.service.settled()
     await asyncio.sleep(0.1)
     for job in await world.done(*jobs):
         world.assert_delivered_once(job)
@@ -104,7 +104,7 @@ async def test_an_order_that_may_have_been_taken_is_not_sent_again(world: KieWor
     world.simulator.faults.order(fault)
     [job] = await world.done(await world.order())
     world.assert_told(job, "submit_unknown")
-    assert len(world.simulator.shop.creates.admitted) == 0
+    assert len(world.simulator.service.creates.admitted) == 0
     assert len(world.recorder.of(Event.SUBMIT_START)) == 1
 
 
@@ -153,10 +153,10 @@ async def test_a_result_that_cannot_be_shown_is_a_failure(world: KieWorld, fault
 
 
 async def test_a_result_after_the_deadline_is_shown_for_free(world: KieWorld) -> None:
-    world.simulator.shop.speed = 10.0
+    world.simulator.service.speed = 10.0
     [job] = await world.done(await world.order(deadline_seconds=0.3))
     assert job.state is State.EXPIRED
-    await world.simulator.shop.settled()
+    await world.simulator.service.settled()
     async with asyncio.timeout(5):
         while not (await world.see(job)).late:  # noqa: ASYNC110 - the row is in a database
             await asyncio.sleep(0.05)
@@ -185,7 +185,7 @@ async def test_on_a_bad_day_every_job_comes_to_an_end_and_the_money_adds_up(tmp_
             world.simulator.faults.rng(fault, probability)
         jobs = [await world.order(WORKING[number % len(WORKING)]) for number in range(60)]
         await world.done(*jobs, seconds=40)
-        await world.simulator.shop.settled()
+        await world.simulator.service.settled()
         await asyncio.sleep(0.2)
         ended = await world.done(*jobs)
         delivered = [job for job in ended if job.state is State.SUCCEEDED]
@@ -204,7 +204,7 @@ async def test_on_a_bad_day_every_job_comes_to_an_end_and_the_money_adds_up(tmp_
 
 
 def _orders(world: KieWorld) -> list[str]:
-    return [task.values["prompt"] for task in world.simulator.shop.tasks.values()]
+    return [task.values["prompt"] for task in world.simulator.service.tasks.values()]
 
 
 def test_one_of_each_family_is_tried() -> None:

@@ -17,7 +17,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimit
 from genlock.providers.kie.bundle import rate_limits
 from genlock.providers.kie.client import Kie
-from genlock.sandbox.kie.shop import Window
+from genlock.sandbox.kie.service import Window
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.simulation.virtual_time import VirtualClock
 from tests.engine.world import Chat, Recorder
@@ -90,7 +90,7 @@ def test_a_burst_of_orders_on_three_instances_meets_no_refusal_and_uses_the_allo
             instances(postgres_url, simulator, replace(RULES, poll_seconds=10_000.0)) as engines,
         ):
             await burst(engines, ORDERS)
-            window = simulator.shop.creates
+            window = simulator.service.creates
             await until(lambda: len(window.admitted) == ORDERS, seconds=600)
             assert window.refused == 0
             assert used(window) >= 0.9
@@ -107,7 +107,7 @@ def test_status_queries_of_three_instances_meet_no_refusal_and_use_the_allowance
             instances(postgres_url, simulator, replace(RULES, limits=QUERIES_ONLY, poll_seconds=1.0)) as engines,
         ):
             await burst(engines, 100)
-            window = simulator.shop.queries
+            window = simulator.service.queries
             await until(lambda: len(window.admitted) >= 200, seconds=60)
             assert window.refused == 0
             assert used(window) >= 0.9

@@ -94,8 +94,8 @@ async def test_a_record_has_the_quirks_of_the_real_one(ask: Caller) -> None:
     assert json.loads(param["input"]) == INPUT, "a string inside a string"
     assert param["callBackUrl"] == "http://127.0.0.1:1/x"
 
-    ask.simulator.shop.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
-    await ask.simulator.shop.settled()
+    ask.simulator.service.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
+    await ask.simulator.service.settled()
     after = (await ask.record(task_id))["data"]
     assert after["state"] == "success"
     assert json.loads(after["resultJson"])["resultUrls"][0].startswith(ask.simulator.files_url)
@@ -107,7 +107,7 @@ async def test_a_record_has_the_quirks_of_the_real_one(ask: Caller) -> None:
 async def test_a_failed_record_costs_nothing(ask: Caller) -> None:
     ask.simulator.faults.order(Fault.TASK_FAIL)
     task_id = (await ask.create())["data"]["taskId"]
-    await ask.simulator.shop.settled()
+    await ask.simulator.service.settled()
     record = (await ask.record(task_id))["data"]
     assert (record["state"], record["failCode"], record["creditsConsumed"]) == ("fail", "500", 0)
     assert record["failMsg"] == "Internal Error, Please try again later."
@@ -140,7 +140,7 @@ async def test_more_than_the_limit_is_refused_and_not_queued() -> None:
     assert [said["code"] for said in creates] == [200] * 20 + [429] * 2
     assert [said["code"] for said in queries] == [200] * 10 + [429]
     assert creates[-1]["msg"] == "Your call frequency is too high. Please try again later."
-    assert len(simulator.shop.tasks) == 20
+    assert len(simulator.service.tasks) == 20
 
 
 async def test_a_record_may_take_a_moment_to_appear() -> None:
@@ -192,7 +192,7 @@ async def called(simulator: KieSimulator, receiver: CallbackReceiver, *faults: F
     simulator.faults.order(*faults)
     async with aiohttp.ClientSession() as session:
         await Caller(simulator, session).create(callBackUrl=receiver.url)
-    await simulator.shop.settled()
+    await simulator.service.settled()
     return receiver.requests
 
 
@@ -311,18 +311,18 @@ async def test_the_control_is_not_for_other_sites_pages(
             assert response.status == status
         async with session.get(f"{simulator.url}/_control", headers=headers) as response:
             assert response.status == (403 if status == 403 else 200)
-    assert (simulator.shop.credits == 0) is (status == 200)
+    assert (simulator.service.credits == 0) is (status == 200)
 
 
 async def test_the_same_seed_brings_the_same_bad_day() -> None:
     days = []
     for _ in range(2):
         async with running_kie(catalog=CATALOG, create_limit=(999, 1.0), seed=7, **FAST) as simulator:
-            simulator.faults.rng(Fault.CREATE_500, 0.3)
+            simulator.faults.set_probability(Fault.CREATE_500, 0.3)
             async with aiohttp.ClientSession() as session:
                 ask = Caller(simulator, session)
                 days.append([(await ask.create())["code"] for _ in range(50)])
-            days.append([*simulator.shop.tasks])
+            days.append([*simulator.service.tasks])
     assert days[:2] == days[2:]
     assert 5 < days[0].count(500) < 25
 
@@ -335,5 +335,5 @@ async def test_it_sells_what_the_catalog_offers() -> None:
         for model in catalog.offered():
             least = json.dumps(model.minimal_input())
             await kie.create(replace(job(), model=model.id, input=least), None)
-        assert len(simulator.shop.tasks) == len(catalog.offered()) >= 130
+        assert len(simulator.service.tasks) == len(catalog.offered()) >= 130
         await kie.close()

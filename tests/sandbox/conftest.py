@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.clients import LIBRARIES, Client, connect
 
@@ -28,5 +28,5 @@ async def client(request: pytest.FixtureRequest, telegram: TelegramSimulator) ->
 
 
 @pytest.fixture
-def ann(telegram: TelegramSimulator) -> Person:
-    return telegram.person("Ann", language="ru")
+def ann(telegram: TelegramSimulator) -> SimulatedUser:
+    return telegram.add_user("Ann", language="ru")

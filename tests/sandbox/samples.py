@@ -7,7 +7,7 @@ from functools import cache
 import av
 from PIL import Image
 
-from genlock.sandbox.kie.media import make_film, make_sound
+from genlock.sandbox.kie.media import make_audio, make_video
 
 
 @cache
@@ -27,11 +27,11 @@ def moving_picture() -> bytes:
 
 @cache
 def film() -> bytes:
-    return make_film("film", {"aspect_ratio": "16:9"}, 0)
+    return make_video("film", {"aspect_ratio": "16:9"}, 0)
 
 
 def sound() -> bytes:
-    return make_sound(0)
+    return make_audio(0)
 
 
 @cache

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from genlock.sandbox.balancer import Balancer
+from genlock.sandbox.load_balancer import LoadBalancer
 
 
 @dataclass
@@ -46,7 +46,7 @@ async def running_shop(name: str) -> AsyncIterator[Shop]:
         await runner.cleanup()
 
 
-async def ask(balancer: Balancer) -> str:
+async def ask(balancer: LoadBalancer) -> str:
     """Over a connection of its own, and once: how it was answered."""
     try:
         async with aiohttp.ClientSession() as session, session.post(f"{balancer.url}/") as response:
@@ -55,7 +55,7 @@ async def ask(balancer: Balancer) -> str:
         return type(error).__name__
 
 
-async def until(balancer: Balancer, *answers: str) -> None:
+async def until(balancer: LoadBalancer, *answers: str) -> None:
     """Wait until the next ten answers are these and no others."""
     async with asyncio.timeout(10):
         while {await ask(balancer) for _ in range(10)} != set(answers):  # noqa: ASYNC110 - nobody tells
@@ -63,19 +63,19 @@ async def until(balancer: Balancer, *answers: str) -> None:
 
 
 @pytest.fixture
-async def shops() -> AsyncIterator[tuple[Balancer, Shop, Shop]]:
+async def shops() -> AsyncIterator[tuple[LoadBalancer, Shop, Shop]]:
     async with AsyncExitStack() as stack:
-        balancer = await stack.enter_async_context(Balancer.running())
+        balancer = await stack.enter_async_context(LoadBalancer.running())
         one, two = [await stack.enter_async_context(running_shop(name)) for name in ("one", "two")]
         yield balancer, one, two
 
 
-async def test_connections_go_round_those_who_are_ready(shops: tuple[Balancer, Shop, Shop]) -> None:
+async def test_connections_go_round_those_who_are_ready(shops: tuple[LoadBalancer, Shop, Shop]) -> None:
     balancer, one, two = shops
     assert await ask(balancer) == "503"
     for shop in (one, two):
         balancer.add(shop.port)
-    await balancer.served()
+    await balancer.wait_until_ready()
     await until(balancer, "one", "two")
     served = (one.served, two.served)
     for _ in range(10):
@@ -83,7 +83,7 @@ async def test_connections_go_round_those_who_are_ready(shops: tuple[Balancer, S
     assert (one.served - served[0], two.served - served[1]) == (5, 5)
 
 
-async def test_who_is_not_ready_gets_nothing_new(shops: tuple[Balancer, Shop, Shop]) -> None:
+async def test_who_is_not_ready_gets_nothing_new(shops: tuple[LoadBalancer, Shop, Shop]) -> None:
     balancer, one, two = shops
     for shop in (one, two):
         balancer.add(shop.port)
@@ -93,7 +93,9 @@ async def test_who_is_not_ready_gets_nothing_new(shops: tuple[Balancer, Shop, Sh
     await until(balancer, "one", "two")
 
 
-async def test_who_falls_asleep_is_cut_off_and_those_who_wait_learn_of_it(shops: tuple[Balancer, Shop, Shop]) -> None:
+async def test_who_falls_asleep_is_cut_off_and_those_who_wait_learn_of_it(
+    shops: tuple[LoadBalancer, Shop, Shop],
+) -> None:
     balancer, one, _ = shops
     balancer.add(one.port)
     await until(balancer, "one")
@@ -104,7 +106,7 @@ async def test_who_falls_asleep_is_cut_off_and_those_who_wait_learn_of_it(shops:
     await until(balancer, "one")
 
 
-async def test_who_is_removed_gets_nothing(shops: tuple[Balancer, Shop, Shop]) -> None:
+async def test_who_is_removed_gets_nothing(shops: tuple[LoadBalancer, Shop, Shop]) -> None:
     balancer, one, two = shops
     for shop in (one, two):
         balancer.add(shop.port)

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.clients import Bytes, Client, connect
 from tests.sandbox.samples import film, picture
@@ -76,7 +76,7 @@ async def test_a_person_is_made_writes_and_sees(page: Page, bot: Client) -> None
     assert (await bot.call("getUpdates"))[0]["message"]["from"]["language_code"] == "ru"
 
 
-async def test_files_are_sent_as_an_album_and_shown_again(page: Page, ann: Person) -> None:
+async def test_files_are_sent_as_an_album_and_shown_again(page: Page, ann: SimulatedUser) -> None:
     form = aiohttp.FormData({"kind": "photo", "caption": "both"})
     form.add_field("file", picture(), filename="a.png")
     form.add_field("file", picture(100, 100), filename="b.png")
@@ -90,7 +90,7 @@ async def test_files_are_sent_as_an_album_and_shown_again(page: Page, ann: Perso
     assert [message.text for message in ann.messages] == ["both", ""]
 
 
-async def test_a_film_can_be_wound(page: Page, bot: Client, ann: Person) -> None:
+async def test_a_film_can_be_wound(page: Page, bot: Client, ann: SimulatedUser) -> None:
     sent = await bot.call("sendVideo", chat_id=ann.id, video=Bytes(film(), "x.mp4"))
     url = f"{page.url}/sim/files/{sent['video']['file_id']}"
     async with page.session.get(url, headers={"Range": "bytes=10-19"}) as response:
@@ -100,12 +100,12 @@ async def test_a_film_can_be_wound(page: Page, bot: Client, ann: Person) -> None
 
 
 async def test_pressing_paying_deleting_and_blocking(
-    page: Page, bot: Client, telegram: TelegramSimulator, ann: Person
+    page: Page, bot: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     person = f"/people/{ann.id}"
     sent = await bot.call("sendMessage", chat_id=ann.id, text="x", reply_markup=KEYBOARD)
     pressed = await page.post(f"{person}/press", {"message": sent["message_id"], "button": "menu"})
-    assert telegram.world.presses[pressed["press"]].person == ann.id
+    assert telegram.state.callback_queries[pressed["press"]].person == ann.id
     prices = [{"label": "x", "amount": 5}]
     words = {"title": "x", "description": "x", "payload": "p", "currency": "XTR"}
     invoice = await bot.call("sendInvoice", chat_id=ann.id, prices=prices, **words)
@@ -114,23 +114,23 @@ async def test_pressing_paying_deleting_and_blocking(
     await page.post(f"{person}/delete", {"message": sent["message_id"], "for_both": True})
     await page.post(f"{person}/clear", {})
     assert ann.messages == []
-    assert len(telegram.world.chats[ann.id].messages) == 1
+    assert len(telegram.state.chats[ann.id].messages) == 1
     assert (await page.post(person, {"blocked": True, "language": "en", "stars": 3}))["blocked"] is True
     assert (ann.user.blocked, ann.user.language, ann.user.stars) == (True, "en", 3)
 
 
-async def test_groups_are_made_and_changed(page: Page, telegram: TelegramSimulator, ann: Person) -> None:
-    bob = telegram.person("Bob")
+async def test_groups_are_made_and_changed(page: Page, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+    bob = telegram.add_user("Bob")
     group = await page.post("/groups", {"title": "Friends", "members": [ann.id]})
     await page.post(f"/groups/{group['id']}", {"add": [bob.id], "bot": "administrator"})
     moved = await page.post(f"/groups/{group['id']}", {"remove": [ann.id], "migrate": True})
 
     assert (moved["type"], moved["members"], moved["bot_status"]) == ("supergroup", [bob.id], "administrator")
-    kinds = [update.kind for update in telegram.world.updates.pending.values()]
+    kinds = [update.kind for update in telegram.state.updates.pending.values()]
     assert kinds == ["message", "my_chat_member", "message", "message", "message"]
 
 
-async def test_faults_are_switched_and_the_calls_are_told(page: Page, bot: Client, ann: Person) -> None:
+async def test_faults_are_switched_and_the_calls_are_told(page: Page, bot: Client, ann: SimulatedUser) -> None:
     switch = await page.post("/faults", {"fault": "server_error", "method": "sendMessage", "seconds": 1})
     with pytest.raises(Exception, match="restart"):
         await bot.call("sendMessage", chat_id=ann.id, text="x")
@@ -144,7 +144,7 @@ async def test_faults_are_switched_and_the_calls_are_told(page: Page, bot: Clien
     assert (await page.post("/settings", {"limiter": True}))["limiter"]["on"] is True
 
 
-async def test_what_happens_is_told_live_and_again_after_a_break(page: Page, bot: Client, ann: Person) -> None:
+async def test_what_happens_is_told_live_and_again_after_a_break(page: Page, bot: Client, ann: SimulatedUser) -> None:
     last = (await page.get("/state"))["last"]
     following = asyncio.create_task(page.follow(5, params={"after": str(last)}))
     sent = await bot.call("sendMessage", chat_id=ann.id, text="one")
@@ -160,10 +160,10 @@ async def test_what_happens_is_told_live_and_again_after_a_break(page: Page, bot
 
 async def test_who_has_missed_too_much_is_told_to_begin_anew(page: Page, telegram: TelegramSimulator) -> None:
     for number in range(5002):
-        telegram.world.events.add("log", line={"number": number})
+        telegram.state.events.add("log", line={"number": number})
     for asked in ("1", "999999"):
         (event,) = await page.follow(1, params={"after": asked})
-        assert (event["event"], event["id"]) == ("reset", telegram.world.events.last)
+        assert (event["event"], event["id"]) == ("reset", telegram.state.events.last)
 
 
 async def test_lines_of_others_are_shown(page: Page) -> None:
@@ -188,16 +188,16 @@ async def test_pages_of_others_are_refused(page: Page, telegram: TelegramSimulat
     for path in ("sim/state", f"bot{telegram.token}/getMe", f"file/bot{telegram.token}/photos/a.jpg"):
         async with page.session.get(f"{page.url}/{path}", headers=headers) as response:
             assert response.status == 403
-    assert telegram.world.users == {}
+    assert telegram.state.users == {}
 
 
 async def test_a_plain_form_is_no_order(page: Page, telegram: TelegramSimulator) -> None:
     async with page.session.post(f"{page.url}/sim/people", data='{"name": "Eve"}') as response:
         assert response.status == 400
-    assert telegram.world.users == {}
+    assert telegram.state.users == {}
 
 
-async def test_nonsense_is_told_and_changes_nothing(page: Page, ann: Person) -> None:
+async def test_nonsense_is_told_and_changes_nothing(page: Page, ann: SimulatedUser) -> None:
     for path, said, status in (
         ("/people", {}, 404),
         ("/people/99/say", {"text": "x"}, 404),
@@ -212,8 +212,8 @@ async def test_nonsense_is_told_and_changes_nothing(page: Page, ann: Person) -> 
 
 
 async def test_everything_is_there_again_after_a_restart(tmp_path: Path) -> None:
-    async with running_telegram(state=tmp_path) as telegram:
-        ann = telegram.person("Ann", language="ru")
+    async with running_telegram(folder=tmp_path) as telegram:
+        ann = telegram.add_user("Ann", language="ru")
         friends = telegram.group("Friends", [ann], kind="supergroup")
         await friends.topic("Art")
         bot = connect("aiogram", telegram)
@@ -222,15 +222,15 @@ async def test_everything_is_there_again_after_a_restart(tmp_path: Path) -> None
         await ann.delete(hidden["message_id"], for_both=False)
         await ann.say("unread")
         await bot.close()
-        before = [telegram.world.show(message) for message in ann.messages]
-        pending = list(telegram.world.updates.pending.values())
+        before = [telegram.state.show(message) for message in ann.messages]
+        pending = list(telegram.state.updates.pending.values())
 
-    async with running_telegram(state=tmp_path) as telegram:
-        again = Person(telegram.world, telegram.world.users[ann.id])
+    async with running_telegram(folder=tmp_path) as telegram:
+        again = SimulatedUser(telegram.state, telegram.state.users[ann.id])
         bot = connect("aiogram", telegram)
-        assert [telegram.world.show(message) for message in again.messages] == before
-        assert list(telegram.world.updates.pending.values()) == pending
-        assert telegram.world.chats[friends.id] == friends.chat
+        assert [telegram.state.show(message) for message in again.messages] == before
+        assert list(telegram.state.updates.pending.values()) == pending
+        assert telegram.state.chats[friends.id] == friends.chat
         assert (await bot.download(sent["photo"][-1]["file_id"]))[:2] == b"\xff\xd8"
         edited = await bot.call(
             "editMessageCaption", chat_id=ann.id, message_id=sent["message_id"], caption="still editable"

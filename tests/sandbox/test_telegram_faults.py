@@ -7,7 +7,7 @@ import telegram as library
 
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.limiter import Limits
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
 from tests.sandbox.samples import picture
@@ -27,7 +27,7 @@ EFFECTS = {
 
 @pytest.mark.parametrize(("fault", "done"), EFFECTS.items())
 async def test_a_fault_hides_whether_it_was_done(
-    client: Client, telegram: TelegramSimulator, ann: Person, *, fault: Fault, done: bool
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser, *, fault: Fault, done: bool
 ) -> None:
     telegram.faults.once(fault, method="sendMessage", chat=ann.id)
     with pytest.raises(Told) as told:
@@ -44,7 +44,7 @@ async def test_a_fault_hides_whether_it_was_done(
 
 @pytest.mark.parametrize("fault", [fault for fault, done in EFFECTS.items() if done])
 async def test_a_fault_after_the_deed_waits_for_a_call_that_is_carried_out(
-    client: Client, telegram: TelegramSimulator, ann: Person, fault: Fault
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser, fault: Fault
 ) -> None:
     telegram.faults.once(fault, method="sendMessage")
     with pytest.raises(Told) as refused:
@@ -54,11 +54,11 @@ async def test_a_fault_after_the_deed_waits_for_a_call_that_is_carried_out(
 
     assert (refused.value.kind, lost.value.kind) == ("bad request", "network")
     assert [call.faults for call in telegram.calls("sendMessage")] == [[], [fault]]
-    assert telegram.faults.told() == []
+    assert telegram.faults.as_json() == []
 
 
 async def test_a_connection_that_drops_before_is_told_apart_from_nothing(
-    telegram: TelegramSimulator, ann: Person
+    telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     """A client cannot know whether a dropped call was done: both look the same."""
     bot = library.Bot(telegram.token, base_url=f"{telegram.url}/bot")
@@ -75,9 +75,9 @@ async def test_a_connection_that_drops_before_is_told_apart_from_nothing(
 
 
 async def test_a_switch_knows_its_method_chat_and_times(
-    client: Client, telegram: TelegramSimulator, ann: Person
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
-    bob = telegram.person("Bob")
+    bob = telegram.add_user("Bob")
     telegram.faults.switch(Fault.SERVER_ERROR, method="sendmessage", chat=ann.id, times=2)
     await client.call("sendMessage", chat_id=bob.id, text="x")
     await client.call("sendChatAction", chat_id=ann.id, action="typing")
@@ -85,14 +85,14 @@ async def test_a_switch_knows_its_method_chat_and_times(
         with pytest.raises(Told):
             await client.call("sendMessage", chat_id=ann.id, text="x")
     await client.call("sendMessage", chat_id=ann.id, text="x")
-    assert telegram.faults.told() == []
+    assert telegram.faults.as_json() == []
 
 
 async def test_chance_comes_from_the_seed() -> None:
     patterns = []
     for _ in range(2):
         async with running_telegram(seed=7) as telegram:
-            ann = telegram.person("Ann")
+            ann = telegram.add_user("Ann")
             telegram.faults.switch(Fault.SERVER_ERROR, probability=0.5)
             client = connect("aiogram", telegram)
             for _ in range(20):
@@ -107,7 +107,9 @@ async def test_chance_comes_from_the_seed() -> None:
     assert 3 < sum(patterns[0]) < 17
 
 
-async def test_too_many_holds_for_its_whole_time(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+async def test_too_many_holds_for_its_whole_time(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
     telegram.limiter.on = True
     telegram.faults.once(Fault.TOO_MANY, seconds=7)
     for expected in (7, 14):
@@ -118,7 +120,7 @@ async def test_too_many_holds_for_its_whole_time(client: Client, telegram: Teleg
 
 
 async def test_a_result_of_a_strange_shape_is_one_the_client_cannot_use(
-    telegram: TelegramSimulator, ann: Person
+    telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     client = connect("aiogram", telegram)
     telegram.faults.once(Fault.WRONG_SHAPE)
@@ -128,7 +130,9 @@ async def test_a_result_of_a_strange_shape_is_one_the_client_cannot_use(
     assert len(ann.messages) == 1
 
 
-async def test_a_delay_comes_before_inside_or_after(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+async def test_a_delay_comes_before_inside_or_after(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
     telegram.faults.once(Fault.DELAY_AFTER, seconds=1.5)
     sending = asyncio.create_task(client.call("sendMessage", chat_id=ann.id, text="quick"))
     await ann.sees("quick")
@@ -141,7 +145,7 @@ async def test_a_delay_comes_before_inside_or_after(client: Client, telegram: Te
 
 
 async def test_a_late_progress_edit_becomes_the_caption(
-    client: Client, telegram: TelegramSimulator, ann: Person
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     """It passed its check while the message was text, and arrives when it is a picture."""
     sent = await client.call("sendMessage", chat_id=ann.id, text="10 %")
@@ -164,7 +168,7 @@ async def test_a_late_progress_edit_becomes_the_caption(
 async def test_who_is_too_fast_waits_and_who_does_not_wait_waits_longer(library_name: str) -> None:
     now = [1000.0]
     async with running_telegram(limiter=True, clock=lambda: now[0]) as telegram:
-        ann, client = telegram.person("Ann"), connect(library_name, telegram)
+        ann, client = telegram.add_user("Ann"), connect(library_name, telegram)
 
         async def send() -> int:
             try:
@@ -186,7 +190,7 @@ async def test_who_is_too_fast_waits_and_who_does_not_wait_waits_longer(library_
 async def test_a_group_has_twenty_a_minute_for_sends_and_edits_together() -> None:
     now = [1000.0]
     async with running_telegram(limiter=True, clock=lambda: now[0]) as telegram:
-        friends = telegram.group("Friends", [telegram.person("Ann")])
+        friends = telegram.group("Friends", [telegram.add_user("Ann")])
         client = connect("aiogram", telegram)
         sent = await client.call("sendMessage", chat_id=friends.id, text="0")
         refused = ""
@@ -208,7 +212,7 @@ async def test_a_group_has_twenty_a_minute_for_sends_and_edits_together() -> Non
 async def test_all_chats_together_have_a_limit_too() -> None:
     async with running_telegram(limiter=True, limits=Limits(bot_per_second=5), clock=lambda: 1000.0) as telegram:
         client = connect("aiogram", telegram)
-        people = [telegram.person(str(number)) for number in range(6)]
+        people = [telegram.add_user(str(number)) for number in range(6)]
         for person in people[:5]:
             await client.call("sendMessage", chat_id=person.id, text="x")
         with pytest.raises(Told, match="retry"):

@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import NAMES, TelegramSimulator
 
 FIELDS = (
@@ -28,7 +28,7 @@ SCRAPS: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_no_call_makes_it_stumble(telegram: TelegramSimulator, ann: Person, seed: int) -> None:
+async def test_no_call_makes_it_stumble(telegram: TelegramSimulator, ann: SimulatedUser, seed: int) -> None:
     rng = Random(seed)
     base = f"{telegram.url}/bot{telegram.token}"
     stumbled = []
@@ -47,7 +47,7 @@ async def test_no_call_makes_it_stumble(telegram: TelegramSimulator, ann: Person
     assert stumbled == []
 
 
-async def test_updates_and_webhooks_do_not_stumble_either(telegram: TelegramSimulator, ann: Person) -> None:
+async def test_updates_and_webhooks_do_not_stumble_either(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     rng = Random(1)
     base = f"{telegram.url}/bot{telegram.token}"
     async with aiohttp.ClientSession() as session:

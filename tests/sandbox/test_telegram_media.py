@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from tests.sandbox.clients import Bytes, Client, Told
 from tests.sandbox.samples import PDF, film, moving_picture, picture, sound, voice
 
@@ -60,7 +60,7 @@ async def house() -> AsyncIterator[House]:
     ],
 )
 async def test_every_kind_is_fetched_once_from_its_address(
-    client: Client, ann: Person, house: House, kind: str, content: bytes, type_: str
+    client: Client, ann: SimulatedUser, house: House, kind: str, content: bytes, type_: str
 ) -> None:
     url = house.put(f"file.{kind}", content, type_)
     first = await client.call(f"send{kind.capitalize()}", chat_id=ann.id, **{kind: url})
@@ -72,7 +72,7 @@ async def test_every_kind_is_fetched_once_from_its_address(
     assert house.agents == {"TelegramBot (like TwitterBot)"}
 
 
-async def test_a_failure_is_remembered_for_days(client: Client, ann: Person, house: House) -> None:
+async def test_a_failure_is_remembered_for_days(client: Client, ann: SimulatedUser, house: House) -> None:
     url = house.put("a.png", b"error code: 1010", "text/plain", status=403)
     with pytest.raises(Told) as told:
         await client.call("sendPhoto", chat_id=ann.id, photo=url)
@@ -85,7 +85,7 @@ async def test_a_failure_is_remembered_for_days(client: Client, ann: Person, hou
     assert "photo" in await client.call("sendPhoto", chat_id=ann.id, photo=f"{url}?fresh=1")
 
 
-async def test_content_that_changes_is_served_stale(client: Client, ann: Person, house: House) -> None:
+async def test_content_that_changes_is_served_stale(client: Client, ann: SimulatedUser, house: House) -> None:
     url = house.put("a.png", picture(100, 100), "image/png")
     sent = await client.call("sendPhoto", chat_id=ann.id, photo=url, caption="x")
     house.put("a.png", picture(200, 100), "image/png")
@@ -114,7 +114,7 @@ async def test_content_that_changes_is_served_stale(client: Client, ann: Person,
     ],
 )
 async def test_what_does_not_fit_is_not_taken_from_an_address(
-    client: Client, ann: Person, house: House, kind: str, content: bytes, type_: str, text: str
+    client: Client, ann: SimulatedUser, house: House, kind: str, content: bytes, type_: str, text: str
 ) -> None:
     url = house.put("file.bin", content, type_)
     with pytest.raises(Told) as told:
@@ -127,18 +127,18 @@ async def test_what_does_not_fit_is_not_taken_from_an_address(
     ("url", "text"),
     [("http://127.0.0.1:9/a.png", FAILED), ("gopher://example.org/a.png", "wrong http url specified")],
 )
-async def test_addresses_that_lead_nowhere(client: Client, ann: Person, url: str, text: str) -> None:
+async def test_addresses_that_lead_nowhere(client: Client, ann: SimulatedUser, url: str, text: str) -> None:
     with pytest.raises(Told) as told:
         await client.call("sendPhoto", chat_id=ann.id, photo=url)
     assert told.value.text == text
 
 
-async def test_a_long_voice_from_an_address_is_a_file(client: Client, ann: Person, house: House) -> None:
+async def test_a_long_voice_from_an_address_is_a_file(client: Client, ann: SimulatedUser, house: House) -> None:
     url = house.put("long.ogg", voice() + bytes(1_100_000), "audio/ogg")
     assert "document" in await client.call("sendVoice", chat_id=ann.id, voice=url)
 
 
-async def test_a_photo_is_never_a_document_and_a_document_never_a_photo(client: Client, ann: Person) -> None:
+async def test_a_photo_is_never_a_document_and_a_document_never_a_photo(client: Client, ann: SimulatedUser) -> None:
     photo = (await client.call("sendPhoto", chat_id=ann.id, photo=Bytes(picture(), "x.png")))["photo"][-1]["file_id"]
     paper = (await client.call("sendDocument", chat_id=ann.id, document=Bytes(PDF, "x.pdf")))["document"]["file_id"]
 
@@ -150,7 +150,7 @@ async def test_a_photo_is_never_a_document_and_a_document_never_a_photo(client: 
     assert told.value.text == "can't use file of type document as photo"
 
 
-async def test_a_film_sent_as_a_file_id_of_a_document_stays_a_film(client: Client, ann: Person) -> None:
+async def test_a_film_sent_as_a_file_id_of_a_document_stays_a_film(client: Client, ann: SimulatedUser) -> None:
     film_id = (await client.call("sendVideo", chat_id=ann.id, video=Bytes(film(), "x.mp4")))["video"]["file_id"]
     assert "video" in await client.call("sendDocument", chat_id=ann.id, document=film_id)
 
@@ -172,14 +172,14 @@ async def test_a_film_sent_as_a_file_id_of_a_document_stays_a_film(client: Clien
     ],
 )
 async def test_telegram_looks_at_the_content(
-    client: Client, ann: Person, method: str, given: dict[str, Any], kind: str
+    client: Client, ann: SimulatedUser, method: str, given: dict[str, Any], kind: str
 ) -> None:
     sent = await client.call(method, chat_id=ann.id, **given)
     assert kind in sent
     assert ann.last.kind == kind
 
 
-async def test_a_cut_off_picture_is_found_out(client: Client, ann: Person) -> None:
+async def test_a_cut_off_picture_is_found_out(client: Client, ann: SimulatedUser) -> None:
     with pytest.raises(Told) as told:
         await client.call("sendPhoto", chat_id=ann.id, photo=Bytes(picture()[:2000], "x.png"))
     assert told.value.text == "image_process_failed"

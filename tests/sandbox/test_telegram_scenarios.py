@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from genlock.sandbox.telegram.world import Press
+from genlock.sandbox.telegram.state import CallbackQuery
 from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
 from tests.sandbox.samples import PDF, picture, sample
 from tests.sandbox.waiting import until
@@ -49,7 +49,7 @@ async def test_the_bot_knows_itself(client: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_kind_arrives_and_can_be_fetched_again(client: Client, ann: Person, kind: str) -> None:
+async def test_every_kind_arrives_and_can_be_fetched_again(client: Client, ann: SimulatedUser, kind: str) -> None:
     sent = await send(client, ann.id, kind, caption="<b>look</b>", parse_mode="HTML", reply_markup=KEYBOARD)
 
     content, name = sample(kind)
@@ -64,7 +64,7 @@ async def test_every_kind_arrives_and_can_be_fetched_again(client: Client, ann: 
     assert kind in {"photo", "voice"} or file["file_name"] == name
 
 
-async def test_a_photo_has_sizes_and_the_largest_is_last(client: Client, ann: Person) -> None:
+async def test_a_photo_has_sizes_and_the_largest_is_last(client: Client, ann: SimulatedUser) -> None:
     big = Bytes(picture(3000, 1500), "big.png")
     sizes = (await client.call("sendPhoto", chat_id=ann.id, photo=big))["photo"]
 
@@ -74,7 +74,7 @@ async def test_a_photo_has_sizes_and_the_largest_is_last(client: Client, ann: Pe
         assert shown.format == "JPEG"
 
 
-async def test_moving_things_tell_how_long_they_are(client: Client, ann: Person) -> None:
+async def test_moving_things_tell_how_long_they_are(client: Client, ann: SimulatedUser) -> None:
     film = (await send(client, ann.id, "video"))["video"]
     sound = (await send(client, ann.id, "audio", title="Song", performer="Choir"))["audio"]
     voice = (await send(client, ann.id, "voice"))["voice"]
@@ -89,22 +89,24 @@ async def test_moving_things_tell_how_long_they_are(client: Client, ann: Person)
     assert (voice["duration"], voice["mime_type"]) == (1, "audio/ogg")
 
 
-async def test_an_animation_is_a_document_too(client: Client, ann: Person) -> None:
+async def test_an_animation_is_a_document_too(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "animation")
 
     assert sent["animation"]["file_id"] == sent["document"]["file_id"]
     assert ann.last.kind == "animation"
 
 
-async def test_a_file_id_sends_the_same_file_again(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
-    bob = telegram.person("Bob")
+async def test_a_file_id_sends_the_same_file_again(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    bob = telegram.add_user("Bob")
     first = await send(client, ann.id, "photo")
     again = await client.call("sendPhoto", chat_id=bob.id, photo=first["photo"][-1]["file_id"])
 
     assert again["photo"] == first["photo"]
 
 
-async def test_text_has_entities_a_reply_and_a_thread_of_ids(client: Client, ann: Person) -> None:
+async def test_text_has_entities_a_reply_and_a_thread_of_ids(client: Client, ann: SimulatedUser) -> None:
     text = '<b>bold <i>both</i></b> &lt;<a href="https://example.org/?a=1&amp;b=2">link</a>&gt; 😀<code>x</code>'
     first = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
     reply = await client.call(
@@ -123,7 +125,7 @@ async def test_text_has_entities_a_reply_and_a_thread_of_ids(client: Client, ann
     assert reply["message_id"] == first["message_id"] + 1
 
 
-async def test_addresses_and_commands_are_found_where_nothing_was_marked(client: Client, ann: Person) -> None:
+async def test_addresses_and_commands_are_found_where_nothing_was_marked(client: Client, ann: SimulatedUser) -> None:
     text = "<code>/start</code> /help https://example.org/a #art"
     sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
 
@@ -146,7 +148,7 @@ async def test_addresses_and_commands_are_found_where_nothing_was_marked(client:
         ("&lt;b&gt; &amp; &#128512; &nbsp;", []),
     ],
 )
-async def test_html_becomes_entities(client: Client, ann: Person, text: str, entities: list[str]) -> None:
+async def test_html_becomes_entities(client: Client, ann: SimulatedUser, text: str, entities: list[str]) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
 
     assert [one["type"] for one in sent.get("entities", [])] == entities
@@ -156,7 +158,7 @@ async def test_html_becomes_entities(client: Client, ann: Person, text: str, ent
         assert sent["text"] in {"x", "<b> & 😀 &nbsp;"}
 
 
-async def test_an_album_is_several_messages_with_one_mark(client: Client, ann: Person) -> None:
+async def test_an_album_is_several_messages_with_one_mark(client: Client, ann: SimulatedUser) -> None:
     sent = await client.call(
         "sendMediaGroup", chat_id=ann.id, media=[media("photo", caption="first"), media("video"), media("photo")]
     )
@@ -167,7 +169,7 @@ async def test_an_album_is_several_messages_with_one_mark(client: Client, ann: P
     assert len(ann.notifications) == 1
 
 
-async def test_an_album_that_does_not_fit_together_is_refused_whole(client: Client, ann: Person) -> None:
+async def test_an_album_that_does_not_fit_together_is_refused_whole(client: Client, ann: SimulatedUser) -> None:
     with pytest.raises(Told, match="document can't be mixed with other media types"):
         await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), media("document")])
     broken = {"type": "photo", "media": Bytes(b"no picture", "x.png")}
@@ -181,7 +183,7 @@ async def test_an_album_that_does_not_fit_together_is_refused_whole(client: Clie
     assert ann.messages == []
 
 
-async def test_an_item_of_an_album_stays_what_it_is(client: Client, ann: Person) -> None:
+async def test_an_item_of_an_album_stays_what_it_is(client: Client, ann: SimulatedUser) -> None:
     pictures = await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), media("photo")])
     papers = await client.call("sendMediaGroup", chat_id=ann.id, media=[media("document"), media("document")])
     first, paper = pictures[0]["message_id"], papers[0]["message_id"]
@@ -196,8 +198,10 @@ async def test_an_item_of_an_album_stays_what_it_is(client: Client, ann: Person)
     assert edited["media_group_id"] == pictures[0]["media_group_id"]
 
 
-async def test_messages_are_forwarded_and_copied(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
-    bob = telegram.person("Bob")
+async def test_messages_are_forwarded_and_copied(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    bob = telegram.add_user("Bob")
     sent = await send(client, ann.id, "photo", caption="mine")
     where = {"chat_id": bob.id, "from_chat_id": ann.id, "message_id": sent["message_id"]}
     forwarded = await client.call("forwardMessage", **where)
@@ -215,7 +219,9 @@ async def test_messages_are_forwarded_and_copied(client: Client, telegram: Teleg
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", REPLACEABLE)
-async def test_a_message_becomes_what_it_is_edited_into(client: Client, ann: Person, source: str, target: str) -> None:
+async def test_a_message_becomes_what_it_is_edited_into(
+    client: Client, ann: SimulatedUser, source: str, target: str
+) -> None:
     sent = await send(client, ann.id, source, reply_markup=KEYBOARD)
     edited = await client.call(
         "editMessageMedia",
@@ -233,7 +239,7 @@ async def test_a_message_becomes_what_it_is_edited_into(client: Client, ann: Per
     assert len(ann.notifications) == 1
 
 
-async def test_a_voice_message_stays_one(client: Client, ann: Person) -> None:
+async def test_a_voice_message_stays_one(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "voice")
 
     with pytest.raises(Told, match="message media can't be edited"):
@@ -242,7 +248,7 @@ async def test_a_voice_message_stays_one(client: Client, ann: Person) -> None:
     assert ann.last.text == "said"
 
 
-async def test_once_media_always_media(client: Client, ann: Person) -> None:
+async def test_once_media_always_media(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "text")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     with pytest.raises(Told) as told:
@@ -257,7 +263,7 @@ async def test_once_media_always_media(client: Client, ann: Person) -> None:
     assert (ann.last.kind, ann.last.text) == ("photo", "done")
 
 
-async def test_the_same_again_is_told_by_content_and_keyboard(client: Client, ann: Person) -> None:
+async def test_the_same_again_is_told_by_content_and_keyboard(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "text", reply_markup=KEYBOARD)
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     full = (
@@ -278,7 +284,7 @@ async def test_the_same_again_is_told_by_content_and_keyboard(client: Client, an
     assert ann.last.buttons == []
 
 
-async def test_the_same_file_again_is_not_modified_but_the_same_bytes_are(client: Client, ann: Person) -> None:
+async def test_the_same_file_again_is_not_modified_but_the_same_bytes_are(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "photo", caption="done")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     known = {"type": "photo", "media": sent["photo"][-1]["file_id"], "caption": "done"}
@@ -300,7 +306,7 @@ async def test_the_same_file_again_is_not_modified_but_the_same_bytes_are(client
     ],
 )
 async def test_a_message_with_another_keyboard_cannot_be_edited(
-    client: Client, ann: Person, markup: dict[str, Any]
+    client: Client, ann: SimulatedUser, markup: dict[str, Any]
 ) -> None:
     sent = await send(client, ann.id, "text", reply_markup=markup)
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
@@ -313,7 +319,7 @@ async def test_a_message_with_another_keyboard_cannot_be_edited(
     assert told.value.text == "message media can't be edited"
 
 
-async def test_what_is_gone_or_was_never_ours_cannot_be_edited(client: Client, ann: Person) -> None:
+async def test_what_is_gone_or_was_never_ours_cannot_be_edited(client: Client, ann: SimulatedUser) -> None:
     hers = await ann.say("mine")
     sent = await send(client, ann.id, "text")
     assert await client.call("deleteMessage", chat_id=ann.id, message_id=sent["message_id"]) is True
@@ -329,7 +335,7 @@ async def test_what_is_gone_or_was_never_ours_cannot_be_edited(client: Client, a
     assert told.value.text == "message can't be edited"
 
 
-async def test_several_are_deleted_and_the_missing_are_skipped(client: Client, ann: Person) -> None:
+async def test_several_are_deleted_and_the_missing_are_skipped(client: Client, ann: SimulatedUser) -> None:
     numbers = [(await send(client, ann.id, "text"))["message_id"] for _ in range(3)]
 
     assert await client.call("deleteMessages", chat_id=ann.id, message_ids=[*numbers[:2], 999_999]) is True
@@ -369,7 +375,7 @@ async def test_several_are_deleted_and_the_missing_are_skipped(client: Client, a
     ],
 )
 async def test_what_is_wrong_is_told_in_the_real_words(
-    client: Client, ann: Person, method: str, given: dict[str, Any], text: str
+    client: Client, ann: SimulatedUser, method: str, given: dict[str, Any], text: str
 ) -> None:
     chat = {} if method in {"getFile", "answerCallbackQuery"} else {"chat_id": ann.id}
     with pytest.raises(Told) as told:
@@ -391,14 +397,14 @@ async def test_what_is_wrong_is_told_in_the_real_words(
         ("<span>x</span>", 'tag "span" must have class "tg-spoiler" at byte offset 0'),
     ],
 )
-async def test_bad_html_is_told_with_its_place(client: Client, ann: Person, text: str, complaint: str) -> None:
+async def test_bad_html_is_told_with_its_place(client: Client, ann: SimulatedUser, text: str, complaint: str) -> None:
     with pytest.raises(Told) as told:
         await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
 
     assert told.value.text == f"can't parse entities: {complaint}"
 
 
-async def test_closed_doors(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+async def test_closed_doors(client: Client, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "text")
     await ann.block()
     with pytest.raises(Told) as told:
@@ -407,16 +413,16 @@ async def test_closed_doors(client: Client, telegram: TelegramSimulator, ann: Pe
     edited = await client.call("editMessageText", chat_id=ann.id, message_id=sent["message_id"], text="edits pass")
     assert edited["text"] == "edits pass"
 
-    gone = telegram.person("Gone")
+    gone = telegram.add_user("Gone")
     await gone.deactivate()
     with pytest.raises(Told, match="user is deactivated"):
         await send(client, gone.id, "text")
-    stranger = telegram.person("Stranger", started=False)
+    stranger = telegram.add_user("Stranger", started=False)
     with pytest.raises(Told, match="bot can't initiate conversation with a user"):
         await send(client, stranger.id, "text")
 
 
-async def test_groups_shut_and_move(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+async def test_groups_shut_and_move(client: Client, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     friends = telegram.group("Friends", [ann])
     sent = await send(client, friends.id, "text")
     await friends.forbid("photo")
@@ -450,7 +456,7 @@ async def test_a_wrong_token_is_unauthorized(library: str, telegram: TelegramSim
 # updates
 
 
-async def test_what_people_do_comes_as_updates(client: Client, ann: Person) -> None:
+async def test_what_people_do_comes_as_updates(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "text", reply_markup=KEYBOARD)
     await ann.start("ref-7")
     await ann.send_photo(picture(), caption="like this")
@@ -473,10 +479,10 @@ async def test_what_people_do_comes_as_updates(client: Client, ann: Person) -> N
     assert await client.call("getUpdates", offset=numbers[-1] + 1) == []
 
 
-async def test_a_press_is_answered_once_and_not_too_late(client: Client, ann: Person) -> None:
+async def test_a_press_is_answered_once_and_not_too_late(client: Client, ann: SimulatedUser) -> None:
     await send(client, ann.id, "text", reply_markup=KEYBOARD)
     press = await ann.press(ann.last, "menu")
-    assert isinstance(press, Press)
+    assert isinstance(press, CallbackQuery)
     (update,) = await client.call("getUpdates")
     number = update["callback_query"]["id"]
     with pytest.raises(Told, match="url_invalid"):
@@ -492,9 +498,11 @@ async def test_a_press_is_answered_once_and_not_too_late(client: Client, ann: Pe
         await client.call("answerCallbackQuery", callback_query_id=number)
 
 
-async def test_updates_of_every_kind_are_understood(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+async def test_updates_of_every_kind_are_understood(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
     friends = telegram.group("Friends", [ann])
-    bob = telegram.person("Bob")
+    bob = telegram.add_user("Bob")
     await friends.add(bob)
     await ann.say("/gen cat", chat=friends.id)
     await ann.say("nothing for bots", chat=friends.id)
@@ -506,7 +514,7 @@ async def test_updates_of_every_kind_are_understood(client: Client, telegram: Te
     for kind in KINDS:
         content, name = sample(kind)
         await ann.send(kind, content, name=name)
-    updates = [update.told() for update in telegram.world.updates.pending.values()]
+    updates = [update.as_json() for update in telegram.state.updates.pending.values()]
 
     read = [client.read_update(update) for update in updates]
     assert [one["update_id"] for one in read] == [update["update_id"] for update in updates]
@@ -517,7 +525,7 @@ async def test_updates_of_every_kind_are_understood(client: Client, telegram: Te
 
 async def test_a_second_poller_ends_the_first(client: Client, telegram: TelegramSimulator) -> None:
     first = asyncio.create_task(client.call("getUpdates", timeout=20))
-    await until(lambda: telegram.world.updates._poll)
+    await until(lambda: telegram.state.updates._poll)
     assert await client.call("getUpdates") == []
 
     with pytest.raises(Told) as told:
@@ -540,7 +548,7 @@ async def test_a_webhook_is_set_told_and_removed(client: Client) -> None:
 # money
 
 
-async def pay(client: Client, ann: Person, invoice: dict[str, Any], **answer: Any) -> Any:
+async def pay(client: Client, ann: SimulatedUser, invoice: dict[str, Any], **answer: Any) -> Any:
     paying = asyncio.create_task(ann.pay(invoice["message_id"]))
     (asked,) = await client.call("getUpdates", timeout=5)
     query = asked["pre_checkout_query"]
@@ -561,7 +569,7 @@ def invoice_given() -> dict[str, Any]:
     }
 
 
-async def test_stars_are_paid_listed_and_refunded(client: Client, ann: Person) -> None:
+async def test_stars_are_paid_listed_and_refunded(client: Client, ann: SimulatedUser) -> None:
     invoice = await client.call("sendInvoice", chat_id=ann.id, **invoice_given())
     assert invoice["invoice"]["total_amount"] == 50
     payment = await pay(client, ann, invoice, ok=True)
@@ -587,7 +595,7 @@ async def test_stars_are_paid_listed_and_refunded(client: Client, ann: Person) -
     assert (await client.call("getStarTransactions", offset=1, limit=1))["transactions"] == rows[1:]
 
 
-async def test_the_bot_may_refuse_or_be_too_late(client: Client, ann: Person) -> None:
+async def test_the_bot_may_refuse_or_be_too_late(client: Client, ann: SimulatedUser) -> None:
     invoice = await client.call("sendInvoice", chat_id=ann.id, **invoice_given())
     refused = await pay(client, ann, invoice, ok=False, error_message="Sold out")
     assert (refused.ok, refused.reason) == (False, "Sold out")
@@ -599,7 +607,7 @@ async def test_the_bot_may_refuse_or_be_too_late(client: Client, ann: Person) ->
     assert ann.user.stars == 10_000
 
 
-async def test_a_link_can_be_paid_too(client: Client, ann: Person) -> None:
+async def test_a_link_can_be_paid_too(client: Client, ann: SimulatedUser) -> None:
     link = await client.call("createInvoiceLink", **invoice_given())
     paying = asyncio.create_task(ann.pay(link))
     (asked,) = await client.call("getUpdates", timeout=5)
@@ -624,7 +632,7 @@ async def test_commands_are_kept_per_language(client: Client) -> None:
     assert await client.call("getMyCommands") == []
 
 
-async def test_words_about_itself_and_chats(client: Client, telegram: TelegramSimulator, ann: Person) -> None:
+async def test_words_about_itself_and_chats(client: Client, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     assert await client.call("setMyShortDescription", short_description="Pictures")
     assert (await client.call("getMyShortDescription"))["short_description"] == "Pictures"
     assert (await client.call("getMyName"))["name"] == "Sandbox"

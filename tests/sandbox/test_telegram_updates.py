@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.waiting import until
 
@@ -65,15 +65,15 @@ async def call(telegram: TelegramSimulator, method: str, **given: Any) -> dict[s
 
 async def settled(telegram: TelegramSimulator) -> None:
     """Wait until nothing is pending."""
-    await until(lambda: not telegram.world.updates.pending)
+    await until(lambda: not telegram.state.updates.pending)
 
 
 async def polling_begins(telegram: TelegramSimulator) -> None:
-    await until(lambda: telegram.world.updates._poll)
+    await until(lambda: telegram.state.updates._poll)
 
 
 async def test_updates_are_sent_with_the_secret_and_forgotten(
-    telegram: TelegramSimulator, ann: Person, hook: Hook
+    telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook
 ) -> None:
     await ann.say("before")
     said = await call(telegram, "setWebhook", url=hook.url, secret_token="s3cret")
@@ -89,17 +89,17 @@ async def test_updates_are_sent_with_the_secret_and_forgotten(
 
 async def test_setting_the_same_again_changes_nothing(telegram: TelegramSimulator, hook: Hook) -> None:
     await call(telegram, "setWebhook", url=hook.url)
-    before = telegram.world.updates.webhook
+    before = telegram.state.updates.webhook
 
     assert (await call(telegram, "setWebhook", url=hook.url))["description"] == "Webhook is already set"
-    assert telegram.world.updates.webhook is before
+    assert telegram.state.updates.webhook is before
     assert (await call(telegram, "setWebhook", url=hook.url, secret_token="x"))["description"] == "Webhook was set"
     assert (await call(telegram, "deleteWebhook"))["description"] == "Webhook was deleted"
     assert (await call(telegram, "deleteWebhook"))["description"] == "Webhook is already deleted"
 
 
 async def test_what_is_not_taken_comes_again_at_once_then_later_and_later(
-    telegram: TelegramSimulator, ann: Person, hook: Hook
+    telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook
 ) -> None:
     hook.answer = lambda _: web.Response(status=500 if len(hook.seen) < 5 else 200)
     await call(telegram, "setWebhook", url=hook.url)
@@ -110,7 +110,7 @@ async def test_what_is_not_taken_comes_again_at_once_then_later_and_later(
     times = [at for at, _, _ in hook.seen]
     pauses = [(later - earlier) * 10 for earlier, later in itertools.pairwise(times)]
     assert all(pause >= least for pause, least in zip(pauses, [0, 2, 4, 8], strict=True))
-    webhook = telegram.world.updates.webhook
+    webhook = telegram.state.updates.webhook
     assert webhook is not None
     assert [webhook.pause(attempt) for attempt in range(1, 7)] == [0, 2, 4, 8, 16, 32]
     assert all(60 <= webhook.pause(attempt) <= 120 for attempt in range(8, 20))
@@ -119,7 +119,7 @@ async def test_what_is_not_taken_comes_again_at_once_then_later_and_later(
     )
 
 
-async def test_retry_after_is_obeyed(telegram: TelegramSimulator, ann: Person, hook: Hook) -> None:
+async def test_retry_after_is_obeyed(telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook) -> None:
     hook.answer = lambda _: (
         web.Response(status=503, headers={"Retry-After": "6"}) if len(hook.seen) < 2 else web.Response()
     )
@@ -131,10 +131,10 @@ async def test_retry_after_is_obeyed(telegram: TelegramSimulator, ann: Person, h
 
 
 async def test_a_failing_update_holds_up_its_own_queue_only(
-    telegram: TelegramSimulator, ann: Person, hook: Hook
+    telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook
 ) -> None:
     """Messages of a chat wait for each other; other chats, and presses of the same person, do not."""
-    bob = telegram.person("Bob")
+    bob = telegram.add_user("Bob")
     stuck = True
     hook.answer = lambda update: web.Response(
         status=500 if stuck and update.get("message", {}).get("text") == "bad" else 200
@@ -155,7 +155,7 @@ async def test_a_failing_update_holds_up_its_own_queue_only(
     assert hook.texts[-2:] == ["bad", "behind"]
 
 
-async def test_nobody_at_home_is_told(telegram: TelegramSimulator, ann: Person) -> None:
+async def test_nobody_at_home_is_told(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     await call(telegram, "setWebhook", url="http://127.0.0.1:9/hook")
     await ann.say("hello")
     async with asyncio.timeout(5):
@@ -166,7 +166,7 @@ async def test_nobody_at_home_is_told(telegram: TelegramSimulator, ann: Person) 
     assert info["pending_update_count"] == 1
 
 
-async def test_an_answer_may_carry_a_call(telegram: TelegramSimulator, ann: Person, hook: Hook) -> None:
+async def test_an_answer_may_carry_a_call(telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook) -> None:
     hook.answer = lambda _: web.json_response({"method": "sendMessage", "chat_id": ann.id, "text": "at once"})
     await call(telegram, "setWebhook", url=hook.url)
     await ann.say("hello")
@@ -181,7 +181,7 @@ async def test_an_answer_may_carry_a_call(telegram: TelegramSimulator, ann: Pers
 async def test_presses_expire_sooner_than_messages() -> None:
     now = [1_000_000.0]
     async with running_telegram(clock=lambda: now[0]) as telegram:
-        ann = telegram.person("Ann")
+        ann = telegram.add_user("Ann")
         await call(telegram, "sendMessage", chat_id=ann.id, text="x", reply_markup=KEYBOARD)
         await ann.press(ann.last, "menu")
         await ann.say("hello")
@@ -192,7 +192,7 @@ async def test_presses_expire_sooner_than_messages() -> None:
         assert (await call(telegram, "getUpdates", offset=1))["result"] == []
 
 
-async def test_an_offset_confirms_what_is_before_it(telegram: TelegramSimulator, ann: Person) -> None:
+async def test_an_offset_confirms_what_is_before_it(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     for number in range(5):
         await ann.say(str(number))
     first = (await call(telegram, "getUpdates", limit=2))["result"]
@@ -204,17 +204,17 @@ async def test_an_offset_confirms_what_is_before_it(telegram: TelegramSimulator,
     assert [update["message"]["text"] for update in again] == ["0", "1", "2", "3", "4"]
     assert [update["message"]["text"] for update in rest] == ["2", "3", "4"]
     assert [update["message"]["text"] for update in last] == ["4"]
-    assert len(telegram.world.updates.pending) == 1
+    assert len(telegram.state.updates.pending) == 1
 
 
-async def test_who_asks_the_same_in_a_hurry_gets_one_at_a_time(telegram: TelegramSimulator, ann: Person) -> None:
+async def test_who_asks_the_same_in_a_hurry_gets_one_at_a_time(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     for number in range(3):
         await ann.say(str(number))
     assert len((await call(telegram, "getUpdates"))["result"]) == 3
     assert len((await call(telegram, "getUpdates"))["result"]) == 1
 
 
-async def test_a_long_poll_ends_when_something_comes(telegram: TelegramSimulator, ann: Person) -> None:
+async def test_a_long_poll_ends_when_something_comes(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     polling = asyncio.create_task(call(telegram, "getUpdates", timeout=30))
     await polling_begins(telegram)
     assert not polling.done()
@@ -241,16 +241,16 @@ async def test_conflicts_are_told_no_faster_than_every_three_seconds(telegram: T
     assert time.monotonic() - begun >= 0.3
 
 
-async def test_only_kinds_that_were_asked_for_come(telegram: TelegramSimulator, ann: Person) -> None:
+async def test_only_kinds_that_were_asked_for_come(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     await call(telegram, "getUpdates", allowed_updates=["callback_query"])
     await ann.say("not heard")
-    assert telegram.world.updates.pending == {}
+    assert telegram.state.updates.pending == {}
     await call(telegram, "getUpdates", allowed_updates=[])
     await ann.say("heard")
-    assert len(telegram.world.updates.pending) == 1
+    assert len(telegram.state.updates.pending) == 1
 
 
-async def test_pending_ones_can_be_dropped(telegram: TelegramSimulator, ann: Person, hook: Hook) -> None:
+async def test_pending_ones_can_be_dropped(telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook) -> None:
     await ann.say("old")
     await call(telegram, "setWebhook", url=hook.url, drop_pending_updates=True)
     await ann.say("new")

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from genlock.sandbox.telegram.faults import Fault
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.samples import picture
 
@@ -27,7 +27,7 @@ async def told(response: aiohttp.ClientResponse) -> tuple[int, Any]:
     return response.status, await response.json()
 
 
-async def test_a_call_may_come_in_every_shape(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+async def test_a_call_may_come_in_every_shape(http: aiohttp.ClientSession, base: str, ann: SimulatedUser) -> None:
     given = {"chat_id": ann.id, "text": "hi", "disable_notification": True}
     plain = {name: str(value) for name, value in given.items()}
     form = aiohttp.FormData()
@@ -46,7 +46,9 @@ async def test_a_call_may_come_in_every_shape(http: aiohttp.ClientSession, base:
     assert ann.notifications == []
 
 
-async def test_a_file_comes_in_its_own_part_or_attached(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+async def test_a_file_comes_in_its_own_part_or_attached(
+    http: aiohttp.ClientSession, base: str, ann: SimulatedUser
+) -> None:
     own = aiohttp.FormData({"chat_id": str(ann.id)})
     own.add_field("photo", picture(), filename="a.png")
     attached = aiohttp.FormData({"chat_id": str(ann.id), "photo": "attach://there"})
@@ -80,7 +82,7 @@ async def test_errors_have_the_shape_of_the_real_ones(
 
 
 async def test_too_many_are_told_in_the_header_too(
-    http: aiohttp.ClientSession, base: str, telegram: TelegramSimulator, ann: Person
+    http: aiohttp.ClientSession, base: str, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     telegram.faults.once(Fault.TOO_MANY, seconds=17)
     async with http.post(f"{base}/sendMessage", json={"chat_id": ann.id, "text": "x"}) as response:
@@ -93,7 +95,7 @@ async def test_too_many_are_told_in_the_header_too(
         }
 
 
-async def test_uploads_over_the_limits(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+async def test_uploads_over_the_limits(http: aiohttp.ClientSession, base: str, ann: SimulatedUser) -> None:
     for size, kind, code, text in (
         (
             10_485_761,
@@ -112,7 +114,7 @@ async def test_uploads_over_the_limits(http: aiohttp.ClientSession, base: str, a
     assert ann.messages == []
 
 
-async def test_a_download_has_a_limit_of_its_own(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+async def test_a_download_has_a_limit_of_its_own(http: aiohttp.ClientSession, base: str, ann: SimulatedUser) -> None:
     form = aiohttp.FormData({"chat_id": str(ann.id)})
     form.add_field("document", io.BytesIO(bytes(20_971_521)), filename="big.bin")
     async with http.post(f"{base}/sendDocument", data=form) as response:
@@ -129,7 +131,7 @@ async def test_a_download_has_a_limit_of_its_own(http: aiohttp.ClientSession, ba
     ],
 )
 async def test_a_message_cannot_become_everything(
-    http: aiohttp.ClientSession, base: str, ann: Person, kind: str, text: str
+    http: aiohttp.ClientSession, base: str, ann: SimulatedUser, kind: str, text: str
 ) -> None:
     async with http.post(f"{base}/sendMessage", json={"chat_id": ann.id, "text": "x"}) as response:
         number = (await response.json())["result"]["message_id"]
@@ -145,7 +147,9 @@ async def test_a_body_that_is_no_object_is_refused(http: aiohttp.ClientSession, 
     assert (status, said["description"]) == (400, "Bad Request: can't parse JSON encoded request parameters")
 
 
-async def test_a_keyboard_that_is_no_json_is_refused(http: aiohttp.ClientSession, base: str, ann: Person) -> None:
+async def test_a_keyboard_that_is_no_json_is_refused(
+    http: aiohttp.ClientSession, base: str, ann: SimulatedUser
+) -> None:
     for markup, text in (
         ("{", "can't parse reply keyboard markup JSON object"),
         ("[1]", "object expected as reply markup"),

@@ -4,16 +4,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
-from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from genlock.app import SystemClock, make_engine, make_kie_endpoint
+from genlock.app import SystemClock, make_engine
 from genlock.domain.job import NewJob
 from genlock.domain.money import EntryKind
 from genlock.engine.engine import Engine
+from genlock.providers.kie.bundle import verify_callback
 from genlock.providers.kie.client import Kie
-from genlock.settings import Settings
 from genlock.stores.sqlite import SqliteStore
+from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.server import make_web
 from tests.engine.world import Chat, Recorder, die, idle
 from tests.providers.models import CATALOG
@@ -79,8 +79,8 @@ async def make_house() -> House:
         engine=engine,
         chat=chat,
         recorder=recorder,
-        web=make_web([make_kie_endpoint(engine, Settings())]),
-        signed=make_web([make_kie_endpoint(engine, Settings(kie_webhook_key=SecretStr(KEY)))]),
+        web=make_web([CallbackEndpoint(engine=engine, provider="kie")]),
+        signed=make_web([CallbackEndpoint(engine=engine, provider="kie", check=verify_callback(KEY))]),
         path=provider.callback_url.removeprefix("https://bot.example"),
         job_id=job.id,
     )

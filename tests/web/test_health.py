@@ -70,7 +70,7 @@ async def test_health_says_who_is_active_and_what_waits(house: House) -> None:
     status, said = await house.get("/health")
     assert status == 200
     assert (said["active"], said["queue_depth"], said["store"]) == (False, 3, "ok")
-    await house.engine.leader.round()
+    await house.engine.leader.elect()
     assert (await house.get("/health"))[1]["active"] is True
 
 

@@ -13,7 +13,7 @@ from genlock.app import SystemClock, make_engine
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate, Update, UpdateState
-from genlock.engine.updates import Updates
+from genlock.engine.updates import UpdateWorker
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.server import make_web
 from genlock.web.telegram import SECRET_HEADER, UPDATE_BYTES_MAX, TelegramEndpoint
@@ -43,7 +43,7 @@ async def house() -> AsyncIterator[House]:
 
     async def nothing(_: Update | NewUpdate) -> None: ...
 
-    updates = Updates(engine.ctx, store, nothing, nothing, bots=("42",))
+    updates = UpdateWorker(engine.ctx, store, {"42": nothing}, nothing)
     endpoint = TelegramEndpoint(updates=updates, observer=recorder, path=PATH, bot_id="42", secret=SECRET)
     yield House(store, recorder, make_web([endpoint]))
     await store.close()

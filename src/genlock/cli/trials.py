@@ -38,7 +38,7 @@ def sandbox(
 ) -> None:
     """Run everything on this machine, without any account: simulators, service, and a chat page in the browser."""
     _must_have_simulators()
-    from genlock.sandbox.play import Options, run
+    from genlock.sandbox.run import Options, run
 
     options = Options(postgres=postgres, instances=instances, state=None if fresh else state, port=port, speed=speed)
     raise typer.Exit(run(options))

@@ -1,28 +1,29 @@
-"""Accept an order: the job and its hold, in one commit, before anybody outside hears of it."""
+"""Accept an order: write the job and its hold in one commit, before the provider is called."""
 
 from dataclasses import replace
 
 from genlock.domain.errors import Refusal
 from genlock.domain.events import Event
 from genlock.domain.job import NewJob
-from genlock.engine.context import EngineContext, handled
+from genlock.engine.context import EngineContext, current_correlation_id
 from genlock.ports import Accepted
 
 
-async def accept(ctx: EngineContext, order: NewJob, *, keep: bool) -> Accepted:
-    """Write the order. With `keep` it is leased to this instance, which goes on with it at once.
+async def accept(ctx: EngineContext, order: NewJob, *, lease: bool) -> Accepted:
+    """Write the order. With `lease` the job is leased to this instance, which can start on it at once.
 
-    The same key again gives the same job. Raises InsufficientBalance, IdempotencyKeyReused and AccountNotFound; then nothing changed.
+    The same idempotency key again returns the same job. Raises InsufficientBalance, IdempotencyKeyReused and
+    AccountNotFound; then nothing was written.
     """
     if order.provider not in ctx.providers or order.channel not in ctx.channels:
-        raise Refusal(f"no provider {order.provider!r} or no channel {order.channel!r} here")
+        raise Refusal(f"the provider {order.provider!r} or the channel {order.channel!r} is not configured here")
     if not order.correlation_id:
-        order = replace(order, correlation_id=handled.get())
+        order = replace(order, correlation_id=current_correlation_id.get())
     ctx.observer.event(Event.GEN_CREATE, order.correlation_id, model=order.model, price=order.price)
     try:
-        acceptance = await ctx.store.accept(order, ctx.lease if keep else None)
+        accepted = await ctx.store.accept(order, ctx.lease if lease else None)
     except Refusal as refusal:
         ctx.observer.event(Event.JOB_REFUSED, order.correlation_id, reason=type(refusal).__name__)
         raise
-    ctx.event(Event.JOB_CREATED if acceptance.fresh else Event.JOB_REPLAYED, acceptance.job)
-    return acceptance
+    ctx.event(Event.JOB_CREATED if accepted.fresh else Event.JOB_REPLAYED, accepted.job)
+    return accepted

@@ -1,5 +1,6 @@
 """Alarms: the active instance tells the operators, once per incident, and once more when it is over."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,7 +13,7 @@ from genlock.engine.leader import Leader
 from genlock.engine.stats import Stats
 from genlock.ports import UpkeepStore
 
-ROUND_SECONDS = 10.0
+PERIOD_SECONDS = 10.0
 #: rounds without a finding before an incident is over: what comes and goes is one incident
 CALM_ROUNDS = 3
 #: the ledger is summed so rarely that it costs at most a hundredth of the time
@@ -40,8 +41,16 @@ class Alarms:
         self._calm: dict[str, int] = {}
         self._epoch: int | None = None
         self._ledger_at = 0.0
+        self._lock = asyncio.Lock()
+        self._stopped = False
 
-    async def round(self) -> None:
+    async def check(self) -> None:
+        """Compare the counts with every alarm's limits, and notify operators of what began or ended."""
+        async with self._lock:
+            if not self._stopped:
+                await self._check()
+
+    async def _check(self) -> None:
         role = self._leader.role
         if role is None:
             return
@@ -63,10 +72,12 @@ class Alarms:
             self._ctx.observer.event(Event.ALARM, name=NO_ACTIVE.name, seconds=round(seen.age))
             await self._try_to_tell(bad_news(NO_ACTIVE, duration(seen.age), sign="🟠"))
 
-    async def rest(self) -> None:
-        """An orderly end: until somebody starts again, nobody is meant to be active."""
-        if self._leader.role is not None:
-            await self._store.kv_delete(_SEEN)
+    async def stop(self) -> None:
+        """Stop checking. After an orderly stop of the leader, the time without a leader is no incident."""
+        async with self._lock:
+            self._stopped = True
+            if self._leader.role is not None:
+                await self._store.kv_delete(_SEEN)
 
     async def _look(self, alarm: Alarm, found: Words | None, incident: Any) -> None:
         key = f"alarm:{alarm.name}"
@@ -99,7 +110,7 @@ class Alarms:
             return False
         return True
 
-    async def ledger_round(self) -> None:
+    async def check_ledger(self) -> None:
         """Sum the ledger now and then. What is found stays a fact until the next time."""
         loop = self._ctx.loop
         if self._leader.role is None or loop.time() < self._ledger_at:

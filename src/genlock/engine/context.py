@@ -1,72 +1,84 @@
-"""What every stage works with, and the rules it keeps."""
+"""The engine context: what every stage works with, and the fenced writes that every stage makes."""
 
 import asyncio
 import random
 import secrets
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
+from genlock.domain.delivery import MESSAGE_ONLY, Part
 from genlock.domain.events import Event
-from genlock.domain.job import Job
+from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
 from genlock.domain.retry import POLL_SECONDS
 from genlock.engine.limits import RateLimit, RateLimiter
 from genlock.engine.poll_interval import PollInterval
-from genlock.ports import Channel, Lease, Observer, Provider, Store
+from genlock.ports import (
+    Channel,
+    DeliveryEnd,
+    EndJob,
+    FinishDelivery,
+    Lease,
+    Observer,
+    Provider,
+    Reschedule,
+    Store,
+)
 
-#: the correlation of the update that this task handles
-handled: ContextVar[str] = ContextVar("handled", default="")
+#: the correlation id of the update that the current task handles; orders without one of their own take it
+current_correlation_id: ContextVar[str] = ContextVar("current_correlation_id", default="")
 
 
 class UnknownSubmit(StrEnum):
-    """What becomes of a submit whose outcome stays unknown after the grace time."""
+    """What happens to a submit whose outcome is still unknown after the grace period."""
 
-    RELEASE = "release"  #: stop waiting, give the money back, tell the person; a late result is still shown
-    PARK = "park"  #: leave it, with its money held, on the operator's list
+    RELEASE = "release"  #: expire the job, release the hold and inform the user; a late result is still delivered
+    PARK = "park"  #: keep the hold and put the job on the operator's list
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineRules:
     lease_seconds: float = 30.0
     heartbeat_seconds: float = 1.0
-    #: a peer silent for so long is dead; its work is taken over at the next heartbeat
+    #: an instance without a heartbeat for this long is dead; the others take over its jobs at their next heartbeat
     silent_seconds: float = 3.0
+    #: how long the leader's lease lasts without renewal
     role_seconds: float = 3.0
     claim_seconds: float = 0.5
     sweep_seconds: float = 1.0
     orphan_expire_seconds: float = 3600.0
-    #: how long a callback for a provider that we do not have waits for an instance that has it, as in a deploy
+    #: how long a callback waits for an instance that has its provider configured, as during a rolling deploy
     unknown_provider_expire_seconds: float = 3600.0
-    #: between the first status queries of a task, where there are no callbacks
+    #: between the first status queries of a task when no callbacks arrive; a provider may have its own
     poll_seconds: float = POLL_SECONDS
     grace_seconds: float = 120.0
-    #: how long past its deadline a job waits for one last answer of the provider
+    #: how long past its deadline a job waits for the provider to answer one last status query
     last_answer_seconds: float = 600.0
     unknown_submit: UnknownSubmit = UnknownSubmit.RELEASE
     delivery_attempts: int = 40
     stage_attempts: int = 10
-    #: a job that was in hand at so many crash_count in a row, at most of them as the only one of its kind, is left alone
+    #: a job during which this many instances crashed one after the other goes to the operator
     crashes_max: int = 8
-    #: jobs one instance works on at the same time; waiting ones do not count, they are only rows
+    #: jobs that one instance processes at the same time; waiting jobs are only rows and do not count
     capacity: int = 1000
     stop_seconds: float = 15.0
-    #: a progress edit is over so many seconds after its lease was seen to hold; shorter than a peer's silence
+    #: a progress edit ends this long after its lease was renewed; must be shorter than `silent_seconds`
     progress_seconds: float = 2.0
-    #: limits that nobody has used for so long are forgotten
+    #: rate limits unused for this long are pruned
     limits_idle_seconds: float = 600.0
-    #: shared limits by key, as `create:NAME` and `status:NAME` of a provider
+    #: shared rate limits by key: `create:NAME` and `status:NAME` of a provider
     limits: Mapping[str, RateLimit] = field(default_factory=dict)
 
     @property
     def settle_seconds(self) -> float:
-        """How long after a job ended a progress edit may still come in, at the worst."""
+        """Return how long after a job's end a progress edit may still take effect."""
         return 2 * self.progress_seconds
 
 
 class LeaseLost(Exception):
-    """Somebody else holds the job now: stop, touch nothing."""
+    """Another instance holds the job now: stop working on it and write nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,22 +87,25 @@ class EngineContext:
     providers: Mapping[str, Provider]
     channels: Mapping[str, Channel]
     observer: Observer
-    #: fresh with every start of the process: names that come back hide the dead
+    #: unique for every start of a process: a reused id would hide a crash from the other instances
     instance: str
     limits: RateLimiter
     rules: EngineRules = field(default_factory=EngineRules)
     rng: random.Random = field(default_factory=random.Random)
     make_secret: Callable[[], str] = secrets.token_urlsafe
-    #: where callbacks reach us; without it there is only polling
+    #: base of our callback URLs; without it results are found by polling only
     public_url: str | None = None
-    #: how many seconds a job is expected to run, if anybody knows; without it no progress is shown
+    #: returns how many seconds a job is expected to run, if known; without it no progress is shown
     expected: Callable[[Job], float | None] | None = None
-    #: what a job's price was made from, in thousandths of the provider's credit; None where it was not
+    #: returns the provider cost a job's price was calculated from, in thousandths of the provider's credit
     paid_for: Callable[[Job], int | None] | None = None
+    #: seconds between the first status queries, by provider; `rules.poll_seconds` for the others
+    poll_seconds: Mapping[str, float] = field(default_factory=dict)
+    _poll_intervals: dict[str, PollInterval] = field(default_factory=dict, init=False)
 
     @cached_property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop this instance lives in. Asking for it anew is a system call each time."""
+        """The running event loop. Cached, because get_running_loop() makes a system call each time."""
         return asyncio.get_running_loop()
 
     @cached_property
@@ -101,15 +116,124 @@ class EngineContext:
     def shows_progress(self) -> bool:
         return self.expected is not None
 
-    @cached_property
-    def poll_interval(self) -> PollInterval:
-        return PollInterval(first=self.rules.poll_seconds, callbacks=self.public_url is not None)
+    def poll_interval(self, provider: str) -> PollInterval:
+        """Return the adaptive poll interval of a provider."""
+        found = self._poll_intervals.get(provider)
+        if found is None:
+            first = self.poll_seconds.get(provider, self.rules.poll_seconds)
+            found = self._poll_intervals[provider] = PollInterval(first=first, callbacks=self.public_url is not None)
+        return found
 
     def event(self, event: Event, job: Job, /, **facts: object) -> None:
         self.observer.event(event, job.correlation_id, job=job.id, **facts)
 
+    # Fenced writes. Each names the job's fencing token and raises LeaseLost when a newer one was given out.
+
     def fenced(self, held: object, job: Job) -> None:
-        """Stop a zombie: the answer of every fenced write goes through here."""
+        """Raise LeaseLost unless the lease still holds, as the answer of a fenced write tells."""
         if not held:
             self.event(Event.LEASE_LOST, job, token=job.lease_token)
             raise LeaseLost
+
+    async def renew(self, job: Job) -> None:
+        """Extend the job's lease."""
+        self.fenced(await self.store.renew(job.id, job.lease_token, self.lease), job)
+
+    async def reschedule(  # noqa: PLR0913 - the fields of a row
+        self,
+        job: Job,
+        *,
+        after: float | None,
+        failed: bool | None = False,
+        state: State | None = None,
+        delivery: Delivery | None = None,
+        notice: Notice | None = None,
+        parts: tuple[Part, ...] | None = None,
+        grace: bool = False,
+        attention: tuple[AttentionCode, str] | None = None,
+    ) -> None:
+        """Release the job and make it due again `after` seconds (None: when an operator retries it).
+
+        `failed` counts a failed attempt if True, resets the count if False and keeps it if None. `attention` puts the
+        job on the operator's list, with a code and a text.
+        """
+        code, reason = attention or (AttentionCode.OTHER, None)
+        wait = Reschedule(
+            job_id=job.id,
+            token=job.lease_token,
+            after=after,
+            state=state,
+            delivery=delivery,
+            notice=notice,
+            parts=parts,
+            grace=grace,
+            failed=failed,
+            attention_reason=reason,
+            attention_code=code,
+        )
+        self.fenced(await self.store.reschedule(wait), job)
+
+    async def end_job(self, job: Job, state: State, *, code: str, text: str) -> Job:
+        """End a job without a result. Returns it with a new lease, for its message to be delivered."""
+        ending = EndJob(
+            job_id=job.id,
+            token=job.lease_token,
+            state=state,
+            parts=MESSAGE_ONLY,
+            error_code=code,
+            error_text=text,
+        )
+        ended = (await self.store.end_job(ending, self.lease)).job
+        self.fenced(ended is not None, job)
+        assert ended is not None
+        self.event(Event.JOB_ENDED, job, state=state, code=code)
+        return ended
+
+    async def begin_submit(self, job: Job, secret_hash: str, placeholder: str | None) -> None:
+        """Commit the intent to call the provider, before the call."""
+        self.fenced(await self.store.begin_submit(job.id, job.lease_token, secret_hash, placeholder), job)
+
+    async def save_parts(self, job: Job, parts: tuple[Part, ...]) -> None:
+        """Journal how far the delivery has come, and extend the lease."""
+        self.fenced(await self.store.save_parts(job.id, job.lease_token, parts, self.lease), job)
+
+    async def finish_delivery(
+        self,
+        job: Job,
+        delivery: Delivery,
+        parts: tuple[Part, ...],
+        attention: tuple[AttentionCode, str] | None = None,
+    ) -> DeliveryEnd:
+        """End the delivery and capture or release the hold, in one commit."""
+        code, reason = attention or (AttentionCode.OTHER, None)
+        finish = FinishDelivery(
+            job_id=job.id,
+            token=job.lease_token,
+            delivery=delivery,
+            parts=parts,
+            attention_reason=reason,
+            attention_code=code,
+        )
+        done = await self.store.finish_delivery(finish, self.lease)
+        self.fenced(done, job)
+        assert done is not None
+        return done
+
+    async def mark_result_invalid(self, job: Job, parts: tuple[Part, ...], reason: str) -> Job:
+        """Fail a job whose result is not one, and release its hold. Returns the job as it is now."""
+        row = await self.store.mark_result_invalid(job.id, job.lease_token, parts, "broken_result", reason)
+        self.fenced(row, job)
+        assert row is not None
+        return replace(
+            job, state=row.state, hold_state=row.hold_state, error_code=row.error_code, error_text=row.error_text
+        )
+
+    async def change_address(self, job: Job, address: str, parts: tuple[Part, ...]) -> Job:
+        """Record that the job's chat has a new address. Its placeholder stays in the old chat."""
+        self.fenced(await self.store.change_address(job.id, job.lease_token, address, parts), job)
+        self.event(Event.ADDRESS_CHANGED, job, address=address)
+        return replace(job, address=address, placeholder=None, parts=parts)
+
+    async def begin_notice(self, job: Job) -> None:
+        """Journal the final notice before it is sent, so that it is sent at most once."""
+        self.fenced(await self.store.begin_notice(job.id, job.lease_token), job)

@@ -1,4 +1,4 @@
-"""Deliver: put each part on its message. Puts may be repeated; what may not be is journaled first."""
+"""Deliver: put each part of a result on its message. Puts can be repeated; a send is journaled before it is made."""
 
 import asyncio
 from dataclasses import replace
@@ -20,59 +20,53 @@ from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
 from genlock.engine.context import EngineContext
-from genlock.ports import Channel, FinishDelivery, Placed, Reschedule
+from genlock.ports import Channel, Placed
 
-#: the part of a lease after which its holder no longer acts on it without a renewal
+#: the share of a lease after which its holder does not call the channel without renewing it
 TRUST = 0.8
 
 
 class _SendUnknown(Exception):
-    """A send may have been made, and nobody knows: it must not be made again."""
+    """A send may or may not have reached the chat, so it must not be repeated."""
 
 
 class _NotShowable(Exception):
-    """The channel refuses this part at every level, or there is nothing to show."""
+    """The channel refuses this part at every level, or the result is invalid."""
 
 
 async def deliver(ctx: EngineContext, job: Job) -> None:
-    """Show an ended job's parts, in order, each once, then the notice."""
+    """Show an ended job's parts, in order, each once, then send the notice."""
     ctx.event(Event.DELIVER_LOCK_WIN, job, token=job.lease_token, task_id=job.task_id)
     ctx.event(Event.DELIVER_START, job, parts=len(job.parts), attempt=job.attempts)
     started = ctx.loop.time()
-    showing = _Showing(ctx, job)
+    attempt = DeliveryAttempt(ctx, job)
     try:
-        await showing.all()
+        await attempt.run()
     except (ChannelBusy, ChannelOutcomeUnknown) as error:
-        await _later(ctx, showing.job, showing.journal, error)
-    except RecipientUnreachable as closed:
-        await _finish(
-            ctx, showing.job, showing.parts, Delivery.UNDELIVERABLE, closed.reason, AttentionCode.UNDELIVERABLE
-        )
-    except _NotShowable as why:
-        await _finish(ctx, showing.job, showing.parts, Delivery.UNDELIVERABLE, str(why), AttentionCode.UNDELIVERABLE)
+        await _retry_later(ctx, attempt.job, attempt.journal, error)
+    except RecipientUnreachable as unreachable:
+        attention = AttentionCode.UNDELIVERABLE, unreachable.reason
+        await _finish(ctx, attempt.job, attempt.parts, Delivery.UNDELIVERABLE, attention)
+    except _NotShowable as refused:
+        attention = AttentionCode.UNDELIVERABLE, str(refused)
+        await _finish(ctx, attempt.job, attempt.parts, Delivery.UNDELIVERABLE, attention)
     except _SendUnknown:
-        await _finish(
-            ctx,
-            showing.job,
-            showing.parts,
-            Delivery.UNKNOWN,
-            "a send's answer was lost",
-            AttentionCode.UNKNOWN_DELIVERY,
-        )
+        attention = AttentionCode.UNKNOWN_DELIVERY, "the channel's answer to a send was lost"
+        await _finish(ctx, attempt.job, attempt.parts, Delivery.UNKNOWN, attention)
     else:
         took = round(ctx.loop.time() - started, 3)
-        ctx.event(Event.DELIVER_OK, job, levels=",".join(part.level for part in showing.parts), seconds=took)
-        await _finish(ctx, showing.job, showing.parts, Delivery.DELIVERED, None)
+        ctx.event(Event.DELIVER_OK, job, levels=",".join(part.level for part in attempt.parts), seconds=took)
+        await _finish(ctx, attempt.job, attempt.parts, Delivery.DELIVERED, None)
 
 
-async def abandon(ctx: EngineContext, job: Job, reason: str, code: AttentionCode) -> None:
-    """Do not try to show a job's parts any more: money back, on the operator's list."""
+async def abandon_delivery(ctx: EngineContext, job: Job, attention: tuple[AttentionCode, str]) -> None:
+    """End a delivery without another attempt: release the hold and put the job on the operator's list."""
     sent = any(part.step is Step.SEND for part in job.parts)
-    await _finish(ctx, job, job.parts, Delivery.UNKNOWN if sent else Delivery.UNDELIVERABLE, reason, code)
+    await _finish(ctx, job, job.parts, Delivery.UNKNOWN if sent else Delivery.UNDELIVERABLE, attention)
 
 
-class _Showing:
-    """One attempt at one job's parts. `parts` is what has been reached so far."""
+class DeliveryAttempt:
+    """One attempt to show a job's parts. `parts` is how far it has come."""
 
     def __init__(self, ctx: EngineContext, job: Job) -> None:
         self._ctx = ctx
@@ -82,22 +76,23 @@ class _Showing:
         self._began = self._clock()
         self._trusted_until = self._began + ctx.lease.seconds * TRUST
         self.parts = self._channel.split(job.parts)
-        #: how old a delivery must be before no progress edit of the time before can come in any more
+        #: seconds after the job's end during which an earlier progress edit may still take effect
         self._settle = ctx.rules.settle_seconds if ctx.shows_progress else 0.0
 
-    async def all(self) -> None:
+    async def run(self) -> None:
+        """Show every part that is not shown yet. Raises ChannelError, _NotShowable and _SendUnknown."""
         while (index := self._next()) is not None:
-            await self._one(index)
-            if self._next() is not None:  # the last one is written with the end of the delivery
+            await self._show(index)
+            if self._next() is not None:  # the last part is saved with the end of the delivery
                 await self._save()
-        await self._assert_again()
+        await self._put_first_again()
 
     def _next(self) -> int | None:
         return next((index for index, part in enumerate(self.parts) if part.step is not Step.DONE), None)
 
     @property
     def journal(self) -> tuple[Part, ...]:
-        """What whoever takes over must know: a first part that may be overwritten is to be put again."""
+        """The parts as another instance must see them: a first part that may be overwritten has to be put again."""
         first = self.parts[0]
         if first.step is Step.DONE and self._overwritable:
             return (replace(first, step=Step.PUT), *self.parts[1:])
@@ -105,10 +100,10 @@ class _Showing:
 
     @property
     def _overwritable(self) -> bool:
-        """Whether a progress edit may still be on its way to the first part's message.
+        """Whether an earlier progress edit may still overwrite the first part's message.
 
-        So it is if somebody was at the job when it ended. Of another's delivery we cannot know, while it is young; but
-        a file cannot be overwritten by a text.
+        It may if a worker was processing the job when it ended. For a delivery taken over from another instance this
+        is not known, so it is assumed until `_settle` has passed; but a text edit cannot overwrite a file.
         """
         first, job = self.parts[0], self.job
         if first.gone or first.message is None or first.message != job.placeholder:
@@ -117,48 +112,48 @@ class _Showing:
             return job.interrupted and self._settle > 0.0
         return self._age(0.0) < self._settle and (first.kind is not PartKind.FILE or first.level is Level.TEXT)
 
-    def _age(self, since: float) -> float:
-        """Seconds since the job ended, when `since` seconds have passed in this delivery."""
-        return (self.job.read_at - (self.job.ended_at or self.job.read_at)).total_seconds() + since
+    def _age(self, elapsed: float) -> float:
+        """Return the seconds since the job ended, `elapsed` seconds after this attempt began."""
+        return (self.job.read_at - (self.job.ended_at or self.job.read_at)).total_seconds() + elapsed
 
-    async def _assert_again(self) -> None:
-        """A progress edit that was on the wire when the job ended may have come after the result: put it once more."""
+    async def _put_first_again(self) -> None:
+        """Put the first part once more after a progress edit that may have taken effect after it."""
         if not self._overwritable:
             return
         first, job = self.parts[0], self.job
         await asyncio.sleep(max(0.0, self._settle - self._age(self._clock() - self._began)))
-        self._still_ours()
+        self._check_lease()
         try:
             await self._channel.put(job, 0, replace(first, step=Step.PUT))
         except (PlaceholderGone, LevelRefused, RecipientUnreachable, InvalidResult) as error:
-            # It has been shown, and whatever happened since is not ours to undo.
-            self._ctx.event(Event.DELIVER_FAIL, job, step="assert", reason=type(error).__name__)
+            # The part has been shown; a message that the user has deleted since is not sent again.
+            self._ctx.event(Event.DELIVER_FAIL, job, step="put_again", reason=type(error).__name__)
 
-    async def _one(self, index: int) -> None:
-        """Go down the levels, and from putting to sending, until the part is shown."""
+    async def _show(self, index: int) -> None:
+        """Try lower levels, and a send instead of a put, until the part is shown."""
         while index < len(self.parts) and self.parts[index].step is not Step.DONE:
             part = self.parts[index]
             if part.step is Step.SEND:
                 raise _SendUnknown
-            self._still_ours()
+            self._check_lease()
             try:
                 placed = await (self._send(index) if part.gone else self._put(index))
             except LevelRefused as refused:
-                await self._lower(index, refused)
-            except AddressChanged as moved:
-                await self._move(moved.address)
-            except InvalidResult as broken:
-                await self._spoil(index, broken)
+                await self._lower_level(index, refused)
+            except AddressChanged as change:
+                await self._change_address(change.address)
+            except InvalidResult as invalid:
+                await self._mark_invalid(index, invalid)
             except PlaceholderGone:
                 self._set(index, replace(self.parts[index], gone=True))
-                await self._save()  # also a renewal: finding it gone may have taken a whole upload
+                await self._save()  # this also renews the lease: finding out may have taken a whole upload
             else:
                 self._set(index, replace(part, step=Step.DONE, message=placed.message, file=placed.file))
 
     async def _put(self, index: int) -> Placed:
         part = self.parts[index]
         if part.message is None:
-            # The first part takes the placeholder; the others, and a first without one, get a message of their own.
+            # The first part takes the placeholder. Other parts, or a first one without it, get a message of their own.
             message = self.job.placeholder if index == 0 else None
             if message is None:
                 message = await self._channel.create_placeholder(self.job, index)
@@ -169,7 +164,7 @@ class _Showing:
         return await self._channel.put(self.job, index, self.parts[index])
 
     async def _send(self, index: int) -> Placed:
-        """The message is gone: one send, journaled before it is made."""
+        """Send a part whose message was deleted: once, journaled before the call."""
         self._set(index, replace(self.parts[index], step=Step.SEND))
         await self._save()
         try:
@@ -177,94 +172,67 @@ class _Showing:
         except ChannelOutcomeUnknown as error:
             raise _SendUnknown from error
         except ChannelError:
-            # Provably not sent: the part is free again.
+            # The channel did not send it, so the part may be tried again.
             self._set(index, replace(self.parts[index], step=Step.PUT))
             await self._save()
             raise
 
-    async def _lower(self, index: int, refused: LevelRefused) -> None:
+    async def _lower_level(self, index: int, refused: LevelRefused) -> None:
         lower = self.parts[index].lower()
         if lower is None:
-            raise _NotShowable(f"the channel refused every way of showing it: {refused}"[:500])
+            raise _NotShowable(f"the channel refused the part at every level: {refused}"[:500])
         self._set(index, lower)
         await self._save()
 
-    async def _move(self, address: str) -> None:
-        """Go on in the chat's new place. What has been shown stayed in the old one, and is seen from both."""
+    async def _change_address(self, address: str) -> None:
+        """Continue in the chat's new address. Parts already shown stay in the old chat, which the user still sees."""
         self.parts = tuple(
             part if part.step is Step.DONE else replace(part, message=None, gone=False) for part in self.parts
         )
-        self.job = await move(self._ctx, self.job, address, self.parts)
+        self.job = await self._ctx.change_address(self.job, address, self.parts)
 
-    async def _spoil(self, index: int, broken: InvalidResult) -> None:
-        """What was called a result is none: money back, words in its place. Other parts are shown, free."""
+    async def _mark_invalid(self, index: int, invalid: InvalidResult) -> None:
+        """Fail the job over a part that is no result, and show a message in its place. Other parts are shown free."""
         job, part = self.job, self.parts[index]
         unpaid = job.state is State.SUCCEEDED and job.hold_state in (HoldState.HELD, HoldState.FREE)
         if part.kind is PartKind.MESSAGE or not (unpaid or job.state is State.FAILED):
-            raise _NotShowable(f"the result is broken: {broken.reason}"[:500])
-        self._ctx.event(Event.RESULT_INVALID, job, index=index, reason=broken.reason)
-        if any(other.kind is PartKind.MESSAGE for other in self.parts):  # once is enough
+            raise _NotShowable(f"the result is invalid: {invalid.reason}"[:500])
+        self._ctx.event(Event.RESULT_INVALID, job, index=index, reason=invalid.reason)
+        if any(other.kind is PartKind.MESSAGE for other in self.parts):  # one message is enough
             self.parts = (*self.parts[:index], *self.parts[index + 1 :])
         else:
             self._set(index, message_instead(part))
-        spoilt = await self._ctx.store.mark_result_invalid(
-            job.id, job.lease_token, self.parts, "broken_result", broken.reason[:500]
-        )
-        self._ctx.fenced(spoilt, job)
-        assert spoilt is not None
-        self.job = replace(
-            job,
-            state=spoilt.state,
-            hold_state=spoilt.hold_state,
-            error_code=spoilt.error_code,
-            error_text=spoilt.error_text,
-        )
+        self.job = await self._ctx.mark_result_invalid(job, self.parts, invalid.reason[:500])
 
     def _set(self, index: int, part: Part) -> None:
         self.parts = (*self.parts[:index], part, *self.parts[index + 1 :])
 
     async def _save(self) -> None:
-        job, store = self.job, self._ctx.store
-        asked = self._clock()  # not when it is answered: we may sleep in between
-        self._ctx.fenced(await store.save_parts(job.id, job.lease_token, self.journal, self._ctx.lease), job)
+        asked = self._clock()  # before the call: this process may be suspended during it
+        await self._ctx.save_parts(self.job, self.journal)
         self._trusted_until = asked + self._ctx.lease.seconds * TRUST
 
-    def _still_ours(self) -> None:
-        """The channel cannot check our token. A process that slept through its lease must not touch the chat."""
+    def _check_lease(self) -> None:
+        """Raise LeaseLost if the lease may be over: the channel cannot check our token, so this process must."""
         self._ctx.fenced(self._clock() < self._trusted_until, self.job)
 
 
-async def move(ctx: EngineContext, job: Job, address: str, parts: tuple[Part, ...]) -> Job:
-    """Write down that a job's chat has another address; its placeholder stayed behind."""
-    ctx.fenced(await ctx.store.change_address(job.id, job.lease_token, address, parts), job)
-    ctx.event(Event.ADDRESS_CHANGED, job, address=address)
-    return replace(job, address=address, placeholder=None, parts=parts)
-
-
-async def _later(ctx: EngineContext, job: Job, parts: tuple[Part, ...], error: ChannelError) -> None:
-    """Free the job for another try: at once after a lost answer, later each time; on the list when hope is gone."""
+async def _retry_later(ctx: EngineContext, job: Job, parts: tuple[Part, ...], error: ChannelError) -> None:
+    """Schedule the next attempt with back-off, or give the delivery up after too many."""
     ctx.event(Event.DELIVER_FAIL, job, reason=type(error).__name__, attempt=job.attempts)
     ctx.observer.count("deliveries", 1, outcome=type(error).__name__, level=_level(parts))
     busy = isinstance(error, ChannelBusy) and not error.failed
     if not busy and job.attempts + 1 >= ctx.rules.delivery_attempts:
-        reason = f"gave up after {job.attempts + 1} tries"
-        await _finish(ctx, job, parts, Delivery.UNDELIVERABLE, reason, AttentionCode.RETRIES_EXHAUSTED)
+        attention = AttentionCode.RETRIES_EXHAUSTED, f"gave up after {job.attempts + 1} tries"
+        await _finish(ctx, job, parts, Delivery.UNDELIVERABLE, attention)
         return
     after = error.after if isinstance(error, ChannelBusy) else backoff(job.attempts, ctx.rng.random())
-    wait = Reschedule(
-        job_id=job.id,
-        token=job.lease_token,
-        after=after,
-        delivery=Delivery.PENDING,
-        parts=parts,
-        failed=None if busy else True,
-    )
-    ctx.fenced(await ctx.store.reschedule(wait), job)
+    await ctx.reschedule(job, after=after, delivery=Delivery.PENDING, parts=parts, failed=None if busy else True)
     ctx.event(Event.DELIVERY_RETRY, job, after=round(after, 1))
 
 
 def _level(parts: tuple[Part, ...]) -> str:
-    """How the first part was shown, or would be next."""
+    """Return the level at which the first part was shown, or is tried next."""
     return parts[0].level if parts else ""
 
 
@@ -273,50 +241,38 @@ async def _finish(
     job: Job,
     parts: tuple[Part, ...],
     delivery: Delivery,
-    attention_reason: str | None,
-    attention_code: AttentionCode = AttentionCode.OTHER,
+    attention: tuple[AttentionCode, str] | None,
 ) -> None:
-    finish = FinishDelivery(
-        job_id=job.id,
-        token=job.lease_token,
-        delivery=delivery,
-        parts=parts,
-        attention_reason=attention_reason,
-        attention_code=attention_code,
-    )
-    done = await ctx.store.finish_delivery(finish, ctx.lease)
+    end = await ctx.finish_delivery(job, delivery, parts, attention)
     ctx.observer.count("deliveries", 1, outcome=delivery, level=_level(parts))
-    ctx.fenced(done, job)
-    assert done is not None
-    if attention_reason:
-        ctx.event(Event.ATTENTION, job, reason=attention_reason, delivery=delivery)
+    if attention:
+        ctx.event(Event.ATTENTION, job, reason=attention[1], delivery=delivery)
     else:
-        ctx.event(Event.MARK_DELIVERED, job, hold_state=done.hold_state)
-    if done.notice is Notice.DUE:
-        await notify(ctx, replace(job, parts=parts, hold_state=done.hold_state, notice=done.notice, attempts=0))
+        ctx.event(Event.MARK_DELIVERED, job, hold_state=end.hold_state)
+    if end.notice is Notice.DUE:
+        await notify(ctx, replace(job, parts=parts, hold_state=end.hold_state, notice=end.notice, attempts=0))
 
 
 async def notify(ctx: EngineContext, job: Job) -> None:
-    """The final notice: journaled, then sent at most once."""
-    ctx.fenced(await ctx.store.begin_notice(job.id, job.lease_token), job)
+    """Send the final notice: journaled, then sent at most once."""
+    await ctx.begin_notice(job)
     try:
-        await _say(ctx, job)
+        await _send_notice(ctx, job)
     except ChannelBusy as busy:
         if job.attempts >= ctx.rules.stage_attempts:
             ctx.event(Event.NOTICE_FAIL, job, reason="busy for too long")
             return
-        # Provably not sent: it may be tried again.
-        wait = Reschedule(job_id=job.id, token=job.lease_token, after=busy.after, notice=Notice.DUE, failed=True)
-        ctx.fenced(await ctx.store.reschedule(wait), job)
-    except Exception as error:  # noqa: BLE001 - whatever it was, the notice may have been sent: never again
+        # The channel did not send it, so it may be tried again.
+        await ctx.reschedule(job, after=busy.after, notice=Notice.DUE, failed=True)
+    except Exception as error:  # noqa: BLE001 - whatever failed, the notice may have been sent: never again
         ctx.event(Event.NOTICE_FAIL, job, reason=type(error).__name__)
     else:
         ctx.event(Event.NOTICE_SENT, job)
 
 
-async def _say(ctx: EngineContext, job: Job) -> None:
+async def _send_notice(ctx: EngineContext, job: Job) -> None:
     channel = ctx.channels[job.channel]
     try:
         await channel.notify(job)
-    except AddressChanged as moved:  # provably not sent there
-        await channel.notify(await move(ctx, job, moved.address, job.parts))
+    except AddressChanged as change:  # nothing was sent to the old address
+        await channel.notify(await ctx.change_address(job, change.address, job.parts))

@@ -1,85 +1,132 @@
-"""The engine: the stages and janitors of one instance, started and stopped together."""
+"""The engine: the worker, leader, sweeper and update worker of one instance, started and stopped together."""
 
 import asyncio
+from collections.abc import Sequence
 
 from genlock.domain.inbox import Callback
 from genlock.domain.job import Actor, Job, NewJob
 from genlock.engine import operate
 from genlock.engine.accept import accept
-from genlock.engine.collect import check_unauthenticated, receive, receive_end
+from genlock.engine.collect import check_unauthenticated, end_by_callback, store_callback
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
+from genlock.engine.periodic import PeriodicRunner, PeriodicTask
 from genlock.engine.sweeper import Sweeper
-from genlock.engine.updates import Updates
-from genlock.engine.worker import Worker, every, run_forever
+from genlock.engine.updates import UpdateWorker
+from genlock.engine.worker import Worker
 
 
 class Engine:
-    """One instance. Any number of them may share a PostgreSQL store; any of them may die at any line."""
+    """One instance. Any number of them may share a PostgreSQL store, and each may crash at any line."""
 
-    def __init__(self, ctx: EngineContext) -> None:
+    def __init__(self, ctx: EngineContext, updates: UpdateWorker | None = None) -> None:
         self.ctx = ctx
         self.worker = Worker(ctx)
         self.leader = Leader(ctx)
-        self.sweeper = Sweeper(ctx, self.leader, self.worker.take_callback, lambda: self.worker.room)
-        #: set before the start by whoever has a chat that sends updates
-        self.updates: Updates | None = None
-        self._loops: list[asyncio.Task[None]] = []
+        self.updates = updates
+        self.sweeper = Sweeper(ctx, self.leader, self.worker.start_callback, lambda: self.worker.free_capacity)
+        self._runner = PeriodicRunner(ctx.observer, is_leader=lambda: self.active)
 
     @property
     def active(self) -> bool:
+        """Whether this instance is the leader."""
         return self.leader.role is not None
 
+    def periodic_tasks(self) -> list[PeriodicTask]:
+        """Return everything this instance does by itself, with its periods."""
+        rules, wake = self.ctx.rules, self.updates.wake if self.updates else None
+        tasks = [
+            PeriodicTask(name="claim_jobs", period_seconds=rules.claim_seconds, run=self.worker.claim),
+            PeriodicTask(
+                name="claim_poison_jobs", period_seconds=rules.claim_seconds, run=self.worker.claim_poison_jobs
+            ),
+            *self._keep_alive_tasks(),
+            # Twice per heartbeat, so that a role that was given up is taken at once.
+            PeriodicTask(name="elect_leader", period_seconds=rules.heartbeat_seconds / 2, run=self.leader.elect),
+            PeriodicTask(name="sweep_callbacks", period_seconds=rules.sweep_seconds, run=self.sweeper.sweep),
+            PeriodicTask(
+                name="prune_limits",
+                period_seconds=rules.limits_idle_seconds / 10,
+                run=self.sweeper.prune_limits,
+                leader_only=True,
+            ),
+        ]
+        if self.updates:
+            tasks += [
+                PeriodicTask(
+                    name="claim_updates", period_seconds=rules.claim_seconds, run=self.updates.claim, wake=wake
+                ),
+                PeriodicTask(
+                    name="claim_poison_updates",
+                    period_seconds=rules.claim_seconds,
+                    run=self.updates.claim_poison_queues,
+                ),
+            ]
+        return tasks
+
+    def _keep_alive_tasks(self) -> list[PeriodicTask]:
+        """Return the tasks that must also run while the instance stops: without them it is taken for dead."""
+        rules = self.ctx.rules
+        tasks = [
+            PeriodicTask(name="heartbeat", period_seconds=rules.heartbeat_seconds, run=self.worker.heartbeat),
+            PeriodicTask(name="renew_leases", period_seconds=rules.lease_seconds / 6, run=self.worker.renew_leases),
+        ]
+        if self.updates:
+            tasks.append(
+                PeriodicTask(
+                    name="renew_update_leases", period_seconds=rules.lease_seconds / 6, run=self.updates.renew_leases
+                )
+            )
+        return tasks
+
     async def order(self, order: NewJob) -> Job:
-        """Accept an order and start on it. The same key again gives the same job."""
-        acceptance = await accept(self.ctx, order, keep=self.worker.room > 0)
-        if acceptance.fresh and acceptance.job.lease_owner:
-            self.worker.take(acceptance.job)
-        return acceptance.job
+        """Accept an order and start on it. The same idempotency key again returns the same job."""
+        accepted = await accept(self.ctx, order, lease=self.worker.free_capacity > 0)
+        if accepted.fresh and accepted.job.lease_owner:
+            self.worker.start(accepted.job)
+        return accepted.job
 
     async def callback(self, provider: str, token: str | None, body: bytes, *, authenticated: bool = True) -> Callback:
-        """Keep a callback; when this returns it may be acknowledged. Raises TooManyUnauthenticated."""
-        if self.worker.room and (ended := await receive_end(self.ctx, provider, token, body)):
+        """Store a callback. When this returns, it may be acknowledged. Raises TooManyUnauthenticated."""
+        if self.worker.free_capacity and (ended := await end_by_callback(self.ctx, provider, token, body)):
             if ended.job:
-                self.worker.take(ended.job)
+                self.worker.start(ended.job)
             assert ended.callback
             return ended.callback
         if not authenticated:
             await check_unauthenticated(self.ctx, provider, token)
-        callback = await receive(self.ctx, provider, token, body)
-        self.worker.take_callback(callback)
+        callback = await store_callback(self.ctx, provider, token, body)
+        self.worker.start_callback(callback)
         return callback
 
     async def cancel(self, job_id: int, by: str, actor: Actor = Actor.OPERATOR) -> Job:
-        """Cancel a job and tell its person."""
-        job = await operate.cancel(self.ctx, job_id, by, actor=actor, keep=self.worker.room > 0)
+        """Cancel a job and inform its user."""
+        job = await operate.cancel(self.ctx, job_id, by, actor=actor, lease=self.worker.free_capacity > 0)
         if job.lease_owner:
-            self.worker.take(job)
+            self.worker.start(job)
         return job
 
-    async def start(self) -> None:
-        """Begin to work. Before the first claim the instance is known to its peers."""
+    async def start(self, extra: Sequence[PeriodicTask] = ()) -> None:
+        """Start the periodic tasks, and `extra` ones. The first heartbeat is written before the first claim."""
         ctx = self.ctx
         await ctx.store.heartbeat(ctx.instance, ctx.rules.silent_seconds)
         dead = await ctx.store.orphaned_instances()
         await self.worker.take_over(dead)
         await self.leader.take_over(dead)
-        loops = [
-            *self.worker.loops(),
-            every(ctx.rules.heartbeat_seconds / 2, self.leader.round, ctx),  # a role given up is taken at once
-            every(ctx.rules.sweep_seconds, self.sweeper.round, ctx),
-            every(ctx.rules.limits_idle_seconds / 10, self.sweeper.limits, ctx),
-            *(self.updates.loops() if self.updates else []),
-        ]
-        self._loops = run_forever(ctx, *loops)
+        self._runner.start([*self.periodic_tasks(), *extra])
 
     async def stop(self) -> None:
-        """Stop cleanly: what is left is taken over by the others at once."""
-        for loop in self._loops:
-            loop.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
-        self._loops = []
+        """Stop claiming, finish what can be finished, and release the rest for the other instances."""
+        await self._runner.stop()
         try:
-            await self.leader.stop()  # first: what the worker finishes may take a while
+            await self.leader.resign()  # first: finishing the work may take a while
         finally:
-            await self.worker.stop(*([self.updates.drain()] if self.updates else []))
+            await self._finish()
+
+    async def _finish(self) -> None:
+        self._runner.start(self._keep_alive_tasks())
+        try:
+            await asyncio.gather(self.worker.finish(), *([self.updates.finish()] if self.updates else []))
+        finally:
+            await self._runner.stop()
+        await self.worker.release()

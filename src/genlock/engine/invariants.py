@@ -1,4 +1,4 @@
-"""The three ends of the promise, told from a job's row alone. There is no fourth."""
+"""The three ends of a job, decided from its row alone: every finished job has reached exactly one."""
 
 from enum import StrEnum
 
@@ -9,12 +9,12 @@ from genlock.domain.money import HoldState
 
 class End(StrEnum):
     DELIVERED = "delivered"  #: the result is in the chat
-    RETURNED = "returned"  #: there is no result: the person was told and has the money
-    LISTED = "listed"  #: it waits on the operator's list
+    RETURNED = "returned"  #: there is no result; the user was informed and the hold released
+    LISTED = "listed"  #: the job is on the operator's list
 
 
 def ends(job: Job) -> list[End]:
-    """The ends this row has reached. When no work is left, every row has reached exactly one."""
+    """Return the ends this row has reached. When no work is left, it is exactly one for every row."""
     found = []
     if _shown(job):
         if _has_result(job):
@@ -27,7 +27,7 @@ def ends(job: Job) -> list[End]:
 
 
 def _shown(job: Job) -> bool:
-    """All parts were confirmed by the channel, the notice is dealt with, no money is left hanging."""
+    """Whether the channel confirmed all parts, the notice is settled and nothing is held."""
     return (
         job.delivery is Delivery.DELIVERED
         and bool(job.parts)

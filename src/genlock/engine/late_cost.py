@@ -1,33 +1,32 @@
-"""The bill: what a cancelled job's task still costs is the operator's loss, and somebody must ask for it."""
+"""The late cost of cancelled jobs: what their tasks still cost is queried and recorded as the operator's loss."""
 
 from genlock.domain.errors import ProviderBusy
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.domain.result import Outcome
-from genlock.engine.collect import ask, conclude
+from genlock.engine.collect import apply_report, query_status
 from genlock.engine.context import EngineContext
-from genlock.ports import Reschedule
 
 
 async def query_late_cost(ctx: EngineContext, job: Job) -> None:
-    """Ask after the task of a cancelled job until it has ended; at the deadline, for the last time."""
-    after = None if job.cost is not None else await _ask(ctx, job)
+    """Query the task of a cancelled job until it has ended; at the deadline for the last time."""
+    after = None if job.cost is not None else await _query(ctx, job)
     if job.read_at >= job.deadline_at:
         after = None
-    ctx.fenced(await ctx.store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=after)), job)
+    await ctx.reschedule(job, after=after)
 
 
-async def _ask(ctx: EngineContext, job: Job) -> float | None:
-    """When to ask again, if the task still runs."""
+async def _query(ctx: EngineContext, job: Job) -> float | None:
+    """Return the seconds until the next query, or None if the task has ended."""
     try:
-        report = await ask(ctx, job)
+        report = await query_status(ctx, job)
     except ProviderBusy as busy:
         return busy.after
-    except Exception as error:  # noqa: BLE001 - a query changes nothing: ask again later
+    except Exception as error:  # noqa: BLE001 - a query changes nothing, so it can be repeated
         ctx.event(Event.POLL_STATE, job, error=type(error).__name__)
     else:
         if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
-            await conclude(ctx, job.id, report, job.correlation_id)
+            await apply_report(ctx, job.id, job.provider, report, job.correlation_id)
             return None
     age = (job.read_at - (job.submitted_at or job.created_at)).total_seconds()
-    return ctx.poll_interval.delay(age, ctx.rng.random())
+    return ctx.poll_interval(job.provider).delay(age, ctx.rng.random())

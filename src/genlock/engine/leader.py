@@ -1,13 +1,13 @@
-"""The active role: a lease with an epoch. It only decides who does what one is enough for.
+"""Leader election: a lease with an epoch decides which instance does the work that one instance is enough for.
 
-            take_role (free, or its time is over)
+            take_role (free, or its lease expired)
   passive ────────────────────────────────────────▶ active
-     ▲                                                │  renews every heartbeat
+     ▲                                                │  renews every half heartbeat
      └────────────────────────────────────────────────┘
-       somebody else has it, or we could not renew within the trust window, or we stopped
+       another instance has the role, or the lease was not renewed in time, or this instance stopped
 
-Two may believe to be active for a moment: the old one was paused. Whatever the role is used for names its epoch in
-the write, so the old one changes nothing.
+Two instances may believe to be the leader for a moment, when the old one was paused. Every write that needs the role
+names its epoch, so the old leader's writes change nothing.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
 from genlock.ports import Role
 
-ACTIVE = "active"
+ROLE = "active"
 
 
 class Leader:
@@ -28,30 +28,30 @@ class Leader:
 
     @property
     def role(self) -> Role | None:
-        """Our role, as long as we may trust it."""
+        """The role of this instance while its lease lasts; None when it is not the leader."""
         if self._role and asyncio.get_running_loop().time() < self._trusted_until:
             return self._role
         return None
 
-    async def round(self) -> None:
-        """Take or renew the role."""
+    async def elect(self) -> None:
+        """Take the role if it is free, or renew it."""
         ctx = self._ctx
         started = asyncio.get_running_loop().time()
-        role = await ctx.store.take_role(ACTIVE, ctx.instance, ctx.rules.role_seconds)
+        role = await ctx.store.take_role(ROLE, ctx.instance, ctx.rules.role_seconds)
         mine = role.holder == ctx.instance
         if mine:
             self._trusted_until = started + ctx.rules.role_seconds
         self._change(role if mine else None)
 
     async def take_over(self, dead: Iterable[str]) -> None:
-        """Free the role of those who are dead for certain."""
-        for peer in dead:
-            await self._ctx.store.leave_role(ACTIVE, peer)
+        """Free the role if one of these dead instances had it."""
+        for instance in dead:
+            await self._ctx.store.leave_role(ROLE, instance)
 
-    async def stop(self) -> None:
-        """Pass the role on at once."""
+    async def resign(self) -> None:
+        """Free the role, so that another instance takes it at once."""
         if self._role:
-            await self._ctx.store.leave_role(ACTIVE, self._ctx.instance)
+            await self._ctx.store.leave_role(ROLE, self._ctx.instance)
         self._change(None)
 
     def _change(self, role: Role | None) -> None:

@@ -1,4 +1,4 @@
-"""Limits that all instances keep together: turns reserved in the store, handed out here."""
+"""Rate limits that all instances share: permits are reserved in the store and handed out here."""
 
 import asyncio
 from collections import deque
@@ -10,17 +10,17 @@ from genlock.domain.errors import ProviderBusy
 from genlock.ports import Store
 from genlock.ports.provider import RateLimit as RateLimit
 
-#: How far ahead turns are reserved. A turn lost in a crash costs at most this much of the allowance.
+#: How far ahead permits are reserved. A crash loses at most this much of the allowance.
 HORIZON_SECONDS = 2.0
-#: Where everything is late all the time, turns are used late rather than never.
+#: After missing this many permits a call uses a late one: on a slow machine every permit may be late.
 PERMITS_MISSED_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Leave to make one call, now."""
+    """Permission to make one call now."""
 
-    #: the loop's time after which it would crowd those behind it
+    #: the loop's time after which the call would come too close to the next one
     until: float = inf
 
     @property
@@ -28,11 +28,11 @@ class Permit:
         return self.until != inf and self.until < asyncio.get_running_loop().time()
 
 
-_ANY_TIME = Permit()
+_UNLIMITED = Permit()
 
 
 class RateLimiter:
-    """Turns by key. Whoever's turn is further away than the horizon is told when to come back."""
+    """Hands out permits by key, in the order of the requests."""
 
     def __init__(self, store: Store, limits: Mapping[str, RateLimit]) -> None:
         self._store = store
@@ -40,19 +40,19 @@ class RateLimiter:
         self._waiting: dict[str, deque[asyncio.Future[Permit]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def turn(self, key: str) -> Permit:
-        """Wait for a turn. Raises ProviderBusy with the time to wait if it is far away."""
+    async def acquire(self, key: str) -> Permit:
+        """Wait for a permit. Raises ProviderBusy, with the seconds to wait, if none is free within the horizon."""
         limit = self._limits.get(key)
         if limit is None:
-            return _ANY_TIME
-        turn = _ANY_TIME
+            return _UNLIMITED
+        permit = _UNLIMITED
         for _ in range(PERMITS_MISSED_MAX):
-            turn = await self._queue(key, limit)
-            if not turn.missed:
+            permit = await self._enqueue(key, limit)
+            if not permit.missed:
                 break
-        return turn
+        return permit
 
-    def _queue(self, key: str, limit: RateLimit) -> asyncio.Future[Permit]:
+    def _enqueue(self, key: str, limit: RateLimit) -> asyncio.Future[Permit]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Permit] = loop.create_future()
         queue = self._waiting.get(key)
@@ -65,6 +65,7 @@ class RateLimiter:
         return future
 
     async def _reserve(self, key: str, limit: RateLimit, queue: deque[asyncio.Future[Permit]]) -> None:
+        """Reserve permits for all waiting requests in one call, until none waits."""
         loop = asyncio.get_running_loop()
         try:
             while queue:
@@ -73,18 +74,19 @@ class RateLimiter:
                 now = loop.time()
                 for wait in waits:
                     loop.call_at(now + wait, _grant, queue.popleft(), Permit(now + wait + limit.late))
-                for place in range(count - len(waits)):
-                    _refuse(queue.popleft(), ProviderBusy(HORIZON_SECONDS / 2 + place * limit.interval, "rate limit"))
-        except Exception as error:  # noqa: BLE001 - those who wait for a turn get it
+                for position in range(count - len(waits)):
+                    wait = HORIZON_SECONDS / 2 + position * limit.interval
+                    _refuse(queue.popleft(), ProviderBusy(wait, "rate limit"))
+        except Exception as error:  # noqa: BLE001 - raised in every waiting request
             while queue:
                 _refuse(queue.popleft(), error)
         finally:
             del self._waiting[key]
 
 
-def _grant(future: asyncio.Future[Permit], turn: Permit) -> None:
+def _grant(future: asyncio.Future[Permit], permit: Permit) -> None:
     if not future.done():
-        future.set_result(turn)
+        future.set_result(permit)
 
 
 def _refuse(future: asyncio.Future[Permit], error: Exception) -> None:

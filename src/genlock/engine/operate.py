@@ -1,4 +1,4 @@
-"""What an operator, or a person, can do to a job by hand: the one set of actions for every door."""
+"""Actions on a job by an operator or its user. Chat, command line and HTTP use these same functions."""
 
 from genlock.domain.delivery import MESSAGE_ONLY, again
 from genlock.domain.errors import ActionNotAllowed, JobNotFound
@@ -9,6 +9,7 @@ from genlock.ports import EndJob
 
 
 async def find(ctx: EngineContext, job_id: int) -> Job:
+    """Return a job. Raises JobNotFound."""
     job = await ctx.store.job(job_id)
     if job is None:
         raise JobNotFound(f"there is no job {job_id}")
@@ -16,20 +17,20 @@ async def find(ctx: EngineContext, job_id: int) -> Job:
 
 
 async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
-    """Do the next step of an unfinished job now instead of later."""
+    """Make the next step of an unfinished job due now. Raises ActionNotAllowed."""
     job = await find(ctx, job_id)
     if not await ctx.store.retry(job_id):
         if job.lease_owner:
-            raise ActionNotAllowed(f"job {job_id} is being worked on at this moment")
+            raise ActionNotAllowed(f"job {job_id} is being processed at this moment")
         raise ActionNotAllowed(
-            f"job {job_id} has ended ({job.state}, {job.delivery}); resend it or let it be ordered again"
+            f"job {job_id} has ended ({job.state}, {job.delivery}): resend it, or have the user order again"
         )
     ctx.event(Event.OPERATOR_ACTION, job, action="retry", by=by)
     return await find(ctx, job_id)
 
 
 async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
-    """Show an ended job's result again, on new messages, free."""
+    """Deliver an ended job's result again, on new messages, free of charge. Raises ActionNotAllowed."""
     job = await find(ctx, job_id)
     if not await ctx.store.resend(job_id, again(job.parts), job.lease_token):
         raise ActionNotAllowed(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
@@ -38,7 +39,10 @@ async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
 
 
 async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
-    """A person's own resend: free, unless nobody has paid for the result yet. Raises InsufficientBalance."""
+    """Resend at the user's wish: free, unless the result was never paid for.
+
+    Raises InsufficientBalance and ActionNotAllowed.
+    """
     job = await find(ctx, job_id)
     if job.attention_code is AttentionCode.POISON:
         raise ActionNotAllowed(f"job {job_id}: {job.attention_reason}; only an operator may try again")
@@ -50,8 +54,13 @@ async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
     return await find(ctx, job_id)
 
 
-async def cancel(ctx: EngineContext, job_id: int, by: str, *, actor: Actor = Actor.OPERATOR, keep: bool = False) -> Job:
-    """Stop waiting for a job and give the money back. What the provider bills for it is the operator's loss."""
+async def cancel(
+    ctx: EngineContext, job_id: int, by: str, *, actor: Actor = Actor.OPERATOR, lease: bool = False
+) -> Job:
+    """Stop waiting for a job and release its hold. What the provider bills for it is recorded as a loss.
+
+    With `lease` the job is leased to this instance, which can inform the user at once. Raises ActionNotAllowed.
+    """
     job = await find(ctx, job_id)
     ending = EndJob(
         job_id=job_id,
@@ -61,7 +70,7 @@ async def cancel(ctx: EngineContext, job_id: int, by: str, *, actor: Actor = Act
         error_text=f"by {by}",
         cancelled_by=actor,
     )
-    ended = await ctx.store.end_job(ending, ctx.lease if keep else None)
+    ended = await ctx.store.end_job(ending, ctx.lease if lease else None)
     if ended.verdict is not Verdict.WON or ended.job is None:
         raise ActionNotAllowed(f"job {job_id} has already ended ({(await find(ctx, job_id)).state})")
     ctx.event(Event.OPERATOR_ACTION, job, action="cancel", by=by)

@@ -1,8 +1,8 @@
-"""Progress: what the person sees while waiting, at a few moments of the expected time. Droppable, never in the way.
+"""Progress: edits of the placeholder at a few points of the expected time. They may be dropped and never delay a job.
 
-Only the holder of a running job's lease shows it. The lease is seen to hold just before the call, and the call is over
-`progress_seconds` later. So whoever ends the job from outside knows when the last such edit has come in, and puts the
-result once more where one may have been on the wire (see deliver).
+Only the holder of a running job's lease shows progress. It renews the lease just before the call, and the call ends
+`progress_seconds` later. So an instance that ends the job from outside knows until when such an edit can take effect,
+and puts the result once more where it may have been overwritten (see deliver.py).
 """
 
 from genlock.domain.errors import ChannelError
@@ -10,36 +10,35 @@ from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.engine.context import EngineContext
 
-#: a moment that is missed by more is dropped
+#: a progress point missed by more than this is dropped
 LATE_SECONDS = 2.0
-#: progress comes not sooner after the start, and not closer together
-LEAST_SECONDS = 3.0
-#: a store's clock has grains: a job must not come due just before its moment
+#: before the first progress point, and between two of them
+SPACING_SECONDS_MIN = 3.0
+#: the store's clock has a resolution: a job must not become due just before its progress point
 TICK = 0.01
-#: it is never said to be done before it is
-MOST = 0.95
+#: the largest fraction shown: a running job is never shown as complete
+FRACTION_MAX = 0.95
 
 
 def next_progress_point(ctx: EngineContext, job: Job, age: float) -> float | None:
-    """Seconds until progress is to be shown next, for a job that has run for `age` seconds."""
-    ahead = [moment for moment in _progress_points(ctx, job) if moment > age]
+    """Return the seconds until the next progress edit of a job that has run for `age` seconds, or None."""
+    ahead = [point for point in _progress_points(ctx, job) if point > age]
     return ahead[0] - age + TICK if ahead else None
 
 
-async def show(ctx: EngineContext, job: Job, age: float) -> None:
-    """Show how far a running job is, if its moment has come."""
-    if job.placeholder is None or not any(age - LATE_SECONDS < moment <= age for moment in _progress_points(ctx, job)):
+async def show_progress(ctx: EngineContext, job: Job, age: float) -> None:
+    """Show how far a running job is, if one of its progress points has just been reached."""
+    if job.placeholder is None or not any(age - LATE_SECONDS < point <= age for point in _progress_points(ctx, job)):
         return
-    asked = ctx.loop.time()
-    ctx.fenced(await ctx.store.renew(job.id, job.lease_token, ctx.lease), job)
+    until = ctx.loop.time() + ctx.rules.progress_seconds
+    await ctx.renew(job)
     expected = _expected(ctx, job)
     assert expected is not None
     try:
-        until = asked + ctx.rules.progress_seconds
-        await ctx.channels[job.channel].progress(job, min(age / expected, MOST), until)
+        await ctx.channels[job.channel].progress(job, min(age / expected, FRACTION_MAX), until)
     except ChannelError as error:
         ctx.observer.count("progress", 1, outcome=type(error).__name__)
-    except Exception as error:  # noqa: BLE001 - nothing about progress may hold up a job
+    except Exception as error:  # noqa: BLE001 - a failing progress edit must not delay the job
         ctx.event(Event.STAGE_ERROR, job, step="progress", error=repr(error))
     else:
         ctx.observer.count("progress", 1, outcome="shown")
@@ -50,13 +49,13 @@ def _expected(ctx: EngineContext, job: Job) -> float | None:
 
 
 def _progress_points(ctx: EngineContext, job: Job) -> list[float]:
-    """The job's moments, in seconds after its start."""
+    """Return the job's progress points in seconds after its start."""
     expected = _expected(ctx, job)
     if not expected:
         return []
-    progress_points: list[float] = []
+    points: list[float] = []
     for fraction in ctx.channels[job.channel].progress_points(job):
         seconds = fraction * expected
-        if seconds - (progress_points[-1] if progress_points else 0.0) >= LEAST_SECONDS:
-            progress_points.append(seconds)
-    return progress_points
+        if seconds - (points[-1] if points else 0.0) >= SPACING_SECONDS_MIN:
+            points.append(seconds)
+    return points

@@ -1,4 +1,4 @@
-"""Forgetting: the active instance removes what nobody needs any more, a little at a time."""
+"""Retention: the leader deletes rows past their retention period, a page at a time."""
 
 import asyncio
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from genlock.engine.leader import Leader
 from genlock.ports import UpkeepStore
 
 DAY = 86_400.0
-#: Telegram brings an update again for a day, a provider a callback for an hour; an operator comes back from a holiday,
-#: but whoever knows the address may send us callbacks that are nobody's. A file that no order was made of is of use for
-#: the three days that the provider keeps it; one that an order was made of stays as long as the order.
+#: How long rows are kept. A chat repeats updates for a day, a provider its callbacks for an hour; an operator may look
+#: at callbacks two weeks later, but unauthenticated ones can be sent in any number. The provider keeps an upload for
+#: three days; one that an order uses is kept as long as the order.
 KEEP_SECONDS = {"updates": 7 * DAY, "unauthenticated_callbacks": DAY, "callbacks": 14 * DAY, "uploads": 14 * DAY}
 PAGE = 500
 PAUSE_SECONDS = 0.1
-ROUND_SECONDS = 60.0
+PERIOD_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Retention:
     leader: Leader
     store: UpkeepStore
 
-    async def round(self) -> None:
-        """One round leaves nothing that is too old; every step of it is small."""
-        for what, seconds in KEEP_SECONDS.items():
-            while (role := self.leader.role) and (gone := await self.store.prune(what, seconds, PAGE, role)):
-                self.ctx.observer.event(Event.ROWS_PRUNED, what=what, rows=gone)
+    async def prune(self) -> None:
+        """Delete every row that is too old, in small steps that other statements can pass."""
+        for table, seconds in KEEP_SECONDS.items():
+            while (role := self.leader.role) and (rows := await self.store.prune(table, seconds, PAGE, role)):
+                self.ctx.observer.event(Event.ROWS_PRUNED, what=table, rows=rows)
                 await asyncio.sleep(PAUSE_SECONDS)

@@ -1,4 +1,4 @@
-"""How things go, as the store counts it: asked at most once in a while, however many want to know."""
+"""Counts of open work from the store, cached for a few seconds for all readers."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from genlock.engine.context import EngineContext
 from genlock.ports import UpkeepStore
 
 FRESH_SECONDS = 2.0
-PATIENCE_SECONDS = 3.0
+TIMEOUT_SECONDS = 3.0
 
 
 class Stats:
@@ -16,25 +16,25 @@ class Stats:
         self._store = store
         self._task: asyncio.Task[None] | None = None
         self._read_at = float("-inf")
-        #: the last there was
+        #: the counts read last, however old
         self.last: Mapping[str, float] = {}
 
     async def read(self) -> Mapping[str, float] | None:
-        """The counts, a few seconds old at the most; None if the store does not answer."""
+        """Return the counts, at most a few seconds old; None if the store does not answer in time."""
         loop = self._ctx.loop
         if loop.time() - self._read_at < FRESH_SECONDS:
             return self.last
         if self._task is None:
-            self._task = loop.create_task(self._ask())
-            self._task.add_done_callback(self._asked)
-        done, _ = await asyncio.wait([self._task], timeout=PATIENCE_SECONDS)
+            self._task = loop.create_task(self._query())
+            self._task.add_done_callback(self._queried)
+        done, _ = await asyncio.wait([self._task], timeout=TIMEOUT_SECONDS)
         return self.last if done and loop.time() - self._read_at < FRESH_SECONDS else None
 
-    async def _ask(self) -> None:
+    async def _query(self) -> None:
         self.last = await self._store.stats()
         self._read_at = self._ctx.loop.time()
 
-    def _asked(self, task: asyncio.Task[None]) -> None:
+    def _queried(self, task: asyncio.Task[None]) -> None:
         self._task = None
         if not task.cancelled():
-            task.exception()  # whoever waits sees that there is nothing new
+            task.exception()  # retrieved, so that asyncio does not log it: readers see that the counts are old

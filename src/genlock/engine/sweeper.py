@@ -1,4 +1,4 @@
-"""The sweep: callbacks nobody dealt with, orphans whose job turned up, orphans whose time is over."""
+"""The sweeper: finds callbacks that no instance processed in time, and matches or expires orphan callbacks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,38 +14,39 @@ CALLBACK_HOLD_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Sweeper:
-    """One round finds a page of each; what is left over is found in the next."""
+    """Each sweep handles one page of callbacks and orphans; the next sweep finds the rest."""
 
     ctx: EngineContext
     leader: Leader
-    take_callback: Callable[[Callback], None]
-    #: how many callbacks may be taken now
-    room: Callable[[], int]
+    start_callback: Callable[[Callback], None]
+    #: how many callbacks the worker may process now
+    free_capacity: Callable[[], int]
 
-    async def round(self) -> None:
-        await self.callbacks()
-        await self.orphans()
+    async def sweep(self) -> None:
+        await self.claim_callbacks()
+        await self.match_orphans()
+        await self.expire_orphans()
 
-    async def callbacks(self) -> None:
-        # No more than find room here: whatever is claimed is kept from the others for a while.
-        limit = min(PAGE, self.room())
+    async def claim_callbacks(self) -> None:
+        # Claim only what fits our free capacity: a claimed callback is hidden from other instances until its hold
+        # expires.
+        limit = min(PAGE, self.free_capacity())
         if limit:
-            # Not for whole rounds of ours: those we cannot read must find others, too.
+            # A random hold: with a fixed one this instance could claim a callback of a provider it lacks every time.
             hold = CALLBACK_HOLD_SECONDS * (0.5 + 0.5 * self.ctx.rng.random())
             for callback in await self.ctx.store.claim_callbacks(limit, hold):
-                self.take_callback(callback)
+                self.start_callback(callback)
 
-    async def limits(self) -> None:
-        """Chats that nobody writes to any more leave no row behind."""
+    async def match_orphans(self) -> None:
+        for callback_id, job_id in await self.ctx.store.match_orphans(PAGE):
+            self.ctx.observer.event(Event.ORPHAN_MATCHED, callback=callback_id, job=job_id)
+
+    async def expire_orphans(self) -> None:
+        if role := self.leader.role:
+            for callback_id in await self.ctx.store.expire_orphans(self.ctx.rules.orphan_expire_seconds, role):
+                self.ctx.observer.event(Event.ORPHAN_EXPIRED, callback=callback_id)
+
+    async def prune_limits(self) -> None:
+        """Delete rate limits that were not used for a while, such as those of silent chats."""
         if role := self.leader.role:
             await self.ctx.store.prune_limits(self.ctx.rules.limits_idle_seconds, role)
-
-    async def orphans(self) -> None:
-        ctx = self.ctx
-        for callback_id, job_id in await ctx.store.match_orphans(PAGE):
-            ctx.observer.event(Event.ORPHAN_MATCHED, callback=callback_id, job=job_id)
-        role = self.leader.role
-        if role is None:
-            return
-        for callback_id in await ctx.store.expire_orphans(ctx.rules.orphan_expire_seconds, role):
-            ctx.observer.event(Event.ORPHAN_EXPIRED, callback=callback_id)

@@ -1,4 +1,4 @@
-"""The product as it runs: real `genlock serve` processes behind a balancer, with both simulators for the world."""
+"""Real `genlock serve` processes behind a load balancer, configured to use the simulators of Telegram and Kie.ai."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from genlock.sandbox.balancer import Balancer
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import KieSimulator
+from genlock.sandbox.load_balancer import LoadBalancer
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 WEBHOOK_KEY = "sandbox-webhook-key"
@@ -21,19 +21,19 @@ WEBHOOK_KEY = "sandbox-webhook-key"
 class Fleet:
     telegram: TelegramSimulator
     kie: KieSimulator
-    balancer: Balancer
-    #: a guarded one: logs and pids are here
+    balancer: LoadBalancer
+    #: from `guarded_folder`: holds logs and pid files
     folder: Path
     settings: dict[str, str]
     instances: list[Instance] = field(default_factory=list)
 
     @property
     def url(self) -> str:
-        """Where the world reaches it."""
+        """The public address, that of the load balancer."""
         return self.balancer.url
 
     def add(self) -> Instance:
-        """One more process, begun now."""
+        """Start one more process."""
         instance = Instance(f"instance-{len(self.instances) + 1}", self.folder, self.settings)
         self.instances.append(instance)
         instance.start()
@@ -41,21 +41,21 @@ class Fleet:
         return instance
 
     async def start(self, count: int) -> None:
-        """So many processes, all ready."""
-        await asyncio.gather(*(instance.ready() for instance in [self.add() for _ in range(count)]))
-        await self.balancer.served()
+        """Start `count` processes and wait until all are ready."""
+        await asyncio.gather(*(instance.wait_until_ready() for instance in [self.add() for _ in range(count)]))
+        await self.balancer.wait_until_ready()
 
-    def said(self) -> list[dict[str, Any]]:
-        """What all of them have said so far, in the order of their times."""
-        return sorted((line for instance in self.instances for line in instance.said), key=itemgetter("at"))
+    def log_lines(self) -> list[dict[str, Any]]:
+        """Log lines of all instances so far, in order of time."""
+        return sorted((line for instance in self.instances for line in instance.log_lines), key=itemgetter("at"))
 
     async def stop(self) -> list[int]:
-        """End all in order; their exit statuses."""
+        """Stop all running instances gracefully; return their exit statuses."""
         return list(await asyncio.gather(*(one.stop() for one in self.instances if one.running)))
 
 
-def simulated(telegram_url: str, token: str, kie: KieSimulator, database_url: str) -> dict[str, str]:
-    """The settings of an instance between the simulators: what each of them must be told."""
+def simulator_settings(telegram_url: str, token: str, kie: KieSimulator, database_url: str) -> dict[str, str]:
+    """Settings that make an instance use the simulators."""
     return {
         "GENLOCK_TELEGRAM_TOKEN": token,
         "GENLOCK_TELEGRAM_API_URL": telegram_url,
@@ -76,16 +76,16 @@ async def running_fleet(
     port: int = 0,
     settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Fleet]:
-    """A fleet without instances yet. Whatever still runs when the block ends is killed: stop it before."""
-    async with Balancer.running(port) as balancer:
-        told = {
-            **simulated(telegram.url, telegram.token, kie, database_url),
+    """Yield a fleet without instances. Instances that still run when the block ends are killed; stop them before."""
+    async with LoadBalancer.running(port) as balancer:
+        shared = {
+            **simulator_settings(telegram.url, telegram.token, kie, database_url),
             "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
             "GENLOCK_MEDIA_PRIVATE_HOSTS": ",".join(_host(url) for url in (telegram.url, kie.url, kie.files_url)),
             "GENLOCK_PUBLIC_URL": balancer.url,
         }
         fleet = Fleet(
-            telegram=telegram, kie=kie, balancer=balancer, folder=folder, settings=told | dict(settings or {})
+            telegram=telegram, kie=kie, balancer=balancer, folder=folder, settings=shared | dict(settings or {})
         )
         try:
             yield fleet

@@ -1,4 +1,4 @@
-"""A real `genlock serve` process, for whoever wants to run one, read what it says, pause it or kill it."""
+"""Start, pause, kill and stop one real `genlock serve` process, and read the events in its log."""
 
 import asyncio
 import json
@@ -16,31 +16,31 @@ from typing import Any
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
 
 READY_SECONDS = 60.0
-#: a stop takes 20 s at the most
+#: `genlock serve` stops within 20 s
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.02
-TOLD_LINES = 30
-#: the variables that may reach it from outside; what it is told besides is all it knows
-PASSED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ", "VIRTUAL_ENV")
+TAIL_LINES = 30
+#: environment variables passed on to the process; everything else comes from its settings
+PASSED_VARIABLES = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ", "VIRTUAL_ENV")
 
 
 class Instance:
-    """One process with its log. A start after an end is a new process with the same port and log."""
+    """One process with its log. It can be started again after it ended, with the same port and log."""
 
     def __init__(self, name: str, folder: Path, settings: Mapping[str, str]) -> None:
         self.name = name
         self.port = int(settings.get("GENLOCK_PORT") or find_free_port())
         self.log = folder / f"{name}.log"
-        self.log.unlink(missing_ok=True)  # what a former run said
-        self._read = 0
-        self._said: list[dict[str, Any]] = []
+        self.log.unlink(missing_ok=True)  # from an earlier run
+        self._read_bytes = 0
+        self._lines: list[dict[str, Any]] = []
         self._pid = folder / f"{name}.pid"
         self._folder = folder
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self.paused = False
         self.started_at = 0.0
-        #: how long each start took until it was ready
+        #: seconds until ready, for each start
         self.starts: list[float] = []
 
     @property
@@ -58,44 +58,44 @@ class Instance:
 
     @property
     def status(self) -> int | None:
-        """How it ended; None while it runs."""
+        """Exit status; None while it runs."""
         return self._process.poll() if self._process else None
 
     @property
     def megabytes(self) -> float:
-        """What it holds in memory."""
+        """Resident memory."""
         return int(Path(f"/proc/{self.pid}/statm").read_text(encoding="utf-8").split()[1]) * 4096 / 1e6
 
-    # its life
+    # start and stop
 
     def start(self) -> None:
         assert not self.running
         self.paused = False
         self.started_at = time()
         with self.log.open("ab") as log:
-            log.write(b"\n")  # a killed one may have left half a line
+            log.write(b"\n")  # a killed process may have left half a line
             log.flush()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "genlock", "serve"],
-                cwd=self._folder,  # no .env of somebody else's
+                cwd=self._folder,  # so that no other .env file is read
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for the parent, which then stops it in order
+                start_new_session=True,  # Ctrl-C goes to the parent only, which then stops it gracefully
             )
         self._pid.write_text(f"{self._process.pid}\n")
 
     def _environment(self) -> dict[str, str]:
-        passed = {name: os.environ[name] for name in PASSED if name in os.environ}
+        passed = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
         return {**passed, "GENLOCK_LOG_FORMAT": "json", **self._settings, "GENLOCK_PORT": str(self.port)}
 
-    async def ready(self, seconds: float = READY_SECONDS) -> None:
-        """Wait until it takes traffic."""
+    async def wait_until_ready(self, seconds: float = READY_SECONDS) -> None:
+        """Wait until `GET /ready` answers 200. Raises ProgramFailed if it does not."""
         deadline = time() + seconds
-        while not await answers(self.port):
+        while not await answers_200(self.port):
             if not self.running or time() > deadline:
-                raise ProgramFailed(f"`genlock serve` ({self.name}) is not ready:\n{self.last_words()}")
+                raise ProgramFailed(f"`genlock serve` ({self.name}) is not ready:\n{self.log_tail()}")
             await asyncio.sleep(POLL_SECONDS)
         self.starts.append(time() - self.started_at)
 
@@ -112,89 +112,91 @@ class Instance:
         self.paused = False
 
     def kill(self) -> None:
-        """End it in the middle of whatever it does."""
+        """Kill it with SIGKILL."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
         self._pid.unlink(missing_ok=True)
         self.paused = False
 
-    async def ended(self, seconds: float = STOP_SECONDS) -> int:
-        """Wait for its end, and say how it ended."""
+    async def wait_until_ended(self, seconds: float = STOP_SECONDS) -> int:
+        """Wait until it has ended; return its exit status."""
         async with asyncio.timeout(seconds):
-            while (status := self.status) is None:  # noqa: ASYNC110 - the kernel tells only who waits
+            while (status := self.status) is None:  # noqa: ASYNC110 - there is no event to await
                 await asyncio.sleep(POLL_SECONDS)
         return status
 
     async def stop(self, seconds: float = STOP_SECONDS) -> int:
-        """Ask it to end, and say how it did; who does not is killed."""
+        """Stop it with SIGTERM, or kill it after `seconds`; return its exit status."""
         if self.paused:
             self.resume()
         self.signal(SIGTERM)
         try:
-            return await self.ended(seconds)
+            return await self.wait_until_ended(seconds)
         except TimeoutError:
             return -SIGKILL
         finally:
             self.kill()
 
-    # its words
+    # log
 
     @property
     def text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def last_words(self) -> str:
-        return "\n".join(self.text.splitlines()[-TOLD_LINES:])
+    def log_tail(self) -> str:
+        return "\n".join(self.text.splitlines()[-TAIL_LINES:])
 
-    def news(self) -> list[dict[str, Any]]:
-        """The lines that are new since somebody asked, not kept here."""
+    def new_lines(self) -> list[dict[str, Any]]:
+        """Log lines since the last call. They are not kept in memory."""
         if not self.log.exists():
             return []
         with self.log.open("rb") as file:
-            file.seek(self._read)
+            file.seek(self._read_bytes)
             text = file.read()
-        whole = text[: text.rfind(b"\n") + 1]  # the last one may still be in the making
-        self._read += len(whole)
-        return [_told(line, self.name) for line in whole.splitlines() if line.strip()]
+        whole = text[: text.rfind(b"\n") + 1]  # the last line may be incomplete
+        self._read_bytes += len(whole)
+        return [_parse_line(line, self.name) for line in whole.splitlines() if line.strip()]
 
     @property
-    def said(self) -> list[dict[str, Any]]:
-        """All lines, for those who do not ask for news."""
-        self._said += self.news()
-        return self._said
+    def log_lines(self) -> list[dict[str, Any]]:
+        """All log lines. Do not mix with `new_lines`, which consumes them."""
+        self._lines += self.new_lines()
+        return self._lines
 
-    def of(self, event: str, **facts: Any) -> list[dict[str, Any]]:
-        """What it said under this name, with at least these facts."""
-        return [line for line in self.said if line["event"] == event and facts.items() <= line.items()]
+    def events(self, event: str, **fields: Any) -> list[dict[str, Any]]:
+        """Log lines of this event that have at least these fields."""
+        return [line for line in self.log_lines if line["event"] == event and fields.items() <= line.items()]
 
-    async def until(self, event: str, *, seconds: float = STOP_SECONDS, **facts: Any) -> dict[str, Any]:
-        """Wait until it says so. Raises ProgramFailed if it ends before, TimeoutError if it does not."""
+    async def wait_for_event(self, event: str, *, seconds: float = STOP_SECONDS, **fields: Any) -> dict[str, Any]:
+        """Wait for a log line of this event. Raises ProgramFailed if the process ends first, else TimeoutError."""
         async with asyncio.timeout(seconds):
             while True:
                 running = self.running
-                if found := self.of(event, **facts):
+                if found := self.events(event, **fields):
                     return found[0]
                 if not running:
-                    raise ProgramFailed(f"`genlock serve` ({self.name}) never said {event}:\n{self.last_words()}")
+                    raise ProgramFailed(
+                        f"`genlock serve` ({self.name}) ended without logging {event}:\n{self.log_tail()}"
+                    )
                 await asyncio.sleep(POLL_SECONDS)
 
 
 @asynccontextmanager
 async def running_instance(settings: Mapping[str, str]) -> AsyncIterator[Instance]:
-    """One that is ready, until the block ends, even if this process is killed before."""
+    """Yield a ready instance. It ends with the block, and also if this process is killed."""
     with guarded_folder() as folder:
         instance = Instance("instance", folder, settings)
         instance.start()
         try:
-            await instance.ready()
+            await instance.wait_until_ready()
             yield instance
         finally:
             instance.kill()
 
 
-async def answers(port: int, path: str = "/ready") -> bool:
-    """Whether a server says 200 there."""
+async def answers_200(port: int, path: str = "/ready") -> bool:
+    """Whether a server answers 200 on this port and path."""
     try:
         async with asyncio.timeout(2.0):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -207,13 +209,13 @@ async def answers(port: int, path: str = "/ready") -> bool:
         return False
 
 
-def _told(line: bytes, name: str) -> dict[str, Any]:
-    """A line as an event; what is none, such as a traceback, as text."""
+def _parse_line(line: bytes, name: str) -> dict[str, Any]:
+    """Parse a JSON log line. Other lines, such as tracebacks, become an event without a name."""
     try:
-        said = json.loads(line)
+        fields = json.loads(line)
     except ValueError:
-        said = None
-    if not isinstance(said, dict) or "event" not in said:
-        said = {"event": "", "correlation_id": "", "text": line.decode(errors="replace")}
-    at = datetime.fromisoformat(said["at"]).timestamp() if "at" in said else time()
-    return {"process": name, **said, "at": at}
+        fields = None
+    if not isinstance(fields, dict) or "event" not in fields:
+        fields = {"event": "", "correlation_id": "", "text": line.decode(errors="replace")}
+    at = datetime.fromisoformat(fields["at"]).timestamp() if "at" in fields else time()
+    return {"process": name, **fields, "at": at}

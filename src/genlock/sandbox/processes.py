@@ -1,4 +1,4 @@
-"""Server programs of our own: each ends with this process, however that one ends."""
+"""Start server programs that end together with this process, even if this process is killed."""
 
 import os
 import pwd
@@ -17,11 +17,12 @@ from genlock.domain.errors import GenlockError
 
 AS_ROOT = os.geteuid() == 0
 SECONDS_MAX = 30
-#: root's own TMPDIR may be closed to others
-TEMPORARY = "/tmp" if AS_ROOT else None  # noqa: S108 (what is made there is unique)
+#: root's TMPDIR may not be readable for the unprivileged user
+TEMPORARY = "/tmp" if AS_ROOT else None  # noqa: S108 (mkdtemp makes a unique name)
 
-# Waits until this process lets go or is gone, ends the programs that still run, and removes the folder if it may.
-GUARD = """
+# Waits for end of file on stdin (this process closed it or is gone), ends the programs that still run, and removes
+# the folder unless it is kept.
+WATCHDOG = """
 cat
 running() { cat "$1"/pid "$1"/*.pid; }
 if [ -n "$(running "$1")" ]; then
@@ -38,18 +39,18 @@ fi
 
 
 class ProgramFailed(GenlockError):
-    """A program that we rely on did not do its work."""
+    """A program that the sandbox needs failed or did not start."""
 
 
 def run(command: list[str | Path], **options: Any) -> None:
-    """Run a program to its end."""
+    """Run a program to its end. Raises ProgramFailed with its output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     if done.returncode:
         raise ProgramFailed(f"{command}:\n{done.stdout}{done.stderr}")
 
 
 def unprivileged() -> dict[str, Any]:
-    """Arguments of `subprocess` that give up root, which PostgreSQL refuses to run as."""
+    """Arguments of `subprocess` that drop root privileges: PostgreSQL refuses to run as root."""
     if not AS_ROOT:
         return {}
     nobody = pwd.getpwnam("nobody")
@@ -58,28 +59,29 @@ def unprivileged() -> dict[str, Any]:
 
 @contextmanager
 def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
-    """A folder, open to the user of `unprivileged`, whose programs end with this process even if it is killed.
+    """Yield a folder whose programs end with this process, even if it is killed.
 
-    Those are named in it, in files called pid or NAME.pid. Unless it is to be kept, it goes away with them.
+    A watchdog process kills the programs whose pids are in the files `pid` and `NAME.pid` of the folder, and then
+    removes the folder unless it is `kept`. The folder belongs to the user of `unprivileged`.
     """
-    folder = _made(kept) if kept else Path(tempfile.mkdtemp(prefix="genlock-", dir=TEMPORARY))
-    quotas = subprocess.Popen(
-        ["sh", "-c", GUARD, "quotas", folder, "kept" if kept else ""],
+    folder = _prepare(kept) if kept else Path(tempfile.mkdtemp(prefix="genlock-", dir=TEMPORARY))
+    watchdog = subprocess.Popen(
+        ["sh", "-c", WATCHDOG, "quotas", folder, "kept" if kept else ""],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C must not end the guard
+        start_new_session=True,  # Ctrl-C must not end the watchdog
     )
     try:
         if user := unprivileged():
             os.chown(folder, user["user"], user["group"])
         yield folder
     finally:
-        quotas.communicate()
+        watchdog.communicate()
 
 
-def _made(folder: Path) -> Path:
-    """The folder, without the traces of programs that a power cut ended."""
+def _prepare(folder: Path) -> Path:
+    """Create the folder and remove pid files that an earlier run left behind."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in (folder / "pid", *folder.glob("*.pid")):
         file.unlink(missing_ok=True)
@@ -87,7 +89,7 @@ def _made(folder: Path) -> Path:
 
 
 def find_free_port() -> int:
-    """A port below those that the kernel gives to clients, so that none takes it while its server is stopped."""
+    """Find a port below the ephemeral range, so that no client connection takes it while its server restarts."""
     while True:
         port = random.randint(15_000, 32_000)
         with socket.socket() as probe:
@@ -100,7 +102,7 @@ def find_free_port() -> int:
 
 
 class Server:
-    """A running server program with its log and pid in a guarded folder; it answers once this is made."""
+    """A running server program. The constructor returns when `answers()` is true; log and pid are in `folder`."""
 
     def __init__(
         self,
@@ -120,7 +122,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for this process, which then stops the server in order
+                start_new_session=True,  # Ctrl-C goes to this process only, which then stops the server
                 **options,
             )
         self._pid.write_text(f"{self._process.pid}\n")

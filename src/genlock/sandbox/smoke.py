@@ -1,4 +1,8 @@
-"""Smoke: a real process between both simulators; nine phases from a person's first message to the last retry."""
+"""`genlock smoke`: one real `genlock serve` process with both simulators, checked in nine phases.
+
+The phases go from a user's first message to the retry of a delivery that failed. What happened is read from the
+simulators; the ledger is read from the database after the process has stopped.
+"""
 
 import asyncio
 import json
@@ -17,9 +21,9 @@ from genlock.domain.inbox import InboxState
 from genlock.domain.money import HoldState
 from genlock.log import Silent
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
-from genlock.sandbox.chaos.verdict import all_jobs, prompt_of
+from genlock.sandbox.chaos.evaluation import all_jobs, prompt_of
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
-from genlock.sandbox.kie.faces import FACES
+from genlock.sandbox.kie.endpoints import ENDPOINTS
 from genlock.sandbox.kie.faults import Fault as KieFault
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.kie.task import Task
@@ -27,24 +31,24 @@ from genlock.sandbox.processes import ProgramFailed, guarded_folder
 from genlock.sandbox.records import Order, Records, is_notice
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.journal import Call
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
-from genlock.sandbox.telegram.world import Message
+from genlock.sandbox.telegram.state import Message
 
 PHASES = ("person", "balance", "job", "task", "callback", "money", "delivery", "orphan", "undelivered retry")
-#: without these the others have nothing to stand on
+#: the other phases depend on these
 NEEDED = {"person", "job", "task"}
 WELCOME_CREDITS = 500
 MODEL = "z-image"
-PROMPT, LOST, STUBBORN = "cat astronaut", "cat whose callback got lost", "cat that would not be shown"
-#: a task takes a second, and an answer that is slow on purpose a little longer
+PROMPT, LOST, RETRIED = "cat astronaut", "cat whose callback got lost", "cat that would not be shown"
+#: a task takes about one second; a slow create answer takes SLOW_SECONDS
 KIE_SPEED = 60.0
 SLOW_SECONDS = 2.0
-PATIENCE_SECONDS = 15.0
+TIMEOUT_SECONDS = 15.0
 
 
-class NotSo(Exception):
-    """What a phase is about does not hold."""
+class PhaseFailed(Exception):
+    """A phase found something wrong."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,95 +59,95 @@ class Phase:
 
 
 T = TypeVar("T")
-#: phases that are tried at the same time
-Together = dict[str, Callable[[], Awaitable[str]]]
+#: phases that run at the same time
+PhaseGroup = dict[str, Callable[[], Awaitable[str]]]
 
 
 @dataclass(kw_only=True)
 class Smoke:
     fleet: Fleet
     records: Records
-    ann: Person
-    bob: Person
-    eve: Person
+    ann: SimulatedUser
+    bob: SimulatedUser
+    eve: SimulatedUser
     database_url: str
     orders: dict[str, Order] = field(default_factory=dict)
 
     async def person(self) -> str:
         await self.ann.start()
-        message = await self._sees("an answer to /start", lambda: self.records.said(self.ann))
-        return f"/start is answered: {message[0].text.splitlines()[0]!r}"
+        message = await self._wait_for("an answer to /start", lambda: self.records.bot_messages(self.ann))
+        return f"/start was answered: {message[0].text.splitlines()[0]!r}"
 
     async def balance(self) -> str:
         asked = await self.ann.say("/balance")
-        await self._sees(
+        await self._wait_for(
             f"{WELCOME_CREDITS} credits after /balance",
             lambda: [
                 message
-                for message in self.records.said(self.ann)
+                for message in self.records.bot_messages(self.ann)
                 if message.id > asked.id and str(WELCOME_CREDITS) in message.text
             ],
         )
-        return f"/balance tells of the {WELCOME_CREDITS} credits that everybody begins with"
+        return f"/balance shows the {WELCOME_CREDITS} credits that every user starts with"
 
     async def job(self) -> str:
         order = await self._order(PROMPT, self.ann)
-        await self._sees(
+        await self._wait_for(
             "an answer to the order",
-            lambda: [message for message in self.records.said(self.ann) if message.id > order.message],
+            lambda: [message for message in self.records.bot_messages(self.ann) if message.id > order.message],
         )
-        return f"/gen {MODEL} {PROMPT} is accepted after {time() - order.asked_at:.1f} s"
+        return f"/gen {MODEL} {PROMPT} was accepted after {time() - order.asked_at:.1f} s"
 
     async def task(self) -> str:
         task = await self._task(PROMPT)
         if task.model.id != MODEL or not (task.callback_url or "").startswith(self.fleet.url):
-            raise NotSo(f"Kie.ai was asked for {task.model.id} with callbacks to {task.callback_url}")
+            raise PhaseFailed(f"Kie.ai was asked for {task.model.id} with callbacks to {task.callback_url}")
         return f"Kie.ai was asked once for {task.model.id}: task {task.id}"
 
     async def callback(self) -> str:
         task = await self._task(PROMPT)
-        calls = await self._sees(
-            "a callback", lambda: [sent for sent in self.fleet.kie.shop.caller.sent if sent.task == task.id]
+        calls = await self._wait_for(
+            "a callback", lambda: [sent for sent in self.fleet.kie.service.callback_sender.sent if sent.task == task.id]
         )
         if calls[-1].status != 200:
-            raise NotSo(f"Kie.ai's callback was answered with {calls[-1].status}")
+            raise PhaseFailed(f"Kie.ai's callback was answered with {calls[-1].status}")
         return "Kie.ai's signed callback was stored and answered with 200"
 
     async def delivery(self) -> str:
-        seconds = await self._delivered(PROMPT)
-        return f"one picture in the chat {seconds:.1f} s after the order, and one notice"
+        seconds = await self._check_delivered(PROMPT)
+        return f"one image in the chat {seconds:.1f} s after the order, and one notice"
 
     async def orphan(self) -> str:
-        """A callback comes by the door without a secret while the create call is still unanswered."""
+        """A callback arrives at the URL without a secret while the create call is still unanswered."""
         self.fleet.kie.faults.order(KieFault.CREATE_SLOW, KieFault.CALLBACK_LOST)
         await self._order(LOST, self.bob)
-        status = await self._hint(await self._task(LOST))
+        status = await self._send_untrusted_callback(await self._task(LOST))
         if status != 200:
-            raise NotSo(f"a callback without a job was answered with {status}")
-        await self._delivered(LOST)
-        return "a callback without a job was kept, found its job, and brought the picture"
+            raise PhaseFailed(f"a callback without a job was answered with {status}")
+        await self._check_delivered(LOST)
+        return "a callback without a job was stored, matched to its job, and the image was delivered"
 
     async def retry(self) -> str:
-        """One edit fails, one is made and its answer lost."""
+        """One edit fails; the next takes effect but its answer is lost."""
         faults = self.fleet.telegram.faults
-        await self._task(LOST)  # whose order is the next at Kie.ai, and gets what was set for it
+        await self._task(LOST)  # the faults set for the next order belong to this one
         faults.once(Fault.BAD_GATEWAY, method="editMessageMedia", chat=self.eve.id)
-        await self._order(STUBBORN, self.eve)
-        await self._sees(
+        await self._order(RETRIED, self.eve)
+        await self._wait_for(
             "an edit that failed", lambda: [call for call in self._edits() if Fault.BAD_GATEWAY in call.faults]
         )
         faults.once(Fault.DROP_AFTER, method="editMessageMedia", chat=self.eve.id)
-        await self._sees(
+        await self._wait_for(
             "an edit whose answer was lost", lambda: [call for call in self._edits() if Fault.DROP_AFTER in call.faults]
         )
-        seconds = await self._delivered(STUBBORN)
+        seconds = await self._check_delivered(RETRIED)
         return f"shown once after a failed edit and a lost answer, {seconds:.1f} s after the order"
 
     async def money(self) -> str:
-        """By the ledger, when the service has ended."""
+        """Check the ledger after the service has stopped."""
         [status] = await self.fleet.stop()
         if status:
-            raise NotSo(f"the service ended with {status}:\n{self.fleet.instances[0].last_words()}")
+            raise PhaseFailed(f"the service ended with {status}:\n{self.fleet.instances[0].log_tail()}")
         store = await open_store(self.database_url, observer=Silent())
         try:
             broken = await store.violations(settled=True)
@@ -154,50 +158,50 @@ class Smoke:
             await store.close()
         paid = {prompt_of(job): job.price for job in jobs if job.hold_state is HoldState.CAPTURED}
         if broken or set(paid) != set(self.orders):
-            raise NotSo(f"paid for {paid}, violations {broken}")
+            raise PhaseFailed(f"paid for {paid}, violations {broken}")
         left = {number: (wallet.available, wallet.held) for number, wallet in wallets.items()}
         if left != {job.account_id: (WELCOME_CREDITS * 1000 - job.price, 0) for job in jobs}:
-            raise NotSo(f"the people have {left} available and held, in thousandths")
+            raise PhaseFailed(f"accounts have {left} (available, held) in thousandths of a credit")
         if matched != [self.records.tasks()[LOST][0].id]:
-            raise NotSo(f"the orphans that were matched are {matched}")
-        return f"{len(paid)} people paid for one picture each ({jobs[0].price / 1000:g} credits); the ledger adds up"
+            raise PhaseFailed(f"unexpected matched orphan callbacks: {matched}")
+        return f"{len(paid)} users paid for one image each ({jobs[0].price / 1000:g} credits); the ledger balances"
 
-    # hands and eyes
+    # actions and waiting
 
-    async def _order(self, prompt: str, person: Person) -> Order:
-        message = await person.say(f"/gen {MODEL} {prompt}")
-        order = Order(person=person, prompt=prompt, message=message.id, asked_at=time())
+    async def _order(self, prompt: str, user: SimulatedUser) -> Order:
+        message = await user.say(f"/gen {MODEL} {prompt}")
+        order = Order(user=user, prompt=prompt, message=message.id, asked_at=time())
         self.orders[prompt] = order
         return order
 
     async def _task(self, prompt: str) -> Task:
-        tasks = await self._sees(f"a task for {prompt!r}", lambda: self.records.tasks()[prompt])
+        tasks = await self._wait_for(f"a task for {prompt!r}", lambda: self.records.tasks()[prompt])
         if len(tasks) > 1:
-            raise NotSo(f"Kie.ai was asked {len(tasks)} times for {prompt!r}")
+            raise PhaseFailed(f"Kie.ai was asked {len(tasks)} times for {prompt!r}")
         return tasks[0]
 
-    async def _delivered(self, prompt: str) -> float:
+    async def _check_delivered(self, prompt: str) -> float:
         order = self.orders[prompt]
-        await self._sees(f"the picture of {prompt!r}", lambda: self.records.results(order))
+        await self._wait_for(f"the image for {prompt!r}", lambda: self.records.results(order))
         seconds = time() - order.asked_at
-        await self._sees("the notice", lambda: [message for message in self._after(order) if is_notice(message)])
+        await self._wait_for("the notice", lambda: [message for message in self._after(order) if is_notice(message)])
         results = len(self.records.results(order))
         notices = sum(is_notice(message) for message in self._after(order))
         if (results, notices) != (1, 1) or len(self.records.tasks()[prompt]) != 1:
-            raise NotSo(f"{results} pictures and {notices} notices of {len(self.records.tasks()[prompt])} tasks")
+            raise PhaseFailed(f"{results} images and {notices} notices of {len(self.records.tasks()[prompt])} tasks")
         return seconds
 
     def _after(self, order: Order) -> list[Message]:
-        return [message for message in self.records.said(order.person) if message.id > order.message]
+        return [message for message in self.records.bot_messages(order.user) if message.id > order.message]
 
     def _edits(self) -> list[Call]:
         return self.fleet.telegram.calls("editMessageMedia", chat=self.eve.id)
 
-    async def _hint(self, task: Task) -> int:
-        """A callback as Kie.ai would send it, to the door that everybody knows."""
+    async def _send_untrusted_callback(self, task: Task) -> int:
+        """Send a callback as Kie.ai would, but to the URL without a job secret; return the HTTP status."""
         kinds = (task.model.family, task.model.operation)
-        face = next(face for face in FACES if (face.family, face.operation) == kinds)
-        body = json.dumps(face.calls(replace(task, ended=time()))[-1][1]).encode()
+        endpoint = next(endpoint for endpoint in ENDPOINTS if (endpoint.family, endpoint.operation) == kinds)
+        body = json.dumps(endpoint.callbacks(replace(task, ended=time()))[-1][1]).encode()
         now = int(time())
         headers = {
             "Content-Type": "application/json",
@@ -210,19 +214,19 @@ class Smoke:
         ):
             return response.status
 
-    async def _sees(self, what: str, look: Callable[[], list[T]]) -> list[T]:
-        """Wait until there is something."""
-        deadline = time() + PATIENCE_SECONDS
+    async def _wait_for(self, what: str, look: Callable[[], list[T]]) -> list[T]:
+        """Wait until `look` returns something. Raises PhaseFailed after TIMEOUT_SECONDS."""
+        deadline = time() + TIMEOUT_SECONDS
         while not (found := look()):
             if time() > deadline:
                 people = (self.ann, self.bob, self.eve)
                 shown = [(message.kind, message.text[:80]) for person in people for message in person.messages]
-                raise NotSo(f"there is not {what} after {PATIENCE_SECONDS:.0f} s; the chats show {shown}")
+                raise PhaseFailed(f"did not see {what} within {TIMEOUT_SECONDS:.0f} s; the chats show {shown}")
             await asyncio.sleep(0.02)
         return found
 
-    def phases(self) -> list[Together]:
-        """In the order in which they are tried: the ledger is read when everything is over."""
+    def phases(self) -> list[PhaseGroup]:
+        """In the order in which they run; the ledger is read last."""
         return [
             {"person": self.person},
             {"balance": self.balance},
@@ -241,8 +245,8 @@ def run(*, as_json: bool) -> int:
         phases = asyncio.run(_run(folder))
     ok = all(phase.ok for phase in phases)
     if as_json:
-        told = {"ok": ok, "phases": [asdict(phase) for phase in phases], "seconds": round(time() - began, 1)}
-        sys.stdout.write(json.dumps(told, ensure_ascii=False, indent=2) + "\n")
+        report = {"ok": ok, "phases": [asdict(phase) for phase in phases], "seconds": round(time() - began, 1)}
+        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
     else:
         _print(phases, time() - began)
     return 0 if ok else 1
@@ -265,7 +269,7 @@ async def _run(folder: Path) -> list[Phase]:
 async def _try(name: str, try_: Callable[[], Awaitable[str]]) -> Phase:
     try:
         return Phase(name=name, ok=True, detail=await try_())
-    except NotSo as error:
+    except PhaseFailed as error:
         return Phase(name=name, ok=False, detail=str(error))
 
 
@@ -284,12 +288,12 @@ async def _running(folder: Path) -> AsyncIterator[Smoke]:
         ) as fleet,
     ):
         await fleet.start(1)
-        ann, bob, eve = (telegram.person(name, language="en", started=False) for name in ("Ann", "Bob", "Eve"))
+        ann, bob, eve = (telegram.add_user(name, language="en", started=False) for name in ("Ann", "Bob", "Eve"))
         yield Smoke(fleet=fleet, records=Records(telegram, kie), ann=ann, bob=bob, eve=eve, database_url=url)
 
 
 def _print(phases: list[Phase], seconds: float) -> None:
-    from rich.console import Console  # noqa: PLC0415 - not for those who want JSON
+    from rich.console import Console  # noqa: PLC0415 - not needed for JSON
 
     console = Console(highlight=False)
     for phase in phases:
@@ -297,4 +301,4 @@ def _print(phases: list[Phase], seconds: float) -> None:
         console.print(f"{mark} {phase.name:18}", end="")
         console.print(phase.detail, markup=False)
     good = sum(phase.ok for phase in phases)
-    console.print(f"{good} of {len(phases)} phases hold ({seconds:.1f} s)")
+    console.print(f"{good} of {len(phases)} phases passed ({seconds:.1f} s)")

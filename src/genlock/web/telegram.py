@@ -12,7 +12,7 @@ from genlock.channels.telegram.updates import read_update
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate
-from genlock.engine.updates import Updates
+from genlock.engine.updates import UpdateWorker
 from genlock.ports import Observer
 from genlock.web.callbacks import Refused, answer, read_body
 
@@ -22,7 +22,7 @@ SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - its name
 
 @dataclass(frozen=True, kw_only=True)
 class TelegramEndpoint:
-    updates: Updates
+    updates: UpdateWorker
     observer: Observer
     path: str
     bot_id: str
@@ -33,7 +33,7 @@ class TelegramEndpoint:
 
     async def receive(self, request: Request) -> Response:
         try:
-            await self.updates.take_in(await self._read(request))
+            await self.updates.receive(await self._read(request))
         except Refused as refused:
             self.observer.event(Event.UPDATE_REFUSED, status=refused.status, reason=refused.reason)
             return answer(refused.status, refused.reason)

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.browser import chromium
 from tests.sandbox.page.tabs import Tabs
@@ -42,10 +42,10 @@ async def tabs(browser: Browser, tiny: TinyBot, telegram: TelegramSimulator) -> 
 
 
 @pytest.fixture
-def ann(telegram: TelegramSimulator) -> Person:
-    return telegram.person("Ann", language="en", stars=500)
+def ann(telegram: TelegramSimulator) -> SimulatedUser:
+    return telegram.add_user("Ann", language="en", stars=500)
 
 
 @pytest.fixture
-def ben(telegram: TelegramSimulator) -> Person:
-    return telegram.person("Ben", language="ru")
+def ben(telegram: TelegramSimulator) -> SimulatedUser:
+    return telegram.add_user("Ben", language="ru")

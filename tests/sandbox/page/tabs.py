@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 
 #: remembers every notification that was ever shown
 WATCH = """
@@ -41,7 +41,7 @@ class Tabs:
         self.contexts.append(context)
         return context
 
-    async def open(self, person: Person, chat: int | None = None, *, at: BrowserContext | None = None) -> Page:
+    async def open(self, person: SimulatedUser, chat: int | None = None, *, at: BrowserContext | None = None) -> Page:
         page = await (at or await self.profile()).new_page()
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda said: self._hear(said.text) if said.type == "error" else None)

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Browser, expect
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.page.cut_wire import wire_to
 from tests.sandbox.page.tabs import Tabs, bubbles
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_after_a_break_the_page_takes_up_where_it_was(
-    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     tabs.provoked = "Failed to load resource"
     async with wire_to(telegram) as wire:
@@ -34,7 +34,7 @@ async def test_after_a_break_the_page_takes_up_where_it_was(
 
 async def test_another_world_at_the_same_address_is_loaded_anew(browser: Browser) -> None:
     async with running_telegram() as first:
-        ann = first.person("Ann")
+        ann = first.add_user("Ann")
         await ann.say("in the first world")
         port = int(first.url.rpartition(":")[2])
         tabs = Tabs(browser, first.page_url)
@@ -42,7 +42,7 @@ async def test_another_world_at_the_same_address_is_loaded_anew(browser: Browser
         await expect(bubbles(page, "in the first world")).to_be_visible()
     await expect(page.locator("#banner")).to_be_visible()
     async with running_telegram(port=port) as second:
-        other = second.person("Olga")
+        other = second.add_user("Olga")
         for number in range(30):
             await other.say(f"in the second world {number}")
         await expect(bubbles(page, "in the second world 29")).to_be_visible()
@@ -51,7 +51,7 @@ async def test_another_world_at_the_same_address_is_loaded_anew(browser: Browser
         await tabs.contexts[0].close()
 
 
-async def test_nothing_but_the_page_itself_may_run_or_be_reached(tabs: Tabs, ann: Person) -> None:
+async def test_nothing_but_the_page_itself_may_run_or_be_reached(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     tabs.provoked = "Content Security Policy"
     policy = await page.evaluate("fetch('/').then((answer) => answer.headers.get('content-security-policy'))")

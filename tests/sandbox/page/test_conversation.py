@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.tabs import Tabs, bubbles, key, say
 from tests.sandbox.page.tiny_bot import TinyBot
@@ -13,7 +13,7 @@ from tests.sandbox.page.tiny_bot import TinyBot
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_start_opens_the_conversation_and_shows_the_menu(tabs: Tabs, ann: Person) -> None:
+async def test_start_opens_the_conversation_and_shows_the_menu(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await expect(page.locator(".empty")).to_contain_text("I make pictures")
     await page.get_by_role("button", name="Start").click()
@@ -23,7 +23,7 @@ async def test_start_opens_the_conversation_and_shows_the_menu(tabs: Tabs, ann: 
 
 
 async def test_the_placeholder_becomes_the_picture_live_and_only_the_notice_makes_a_sound(
-    tabs: Tabs, ann: Person, tiny: TinyBot
+    tabs: Tabs, ann: SimulatedUser, tiny: TinyBot
 ) -> None:
     page = await tabs.open(ann)
     await ann.start()
@@ -41,7 +41,7 @@ async def test_the_placeholder_becomes_the_picture_live_and_only_the_notice_make
     assert await page.evaluate("noticed") == ["Hello, Ann! What shall it be?", "✅ Generation complete"]
 
 
-async def test_a_silent_message_is_shown_without_a_notification(tabs: Tabs, ann: Person) -> None:
+async def test_a_silent_message_is_shown_without_a_notification(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("/silent")
     await expect(bubbles(page, "Without a sound")).to_be_visible()
@@ -50,7 +50,7 @@ async def test_a_silent_message_is_shown_without_a_notification(tabs: Tabs, ann:
 
 
 async def test_a_press_in_a_group_may_lead_to_the_private_chat(
-    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     friends = telegram.group("Friends", [ann])
     page = await tabs.open(ann, friends.id)
@@ -61,7 +61,7 @@ async def test_a_press_in_a_group_may_lead_to_the_private_chat(
     assert page.url.endswith(f"#{ann.id}/{ann.id}")
 
 
-async def test_buttons_answer_as_in_telegram(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+async def test_buttons_answer_as_in_telegram(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
     page = await tabs.open(ann, at=await tabs.profile(permissions=["clipboard-read", "clipboard-write"]))
     await ann.start()
     await key(page, "Alert").click()
@@ -79,7 +79,7 @@ async def test_buttons_answer_as_in_telegram(tabs: Tabs, ann: Person, tiny: Tiny
     await expect(key(page, "Slow")).not_to_have_class(re.compile("waiting"))
 
 
-async def test_the_keyboard_of_the_bot_is_used_and_taken_away(tabs: Tabs, ann: Person) -> None:
+async def test_the_keyboard_of_the_bot_is_used_and_taken_away(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("/keyboard")
     await page.locator(".keyboard").get_by_role("button", name="Blue").click()
@@ -92,7 +92,9 @@ async def test_the_keyboard_of_the_bot_is_used_and_taken_away(tabs: Tabs, ann: P
     await expect(page.locator(".keyboard")).to_have_count(0)
 
 
-async def test_enter_sends_shift_enter_breaks_the_line_and_a_slash_offers_the_commands(tabs: Tabs, ann: Person) -> None:
+async def test_enter_sends_shift_enter_breaks_the_line_and_a_slash_offers_the_commands(
+    tabs: Tabs, ann: SimulatedUser
+) -> None:
     page = await tabs.open(ann)
     await ann.say("hello")
     await page.locator(".write textarea").focus()
@@ -111,7 +113,7 @@ async def test_enter_sends_shift_enter_breaks_the_line_and_a_slash_offers_the_co
     await expect(bubbles(page, "I heard: /balance")).to_be_visible()
 
 
-async def test_a_reply_quotes_and_a_reaction_stays(tabs: Tabs, ann: Person) -> None:
+async def test_a_reply_quotes_and_a_reaction_stays(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.start()
     await bubbles(page, "Hello, Ann!").click(button="right", position={"x": 20, "y": 10})
@@ -123,7 +125,7 @@ async def test_a_reply_quotes_and_a_reaction_stays(tabs: Tabs, ann: Person) -> N
     await expect(page.locator(".reactions .mine")).to_have_text("👍")
 
 
-async def test_words_keep_their_looks_and_never_become_html(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+async def test_words_keep_their_looks_and_never_become_html(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
     page = await tabs.open(ann)
     await ann.say("/rich")
     rich = bubbles(page, "Bold")
@@ -144,7 +146,7 @@ async def test_words_keep_their_looks_and_never_become_html(tabs: Tabs, ann: Per
     assert await page.locator('a[href^="javascript"]').count() == 0
 
 
-async def test_an_invoice_is_paid_with_stars(tabs: Tabs, ann: Person) -> None:
+async def test_an_invoice_is_paid_with_stars(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("/invoice")
     await key(page, "Pay").click()
@@ -159,7 +161,7 @@ async def test_an_invoice_is_paid_with_stars(tabs: Tabs, ann: Person) -> None:
     assert ann.user.stars == 400
 
 
-async def test_who_lacks_stars_cannot_pay_until_they_have_more(tabs: Tabs, ann: Person) -> None:
+async def test_who_lacks_stars_cannot_pay_until_they_have_more(tabs: Tabs, ann: SimulatedUser) -> None:
     ann.user.stars = 50
     page = await tabs.open(ann)
     await ann.say("/invoice")
@@ -178,7 +180,7 @@ async def remove(page: Page, bubble: Locator, way: str) -> None:
     await page.get_by_role("button", name=way).click()
 
 
-async def test_a_message_is_deleted_for_both_or_only_for_oneself(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+async def test_a_message_is_deleted_for_both_or_only_for_oneself(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
     page = await tabs.open(ann)
     for text in ("one", "two"):
         await ann.say(text)
@@ -198,7 +200,7 @@ async def test_a_message_is_deleted_for_both_or_only_for_oneself(tabs: Tabs, ann
     await expect(bubbles(page, "I heard: two")).to_have_count(0)
 
 
-async def test_the_history_is_cleared(tabs: Tabs, ann: Person) -> None:
+async def test_the_history_is_cleared(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.start()
     await expect(page.locator(".key")).to_have_count(5)
@@ -209,7 +211,7 @@ async def test_the_history_is_cleared(tabs: Tabs, ann: Person) -> None:
     await expect(page.locator("article")).to_have_count(0)
 
 
-async def test_blocking_and_unblocking_reach_the_bot(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+async def test_blocking_and_unblocking_reach_the_bot(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
     page = await tabs.open(ann)
     await ann.start()
     await ann.sees("Hello")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Page, expect
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.tabs import Tabs, bubbles
 from tests.sandbox.page.tiny_bot import TinyBot
@@ -18,7 +18,7 @@ async def choose(page: Page, setting: str, value: str) -> None:
     await page.keyboard.press("Escape")
 
 
-async def test_the_page_speaks_russian_and_english(tabs: Tabs, ann: Person) -> None:
+async def test_the_page_speaks_russian_and_english(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann, at=await tabs.profile(locale="ru-RU"))
     await expect(page.get_by_role("button", name="Начать")).to_be_visible()
     await ann.start()
@@ -30,7 +30,7 @@ async def test_the_page_speaks_russian_and_english(tabs: Tabs, ann: Person) -> N
     await expect(page.locator(".write textarea")).to_have_attribute("placeholder", "Message")
 
 
-async def test_no_word_of_the_page_is_missing(tabs: Tabs, ann: Person) -> None:
+async def test_no_word_of_the_page_is_missing(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     missing = await page.evaluate(
         """async () => {
@@ -48,7 +48,7 @@ async def test_no_word_of_the_page_is_missing(tabs: Tabs, ann: Person) -> None:
     assert missing == []
 
 
-async def test_light_and_dark_follow_the_system_until_one_is_chosen(tabs: Tabs, ann: Person) -> None:
+async def test_light_and_dark_follow_the_system_until_one_is_chosen(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann, at=await tabs.profile(color_scheme="dark"))
     root = page.locator("html")
     await expect(root).to_have_attribute("data-theme", "dark")
@@ -60,7 +60,7 @@ async def test_light_and_dark_follow_the_system_until_one_is_chosen(tabs: Tabs, 
     await expect(root).to_have_attribute("data-theme", "dark")
 
 
-async def test_a_phone_shows_one_thing_at_a_time(tabs: Tabs, ann: Person) -> None:
+async def test_a_phone_shows_one_thing_at_a_time(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann, at=await tabs.profile(viewport=PHONE, has_touch=True, is_mobile=True))
     await ann.say("/rich")
     await ann.sees("Bold")
@@ -76,7 +76,7 @@ async def test_a_phone_shows_one_thing_at_a_time(tabs: Tabs, ann: Person) -> Non
     await expect(page.locator("#panel")).to_be_hidden()
 
 
-async def test_every_button_and_field_has_a_name(tabs: Tabs, ann: Person) -> None:
+async def test_every_button_and_field_has_a_name(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     for word in ("/start", "/album", "/audio", "/document", "/invoice", "/keyboard"):
         await ann.say(word)
@@ -92,11 +92,11 @@ async def test_every_button_and_field_has_a_name(tabs: Tabs, ann: Person) -> Non
 
 
 async def test_hundreds_of_messages_are_drawn_once_and_the_rest_on_demand(
-    tabs: Tabs, ann: Person, tiny: TinyBot, telegram: TelegramSimulator
+    tabs: Tabs, ann: SimulatedUser, tiny: TinyBot, telegram: TelegramSimulator
 ) -> None:
-    chat, bot = telegram.world.chats[ann.id], telegram.world.bot_id
+    chat, bot = telegram.state.chats[ann.id], telegram.state.bot_id
     for number in range(400):
-        telegram.world.post(chat, bot, {"text": f"number {number}"}, silent=True)
+        telegram.state.post(chat, bot, {"text": f"number {number}"}, silent=True)
     page = await tabs.open(ann)
     await expect(bubbles(page, "number 399")).to_be_in_viewport()
     drawn = await page.locator("article").count()
@@ -112,7 +112,7 @@ async def test_hundreds_of_messages_are_drawn_once_and_the_rest_on_demand(
     assert await page.locator("article").count() > drawn
 
 
-async def test_who_reads_above_is_told_of_new_messages_below(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+async def test_who_reads_above_is_told_of_new_messages_below(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
     page = await tabs.open(ann)
     for number in range(40):
         await ann.say(f"line {number}")

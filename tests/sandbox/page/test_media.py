@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from playwright.async_api import FilePayload, expect
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.tabs import Tabs, bubbles, comes
 from tests.sandbox.page.tiny_bot import TinyBot
@@ -13,7 +13,7 @@ from tests.sandbox.page.tiny_bot import TinyBot
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_film_plays_and_a_sound_plays(tabs: Tabs, ann: Person) -> None:
+async def test_a_film_plays_and_a_sound_plays(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("/video")
     film = page.locator("article video")
@@ -30,7 +30,7 @@ async def test_a_film_plays_and_a_sound_plays(tabs: Tabs, ann: Person) -> None:
     await comes(page, "document.querySelector('article video[loop]')?.currentTime > 0")
 
 
-async def test_a_film_goes_on_playing_while_its_words_are_edited(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+async def test_a_film_goes_on_playing_while_its_words_are_edited(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
     page = await tabs.open(ann)
     await ann.say("/video")
     await page.locator("article").get_by_role("button", name="Play").click()
@@ -41,7 +41,7 @@ async def test_a_film_goes_on_playing_while_its_words_are_edited(tabs: Tabs, ann
     assert await page.evaluate("document.querySelector('article video').mine")
 
 
-async def test_an_album_stands_together_and_a_picture_is_enlarged(tabs: Tabs, ann: Person) -> None:
+async def test_an_album_stands_together_and_a_picture_is_enlarged(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("/album")
     album = page.locator("article:has(.album)")
@@ -57,7 +57,7 @@ async def test_an_album_stands_together_and_a_picture_is_enlarged(tabs: Tabs, an
     await expect(page.locator("dialog")).to_have_count(0)
 
 
-async def test_a_document_is_downloaded_whole(tabs: Tabs, ann: Person, telegram: TelegramSimulator) -> None:
+async def test_a_document_is_downloaded_whole(tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator) -> None:
     page = await tabs.open(ann)
     await ann.say("/document")
     async with page.expect_download() as started:
@@ -72,7 +72,7 @@ def payload(tiny: TinyBot, name: str, type_: str = "image/png") -> FilePayload:
     return {"name": name, "mimeType": type_, "buffer": tiny.picture(name, "1:1")}
 
 
-async def test_a_photo_and_a_document_are_uploaded(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+async def test_a_photo_and_a_document_are_uploaded(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
     page = await tabs.open(ann)
     await ann.say("hello")
     for kind, file in {
@@ -88,7 +88,9 @@ async def test_a_photo_and_a_document_are_uploaded(tabs: Tabs, ann: Person, tiny
     assert [message.kind for message in ann.messages if message.sender == ann.id] == ["text", "photo", "document"]
 
 
-async def test_several_photos_are_an_album_and_can_be_sent_as_files(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+async def test_several_photos_are_an_album_and_can_be_sent_as_files(
+    tabs: Tabs, ann: SimulatedUser, tiny: TinyBot
+) -> None:
     page = await tabs.open(ann)
     await ann.say("hello")
     for look, kind in {"As photo or video": "photo", "As files": "document"}.items():
@@ -106,7 +108,7 @@ async def test_several_photos_are_an_album_and_can_be_sent_as_files(tabs: Tabs, 
 
 
 @pytest.mark.parametrize("way", ["paste", "drop"])
-async def test_files_are_pasted_and_dropped(tabs: Tabs, ann: Person, way: str) -> None:
+async def test_files_are_pasted_and_dropped(tabs: Tabs, ann: SimulatedUser, way: str) -> None:
     page = await tabs.open(ann)
     await ann.say("hello")
     target = page.locator(".write textarea" if way == "paste" else "#thread")

@@ -7,7 +7,7 @@ from playwright.async_api import Browser, Page, expect
 from genlock.sandbox.kie.faults import Fault as KieFault
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.telegram.faults import Fault
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.page.tabs import Tabs, bubbles
 from tests.sandbox.page.tiny_bot import TinyBot
@@ -26,7 +26,7 @@ async def post_lines(telegram: TelegramSimulator, *lines: object) -> None:
 
 
 async def test_a_switch_really_switches_and_goes_out_when_it_is_used_up(
-    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     page = await tabs.open(ann)
     await open_panel(page, "faults")
@@ -45,7 +45,7 @@ async def test_a_switch_really_switches_and_goes_out_when_it_is_used_up(
 
 
 async def test_a_fault_that_is_always_on_stays_until_it_is_switched_off(
-    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     page = await tabs.open(ann)
     await open_panel(page, "faults")
@@ -67,23 +67,23 @@ async def test_a_fault_that_is_always_on_stays_until_it_is_switched_off(
 async def test_the_simulated_kie_is_switched_through_the_page(browser: Browser) -> None:
     async with running_kie() as kie, running_telegram(kie_url=kie.url) as telegram:
         tabs = Tabs(browser, telegram.page_url)
-        page = await tabs.open(telegram.person("Ann"))
+        page = await tabs.open(telegram.add_user("Ann"))
         await open_panel(page, "kie")
         await page.get_by_role("switch", name="Never sent").click()
         await page.get_by_role("button", name="Sent twice: next order").click()
         await expect(page.locator(".chip")).to_have_count(2)
-        assert kie.faults.told()["on"] == [KieFault.CALLBACK_LOST]
-        assert kie.faults.told()["coming"] == [[KieFault.CALLBACK_TWICE]]
+        assert kie.faults.as_json()["on"] == [KieFault.CALLBACK_LOST]
+        assert kie.faults.as_json()["coming"] == [[KieFault.CALLBACK_TWICE]]
         await page.get_by_role("switch", name="Never sent").click()
         await expect(page.locator(".chip")).to_have_count(1)
-        assert kie.faults.told()["on"] == []
+        assert kie.faults.as_json()["on"] == []
         assert tabs.errors == []
         await tabs.contexts[0].close()
 
 
 async def test_every_fault_has_words(browser: Browser) -> None:
     async with running_kie() as kie, running_telegram(kie_url=kie.url) as telegram:
-        page = await Tabs(browser, telegram.page_url).open(telegram.person("Ann"))
+        page = await Tabs(browser, telegram.page_url).open(telegram.add_user("Ann"))
         await open_panel(page, "faults")
         shown = await page.locator(".fault").all_inner_texts()
         assert len(shown) == len(Fault)
@@ -95,7 +95,7 @@ async def test_every_fault_has_words(browser: Browser) -> None:
 
 
 async def test_a_callback_that_is_swallowed_can_be_watched(
-    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     page = await tabs.open(ann)
     await open_panel(page, "journal")
@@ -123,7 +123,7 @@ async def test_a_callback_that_is_swallowed_can_be_watched(
 
 
 async def test_calls_and_updates_appear_as_they_happen_unless_it_is_paused(
-    tabs: Tabs, ann: Person, telegram: TelegramSimulator, tiny: TinyBot
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator, tiny: TinyBot
 ) -> None:
     page = await tabs.open(ann)
     await open_panel(page, "journal")
@@ -147,7 +147,7 @@ async def test_calls_and_updates_appear_as_they_happen_unless_it_is_paused(
 
 
 async def test_the_journal_stays_at_the_newest_line_until_somebody_scrolls_away(
-    tabs: Tabs, ann: Person, telegram: TelegramSimulator
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     page = await tabs.open(ann)
     await open_panel(page, "journal")
@@ -155,7 +155,7 @@ async def test_the_journal_stays_at_the_newest_line_until_somebody_scrolls_away(
     await expect(page.locator(".note", has_text="LINE_59")).to_be_in_viewport()
     for fault in (Fault.DELAY, Fault.TOO_MANY, Fault.DROP_AFTER, Fault.SERVER_ERROR):
         telegram.faults.switch(fault, method="getChat")
-    telegram.world.events.add("fault", faults=telegram.faults.told())
+    telegram.state.events.add("fault", faults=telegram.faults.as_json())
     await expect(page.locator(".chip")).to_have_count(4)
     for tab in ("faults", "journal"):
         await page.locator(f'[data-tab="{tab}"]').click()

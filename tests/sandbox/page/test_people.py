@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from genlock.sandbox.telegram.people import Person
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.tabs import Tabs, bubbles, say
 from tests.sandbox.page.tiny_bot import TinyBot
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_another_persons_chat_tells_that_it_has_news(
-    tabs: Tabs, ann: Person, ben: Person, telegram: TelegramSimulator
+    tabs: Tabs, ann: SimulatedUser, ben: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     group = telegram.group("Friends", [ann, ben])
     page = await tabs.open(ann)
@@ -36,7 +36,7 @@ async def test_another_persons_chat_tells_that_it_has_news(
     assert group.chat.migrated_to is not None
 
 
-async def test_a_new_person_comes_and_speaks_another_language(tabs: Tabs, ann: Person, tiny: TinyBot) -> None:
+async def test_a_new_person_comes_and_speaks_another_language(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
     page = await tabs.open(ann)
     await page.get_by_role("button", name="New", exact=True).click()
     await page.get_by_label("Name").fill("Zoë <b>")
@@ -54,7 +54,7 @@ async def test_a_new_person_comes_and_speaks_another_language(tabs: Tabs, ann: P
 
 
 async def test_a_new_group_is_made_of_the_people_there_are(
-    tabs: Tabs, ann: Person, ben: Person, telegram: TelegramSimulator
+    tabs: Tabs, ann: SimulatedUser, ben: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     page = await tabs.open(ann)
     await page.get_by_role("button", name="New group").click()
@@ -65,13 +65,13 @@ async def test_a_new_group_is_made_of_the_people_there_are(
         await page.locator("dialog").get_by_label(name).check()
     await page.get_by_role("button", name="Add").click()
     await expect(page.locator(".entry[aria-current=true]")).to_contain_text("Friends <b>")
-    [group] = [chat for chat in telegram.world.chats.values() if chat.title == "Friends <b>"]
+    [group] = [chat for chat in telegram.state.chats.values() if chat.title == "Friends <b>"]
     assert group.members >= {ann.id, ben.id}
     await say(page, "/help@sandbox_bot")
     await expect(bubbles(page, "Helpful words")).to_be_visible()
 
 
-async def test_two_tabs_see_the_same_and_read_together(tabs: Tabs, ann: Person, ben: Person) -> None:
+async def test_two_tabs_see_the_same_and_read_together(tabs: Tabs, ann: SimulatedUser, ben: SimulatedUser) -> None:
     profile = await tabs.profile()
     one, other = await tabs.open(ann, at=profile), await tabs.open(ben, at=profile)
     await ann.start()
@@ -83,7 +83,7 @@ async def test_two_tabs_see_the_same_and_read_together(tabs: Tabs, ann: Person, 
 
 
 async def test_a_link_that_somebody_posted_starts_the_bot_for_who_opens_it(
-    tabs: Tabs, ann: Person, ben: Person, telegram: TelegramSimulator, tiny: TinyBot
+    tabs: Tabs, ann: SimulatedUser, ben: SimulatedUser, telegram: TelegramSimulator, tiny: TinyBot
 ) -> None:
     group = telegram.group("Friends", [ann, ben])
     page = await tabs.open(ben, group.id)
@@ -94,7 +94,7 @@ async def test_a_link_that_somebody_posted_starts_the_bot_for_who_opens_it(
 
 
 async def test_a_bot_that_is_removed_from_a_group_hears_no_more(
-    tabs: Tabs, ann: Person, telegram: TelegramSimulator, tiny: TinyBot
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator, tiny: TinyBot
 ) -> None:
     group = telegram.group("Friends", [ann])
     page = await tabs.open(ann, group.id)

@@ -3,9 +3,9 @@
 import pytest
 
 from genlock.domain.account import Account
-from genlock.domain.chat import Promo, PromoVerdict
 from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import Actor, AttentionCode, Delivery, State
+from genlock.domain.promo import Promo, PromoVerdict
 from genlock.stores.database import SqlDatabase
 from tests.stores.lives import ME, delivered, end, ended, finish, queued, running, see, update
 

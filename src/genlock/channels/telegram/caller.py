@@ -101,7 +101,9 @@ class Caller:
                 self._observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
         elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not known(error)):
             name = getattr(method, "__name__", "")
-            self._observer.event(Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200])
+            self._observer.event(
+                Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
+            )
 
     async def close(self) -> None:
         for request in self.bot._request:  # noqa: SLF001 - `shutdown` closes only what `initialize` opened

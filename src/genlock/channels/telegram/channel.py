@@ -23,9 +23,9 @@ from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.content import Contents, Media, TextContent, remember
 from genlock.channels.telegram.errors import HasMedia, HasNoMedia, Migrated, Unchanged, WordsRefused
 from genlock.channels.telegram.messages import MessageTexts, OutgoingMessage
-from genlock.channels.telegram.text import CAPTION_MAX, TEXT_MAX, cut, keyboard, plain, split
+from genlock.channels.telegram.text import CAPTION_MAX, TEXT_MAX, cut, fitted, keyboard, plain, split
 from genlock.domain.delivery import PARTS_MAX, Level, Part
-from genlock.domain.errors import AddressChanged, ChannelOutcomeUnknown, PlaceholderGone
+from genlock.domain.errors import AddressChanged, ChannelOutcomeUnknown, PlaceholderGone, RecipientUnreachable
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.media.download import Downloads
@@ -96,6 +96,17 @@ class TelegramChannel(Channel):
         said = self._words.notice(job, address)
         if said.text:
             await self._say(address, said, reply_parameters=reply)
+
+    async def tell(self, address: str, text: str) -> None:
+        """Send `text` (Telegram HTML) with the priority of the bot's own screens: results go first.
+
+        A text over the limit is shortened; HTML that Telegram refuses is sent as plain text.
+        """
+        try:
+            to = Address.parse(address)
+        except ValueError as error:
+            raise RecipientUnreachable(str(error)) from error
+        await self._say(to, fitted(OutgoingMessage(text=text)), priority=Priority.SCREEN)
 
     # what may be repeated
 
@@ -249,9 +260,16 @@ class TelegramChannel(Channel):
         except WordsRefused:
             return await call(plain(said, limit) if marked else OutgoingMessage(text=cut(said.text, limit)))
 
-    async def _call(self, address: Address, method: Callable[..., Awaitable[T]], **arguments: Any) -> T:
+    async def _call(
+        self,
+        address: Address,
+        method: Callable[..., Awaitable[T]],
+        *,
+        priority: Priority = Priority.RESULT,
+        **arguments: Any,
+    ) -> T:
         try:
-            return await self._caller.call(method, chat=address.chat, priority=Priority.RESULT, **arguments)
+            return await self._caller.call(method, chat=address.chat, priority=priority, **arguments)
         except Migrated as moved:
             raise AddressChanged(str(address.moved(moved.chat))) from moved
 

@@ -20,7 +20,7 @@ from genlock.app import open_store
 from genlock.domain.job import NewJob, hash_secret
 from genlock.log import Silent
 from genlock.ports import Database, Lease
-from genlock.sandbox.fleet import simulated
+from genlock.sandbox.fleet import simulator_settings
 from genlock.sandbox.instance import Instance, running_instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.processes import find_free_port
@@ -52,7 +52,7 @@ async def measure_service(url: str, load: Load, say: Say) -> dict[str, Any]:
     figures: dict[str, Any] = {"help_seconds": await _help_seconds(load.helps)}
     async with _telegram() as telegram, running_kie() as kie:
         people = await _make_people(telegram)
-        kie.shop.files.add(_PICTURE, _picture, seconds=3600.0)
+        kie.service.files.add(_PICTURE, _picture, seconds=3600.0)
         say(f"{load.starts} starts of genlock serve …")
         settings = _settings(url, telegram, kie)
         figures |= await _starts(settings, load.starts)
@@ -132,7 +132,7 @@ async def _calls_made(telegram: str) -> int:
 def _settings(url: str, telegram: str, kie: KieSimulator) -> dict[str, str]:
     port = find_free_port()
     return {
-        **simulated(telegram, _TOKEN, kie, url),
+        **simulator_settings(telegram, _TOKEN, kie, url),
         "GENLOCK_MEDIA_PRIVATE_HOSTS": kie.files_url.removeprefix("http://"),
         "GENLOCK_PORT": str(port),
         "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}",
@@ -143,7 +143,7 @@ async def _starts(settings: dict[str, str], times: int) -> dict[str, float]:
     took, weights = [], []
     for number in range(times + 1):
         async with running_instance(settings) as instance:
-            await instance.until("LOCK_ACTIVE")
+            await instance.wait_for_event("LOCK_ACTIVE")
             if number:  # the first one makes the schema
                 took.append(instance.starts[-1])
                 await asyncio.sleep(REST_SECONDS)
@@ -236,7 +236,7 @@ async def _burst(instance: Instance, kie: KieSimulator, jobs: list[int]) -> dict
         started = time.perf_counter()
         statuses = await asyncio.gather(*(_call(session, instance, kie, job) for job in jobs))
         seconds = time.perf_counter() - started
-    kept = {line["job"] for line in instance.of("CALLBACK_RECEIVED")}
+    kept = {line["job"] for line in instance.events("CALLBACK_RECEIVED")}
     return {
         "sent": len(jobs),
         "acknowledged": statuses.count(200),

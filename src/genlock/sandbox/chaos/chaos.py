@@ -1,4 +1,4 @@
-"""Chaos: real processes that are killed, paused and cut off while people order; the verdict in figures."""
+"""`genlock chaos`: kill, pause and disconnect real processes while simulated users order; report the guarantees."""
 
 import asyncio
 import json
@@ -17,9 +17,9 @@ import aiohttp
 from genlock.app import open_store
 from genlock.domain.errors import Refusal
 from genlock.log import Silent
-from genlock.sandbox.chaos.people import People
-from genlock.sandbox.chaos.trouble import LEASE_SECONDS, Trouble
-from genlock.sandbox.chaos.verdict import all_jobs, judge, spans, story, takeovers
+from genlock.sandbox.chaos.disruptions import LEASE_SECONDS, Disruptor
+from genlock.sandbox.chaos.evaluation import all_jobs, evaluate, order_history, percentiles, takeovers
+from genlock.sandbox.chaos.users import ChaosUsers
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import running_kie
@@ -31,14 +31,14 @@ from genlock.sandbox.telegram.simulator import running_telegram
 WELCOME_CREDITS = 1000
 #: a task takes its usual time divided by this
 KIE_SPEED = 20.0
-#: how much faster its own retries of updates come, which are minutes apart after a few failures
+#: Telegram retries webhook calls minutes apart after a few failures; the simulator does it this much faster
 TELEGRAM_SPEED = 20.0
-#: Kie.ai's usual 20 would make every run a test of patience. The provider keeps to the same figure, and refuses more.
+#: create calls per 10 s, for the product and for the simulator's own limit; Kie.ai's real 20 would be too slow
 KIE_CREATES = 400
 GRACE_SECONDS = 10.0
 QUIET_SECONDS_MAX = 120.0
-TOLD_SECONDS = 5.0
-STORIES_MAX = 5
+PRINT_SECONDS = 5.0
+HISTORIES_MAX = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Plan:
     pause: bool = False
     restart_db: bool = False
     faults: bool = False
-    #: nobody can call us: updates and results are asked for
+    #: run without a public URL: long polling and provider polling
     polling: bool = False
     seed: int = 1
     limit_seconds: float | None = None
@@ -64,40 +64,40 @@ class Plan:
             raise Refusal("SQLite has no server to restart: use --store postgres")
 
     @property
-    def patience(self) -> float:
-        """How long the people wait at the most: much longer than it should take."""
+    def timeout_seconds(self) -> float:
+        """How long users wait at most; much longer than it should take."""
         return self.limit_seconds or 240.0 + 0.6 * self.jobs
 
 
 @dataclass(kw_only=True)
-class World:
-    """Everything of one run."""
+class ChaosRun:
+    """All parts of one run."""
 
     plan: Plan
     fleet: Fleet
     records: Records
-    people: People
-    trouble: Trouble
+    users: ChaosUsers
+    disruptor: Disruptor
     database_url: str
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
-Watch = Callable[[World], None]
+Watch = Callable[[ChaosRun], None]
 
 
 def run(plan: Plan, *, as_json: bool) -> int:
-    """Run it, print the verdict, say whether it holds."""
+    """Run, print the report, and return the exit status."""
     plan.check()
     with ExitStack() as stack:
         folder = stack.enter_context(guarded_folder())
         database = stack.enter_context(PostgresServer.running()) if plan.store == "postgres" else None
-        report, stories = asyncio.run(_run(plan, folder, database, Teller()))
+        report, histories = asyncio.run(_run(plan, folder, database, ProgressPrinter()))
     if as_json:
         sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
     else:
         _print(report)
-    for lines in stories:
+    for lines in histories:
         sys.stderr.write("\n".join(lines) + "\n\n")
     return 0 if report["ok"] else 1
 
@@ -105,16 +105,16 @@ def run(plan: Plan, *, as_json: bool) -> int:
 async def _run(
     plan: Plan, folder: Path, database: PostgresServer | None, watch: Watch
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    async with running_world(plan, folder, database) as world:
-        await let_people_order(world, watch)
-        return await report(world)
+    async with running_chaos(plan, folder, database) as chaos:
+        await run_orders(chaos, watch)
+        return await report(chaos)
 
 
 @asynccontextmanager
-async def running_world(
+async def running_chaos(
     plan: Plan, folder: Path, database: PostgresServer | None, **settings: str
-) -> AsyncIterator[World]:
-    """Simulators, instances that are ready, and people who have not ordered yet. `settings` go before ours."""
+) -> AsyncIterator[ChaosRun]:
+    """Yield ready instances and users that have not ordered yet. `settings` override the defaults of chaos."""
     rng = Random(plan.seed)
     url = database.create_database() if database else f"sqlite:///{folder}/genlock.db"
     async with AsyncExitStack() as stack:
@@ -122,79 +122,77 @@ async def running_world(
         kie = await stack.enter_async_context(
             running_kie(webhook_key=WEBHOOK_KEY, speed=KIE_SPEED, seed=plan.seed, create_limit=(KIE_CREATES, 10.0))
         )
-        told = {
+        defaults = {
             "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
             "GENLOCK_KIE_CREATES_PER_10_SECONDS": str(KIE_CREATES),
             "GENLOCK_GRACE_SECONDS": str(GRACE_SECONDS),
         }
         if plan.polling:
-            told["GENLOCK_PUBLIC_URL"] = ""
+            defaults["GENLOCK_PUBLIC_URL"] = ""
         if plan.pause:
-            told["GENLOCK_LEASE_SECONDS"] = str(LEASE_SECONDS)
+            defaults["GENLOCK_LEASE_SECONDS"] = str(LEASE_SECONDS)
         fleet = await stack.enter_async_context(
-            running_fleet(telegram=telegram, kie=kie, folder=folder, database_url=url, settings=told | settings)
+            running_fleet(telegram=telegram, kie=kie, folder=folder, database_url=url, settings=defaults | settings)
         )
         records = Records(telegram, kie)
-        people = People(telegram, records, rng=rng, deadline=time() + plan.patience)
+        users = ChaosUsers(telegram, records, rng=rng, deadline=time() + plan.timeout_seconds)
         problems: list[str] = []
-        trouble = Trouble(
+        disruptor = Disruptor(
             fleet=fleet,
             database=database,
             rng=rng,
             kill_every=plan.kill_every,
             pause=plan.pause,
             restart_db=plan.restart_db,
-            failed=lambda error: problems.append(f"the trouble itself failed: {error!r}"),
+            failed=lambda error: problems.append(f"a disruption could not be carried out: {error!r}"),
         )
         await fleet.start(plan.instances)
-        yield World(
+        yield ChaosRun(
             plan=plan,
             fleet=fleet,
             records=records,
-            people=people,
-            trouble=trouble,
+            users=users,
+            disruptor=disruptor,
             database_url=url,
             problems=problems,
         )
 
 
-async def let_people_order(world: World, watch: Watch) -> None:
-    """Orders and trouble together, until the people know everything and the instances have ended in order."""
+async def run_orders(chaos: ChaosRun, watch: Watch) -> None:
+    """Place orders while disrupting, wait until all work is done, and stop the instances."""
     started = time()
-    plan, fleet = world.plan, world.fleet
-    watching = asyncio.get_running_loop().create_task(_watch(world, watch))
+    plan, fleet = chaos.plan, chaos.fleet
+    watching = asyncio.get_running_loop().create_task(_watch(chaos, watch))
     try:
         if plan.faults:
-            world.trouble.set_faults()
-        world.trouble.begin()
-        await world.people.order(plan.jobs, spread_seconds=plan.jobs / 50)
-        await world.trouble.end()
+            chaos.disruptor.set_faults()
+        chaos.disruptor.begin()
+        await chaos.users.order(plan.jobs, spread_seconds=plan.jobs / 50)
+        await chaos.disruptor.end()
         if not await until_quiet(fleet.instances):
-            world.problems.append(
-                f"there was still work to do {QUIET_SECONDS_MAX:.0f} s after the last order had ended"
-            )
+            chaos.problems.append(f"work was still open {QUIET_SECONDS_MAX:.0f} s after the last order had ended")
         for instance, status in zip(fleet.instances, await fleet.stop(), strict=True):
             if status:
-                world.problems.append(f"{instance.name} ended with {status} when it was asked to stop")
+                chaos.problems.append(f"{instance.name} ended with {status} when it was asked to stop")
     finally:
         watching.cancel()
-        world.seconds = time() - started
+        chaos.seconds = time() - started
 
 
-async def _watch(world: World, watch: Watch) -> None:
+async def _watch(chaos: ChaosRun, watch: Watch) -> None:
     while True:
-        watch(world)
+        watch(chaos)
         await asyncio.sleep(0.5)
 
 
 async def until_quiet(instances: Sequence[Instance]) -> bool:
-    """Wait until nobody has anything to do: notices follow results, and lost answers are asked for again."""
+    """Wait until no instance has open work (notices follow results, lost answers are retried); False on timeout."""
     deadline = time() + QUIET_SECONDS_MAX
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
         quiet = 0
         while quiet < 3 and time() < deadline:
             health = [await _health(session, instance.url) for instance in instances]
-            idle = all(told.get(key) == 0 for told in health for key in ("busy", "queue_depth", "undelivered"))
+            idle = all(one.get(key) == 0 for one in health for key in ("busy", "queue_depth", "undelivered"))
             quiet = quiet + 1 if idle else 0
             await asyncio.sleep(0.5)
     return quiet == 3
@@ -203,76 +201,78 @@ async def until_quiet(instances: Sequence[Instance]) -> bool:
 async def _health(session: aiohttp.ClientSession, url: str) -> dict[str, Any]:
     try:
         async with session.get(f"{url}/health") as response:
-            told: dict[str, Any] = await response.json()
-            return told
+            health: dict[str, Any] = await response.json()
+            return health
     except (aiohttp.ClientError, TimeoutError, OSError):
         return {}
 
 
-async def report(world: World) -> tuple[dict[str, Any], list[list[str]]]:
-    """The verdict with its figures, and the stories of those it is about."""
-    store = await open_store(world.database_url, observer=Silent())
+async def report(chaos: ChaosRun) -> tuple[dict[str, Any], list[list[str]]]:
+    """The report as JSON, and the histories of orders with problems."""
+    store = await open_store(chaos.database_url, observer=Silent())
     try:
-        people, records = world.people, world.records
-        verdict = await judge(records, store, people.orders, people.people, welcome=WELCOME_CREDITS * 1000)
-        verdict.violations += world.problems
-        if len(people.orders) < world.plan.jobs:
-            verdict.violations.append(f"only {len(people.orders)} of {world.plan.jobs} orders could be made")
+        users, records = chaos.users, chaos.records
+        evaluation = await evaluate(records, store, users.orders, users.users, welcome=WELCOME_CREDITS * 1000)
+        evaluation.violations += chaos.problems
+        if len(users.orders) < chaos.plan.jobs:
+            evaluation.violations.append(f"only {len(users.orders)} of {chaos.plan.jobs} orders could be placed")
         rows = await all_jobs(store)
     finally:
         await store.close()
-    stories = [story(order, records, rows, world.fleet.said()) for order in verdict.concerned[:STORIES_MAX]]
-    return verdict.told() | _figures(world), stories
+    histories = [
+        order_history(order, records, rows, chaos.fleet.log_lines()) for order in evaluation.concerned[:HISTORIES_MAX]
+    ]
+    return evaluation.as_json() | _figures(chaos), histories
 
 
-def _figures(world: World) -> dict[str, Any]:
-    fleet, blows = world.fleet, world.trouble.blows
-    lines = fleet.said()
-    times = takeovers(lines, blows)
-    ends = {prompt: tasks[0].ended for prompt, tasks in world.records.tasks().items()}
-    ended = [(order, order.ended_at) for order in world.people.orders if order.ended_at]
-    shown = [at - end for order, at in ended if (end := ends.get(order.prompt)) and world.records.results(order)]
+def _figures(chaos: ChaosRun) -> dict[str, Any]:
+    fleet, disruptions = chaos.fleet, chaos.disruptor.disruptions
+    lines = fleet.log_lines()
+    times = takeovers(lines, disruptions)
+    ends = {prompt: tasks[0].ended for prompt, tasks in chaos.records.tasks().items()}
+    ended = [(order, order.ended_at) for order in chaos.users.orders if order.ended_at]
+    shown = [at - end for order, at in ended if (end := ends.get(order.prompt)) and chaos.records.results(order)]
     return {
         "takeover_seconds_max": round(max(times), 2) if times else None,
         "takeovers": len(times),
-        "kills": sum(blow.what == "kill" for blow in blows),
-        "pauses": sum(blow.what == "pause" for blow in blows),
-        "ends_by_themselves": sum(blow.what == "end" for blow in blows),
-        "database_restarts": world.trouble.restarts,
-        "seconds": round(world.seconds, 1),
-        "order_seconds": spans([at - order.asked_at for order, at in ended]),
-        "result_to_chat_seconds": spans(shown),
-        "start_seconds": spans([seconds for instance in fleet.instances for seconds in instance.starts]),
+        "kills": sum(disruption.what == "kill" for disruption in disruptions),
+        "pauses": sum(disruption.what == "pause" for disruption in disruptions),
+        "ends_by_themselves": sum(disruption.what == "end" for disruption in disruptions),
+        "database_restarts": chaos.disruptor.restarts,
+        "seconds": round(chaos.seconds, 1),
+        "order_seconds": percentiles([at - order.asked_at for order, at in ended]),
+        "result_to_chat_seconds": percentiles(shown),
+        "start_seconds": percentiles([seconds for instance in fleet.instances for seconds in instance.starts]),
         "refused_by_telegram": fleet.telegram.limiter.refused,
-        "refused_by_kie": fleet.kie.shop.creates.refused + fleet.kie.shop.queries.refused,
+        "refused_by_kie": fleet.kie.service.creates.refused + fleet.kie.service.queries.refused,
         "stage_errors": sum(line["event"] == "STAGE_ERROR" for line in lines),
-        "seed": world.plan.seed,
+        "seed": chaos.plan.seed,
     }
 
 
-class Teller:
-    """Says how it goes: on one line that changes, or on a line now and then where nobody sees that."""
+class ProgressPrinter:
+    """Print progress: on one changing line in a terminal, else on a new line every few seconds."""
 
     def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415 - only who watches needs it
+        from rich.console import Console  # noqa: PLC0415 - slow to import
 
         self._console = Console(stderr=True)
-        self._told_at = 0.0
+        self._printed_at = 0.0
         self._started = time()
 
-    def __call__(self, world: World) -> None:
-        people, trouble = world.people, world.trouble
+    def __call__(self, chaos: ChaosRun) -> None:
+        users, disruptor = chaos.users, chaos.disruptor
         now = time()
-        blows = Counter(blow.what for blow in trouble.blows)
+        disruptions = Counter(disruption.what for disruption in disruptor.disruptions)
         text = (
-            f"{now - self._started:5.0f} s  {people.ended} of {world.plan.jobs} orders ended, "
-            f"{len(people.orders) - people.ended} in the works, {blows['kill']} kills, "
-            f"{blows['pause']} pauses, {trouble.restarts} database restarts"
+            f"{now - self._started:5.0f} s  {users.ended} of {chaos.plan.jobs} orders ended, "
+            f"{len(users.orders) - users.ended} open, {disruptions['kill']} kills, "
+            f"{disruptions['pause']} pauses, {disruptor.restarts} database restarts"
         )
         if self._console.is_terminal:
             self._console.print(text, end="\r", highlight=False, soft_wrap=True)
-        elif now - self._told_at >= TOLD_SECONDS:
-            self._told_at = now
+        elif now - self._printed_at >= PRINT_SECONDS:
+            self._printed_at = now
             self._console.print(text, highlight=False, soft_wrap=True)
 
 
@@ -290,5 +290,5 @@ def _print(report: dict[str, Any]) -> None:
     console = Console()
     console.print()
     console.print(table)
-    good = "[green]Every order came to one end, once.[/green]"
-    console.print(good if report["ok"] else "[red]The promise was broken: see above.[/red]")
+    good = "[green]Every order ended exactly once.[/green]"
+    console.print(good if report["ok"] else "[red]A guarantee was broken: see above.[/red]")

@@ -1,4 +1,4 @@
-"""The simulated Kie.ai by itself, for looking at it: `python -m genlock.sandbox.kie`."""
+"""Run only the Kie.ai simulator: `python -m genlock.sandbox.kie`."""
 
 import asyncio
 import sys

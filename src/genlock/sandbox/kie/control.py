@@ -1,70 +1,73 @@
-"""The hand on the simulated Kie.ai from outside: `GET /_control` looks, `POST /_control` changes."""
+"""HTTP control of the Kie.ai simulator: `GET /_control` shows its state, `POST /_control` changes it.
+
+Keys of the POST body, all optional: clear, on, off, chances, order, task, speed, credits, expire_files.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from yarl import URL
 
-from genlock.sandbox.foreign import foreign_host, foreign_page
 from genlock.sandbox.kie.faults import Fault, read_faults
+from genlock.sandbox.origin_check import host_error, page_origin_error
 
 if TYPE_CHECKING:
     from genlock.sandbox.kie.simulator import KieSimulator
 
 
 def add_control(app: web.Application, kie: "KieSimulator") -> None:
-    async def look(request: web.Request) -> web.Response:
-        return _refusal(kie, request) or web.json_response(told(kie))
+    async def show(request: web.Request) -> web.Response:
+        return _origin_refusal(kie, request) or web.json_response(state_json(kie))
 
     async def change(request: web.Request) -> web.Response:
-        if refusal := _refusal(kie, request):
+        if refusal := _origin_refusal(kie, request):
             return refusal
-        if request.content_type != "application/json":  # which another site's page cannot send unasked
+        if request.content_type != "application/json":  # a page of another site cannot send it without CORS approval
             return web.json_response({"error": "send application/json"}, status=415)
         try:
             apply(kie, await request.json())
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             return web.json_response({"error": str(error), "faults": list(Fault)}, status=400)
-        return web.json_response(told(kie))
+        return web.json_response(state_json(kie))
 
-    app.router.add_get("/_control", look)
+    app.router.add_get("/_control", show)
     app.router.add_post("/_control", change)
 
 
-def _refusal(kie: "KieSimulator", request: web.Request) -> web.Response | None:
-    why = foreign_host(request, URL(kie.url).host or "") or foreign_page(request)
+def _origin_refusal(kie: "KieSimulator", request: web.Request) -> web.Response | None:
+    why = host_error(request, URL(kie.url).host or "") or page_origin_error(request)
     return web.json_response({"error": why}, status=403) if why else None
 
 
-def told(kie: "KieSimulator") -> dict[str, Any]:
-    shop = kie.shop
+def state_json(kie: "KieSimulator") -> dict[str, Any]:
+    service = kie.service
     return {
-        "faults": kie.faults.told(),
-        "speed": shop.speed,
-        "credits": shop.credits / 1000,
-        "refused": {"create": shop.creates.refused, "status": shop.queries.refused},
+        "faults": kie.faults.as_json(),
+        "speed": service.speed,
+        "credits": service.credits / 1000,
+        "refused": {"create": service.creates.refused, "status": service.queries.refused},
         "tasks": [
             {"id": task.id, "model": task.model.id, "state": task.state, "faults": sorted(task.faults)}
-            for task in list(shop.tasks.values())[-100:]
+            for task in list(service.tasks.values())[-100:]
         ],
-        "callbacks": [{"task": sent.task, "status": sent.status} for sent in shop.caller.sent[-100:]],
+        "callbacks": [{"task": sent.task, "status": sent.status} for sent in service.callback_sender.sent[-100:]],
     }
 
 
-def apply(kie: "KieSimulator", said: dict[str, Any]) -> None:
-    """What may be said, each optional: clear, on, off, chances, order, task, speed, credits, expire_files."""
-    shop, faults = kie.shop, kie.faults
-    if said.get("clear"):
+def apply(kie: "KieSimulator", body: dict[str, Any]) -> None:
+    """Apply the body of a POST. Raises ValueError, TypeError, AttributeError or KeyError for a wrong one."""
+    service, faults = kie.service, kie.faults
+    if body.get("clear"):
         faults.clear()
-    faults.switch(*read_faults(said.get("on", ())))
-    faults.switch(*read_faults(said.get("off", ())), on=False)
-    for word, probability in said.get("chances", {}).items():
-        faults.rng(Fault(word), float(probability))
-    if "order" in said:
-        faults.order(*read_faults(said["order"]))
-    for task_id, words in said.get("task", {}).items():
-        shop.tasks[task_id].faults |= set(read_faults(words))
-    shop.speed = float(said.get("speed", shop.speed))
-    shop.credits = round(float(said["credits"]) * 1000) if "credits" in said else shop.credits
-    if said.get("expire_files"):
-        shop.files.expire()
+    faults.switch(*read_faults(body.get("on", ())))
+    faults.switch(*read_faults(body.get("off", ())), on=False)
+    for word, probability in body.get("chances", {}).items():
+        faults.set_probability(Fault(word), float(probability))
+    if "order" in body:
+        faults.order(*read_faults(body["order"]))
+    for task_id, words in body.get("task", {}).items():
+        service.tasks[task_id].faults |= set(read_faults(words))
+    service.speed = float(body.get("speed", service.speed))
+    service.credits = round(float(body["credits"]) * 1000) if "credits" in body else service.credits
+    if body.get("expire_files"):
+        service.files.expire()

@@ -1,27 +1,35 @@
-"""The market of the simulated Kie.ai, where most models are: createTask and recordInfo."""
+"""The Market family of Kie.ai, which has most models: `jobs/createTask` and `jobs/recordInfo`."""
 
 import json
 
 from genlock.domain.catalog import Output
-from genlock.sandbox.kie.face import Call, Face, OutgoingMessage, envelope, first, shown, song
+from genlock.sandbox.kie.endpoint import (
+    JsonObject,
+    SimulatedEndpoint,
+    StagedCallback,
+    envelope,
+    first_url,
+    result_urls,
+    song_json,
+)
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.task import Task
 
 
-class Market(Face):
-    """createTask and recordInfo: the input in an object, the result as JSON in a string."""
+class Market(SimulatedEndpoint):
+    """The input is an object in the create body; the result is JSON inside a string."""
 
-    def order(self, body: OutgoingMessage) -> tuple[str | None, OutgoingMessage]:
+    def read_order(self, body: JsonObject) -> tuple[str | None, JsonObject]:
         values = body.get("input")
         return body.get("model", ""), values if isinstance(values, dict) else {}
 
-    def created(self, task: Task) -> OutgoingMessage:
+    def created(self, task: Task) -> JsonObject:
         return {"taskId": task.id, "recordId": task.id}
 
-    def missing(self) -> OutgoingMessage:
+    def missing_record(self) -> JsonObject:
         return envelope(422, "recordInfo is null", None)
 
-    def record(self, task: Task) -> OutgoingMessage:
+    def record(self, task: Task) -> JsonObject:
         code, text = task.failure if task.failed and task.failure else (None, None)
         return {
             "taskId": task.id,
@@ -47,12 +55,14 @@ class Market(Face):
         if Fault.RESULT_BROKEN in task.faults:
             return '{"resultUrls":["https://'
         if task.model.outputs[0] is Output.TEXT:
-            return json.dumps({"resultObject": {"text": first(task)}}, ensure_ascii=False)
+            return json.dumps({"resultObject": {"text": first_url(task)}}, ensure_ascii=False)
         if task.model.category.value == "music" and task.model.outputs[0] is Output.AUDIO:
-            return json.dumps({"data": [song(task, place) for place in range(len(shown(task)))]}, ensure_ascii=False)
-        return json.dumps({"resultUrls": shown(task)})
+            return json.dumps(
+                {"data": [song_json(task, place) for place in range(len(result_urls(task)))]}, ensure_ascii=False
+            )
+        return json.dumps({"resultUrls": result_urls(task)})
 
-    def calls(self, task: Task) -> list[Call]:
+    def callbacks(self, task: Task) -> list[StagedCallback]:
         record = self.record(task)
         whole = {key: _whole_seconds(record[key]) for key in ("createTime", "completeTime")}
         if task.failed:

@@ -1,4 +1,4 @@
-"""Real media for made-up results: a picture that shows its order, a film and a sound that play."""
+"""Make playable media for simulated results: an image or video that shows the prompt, or a short melody."""
 
 import io
 import math
@@ -14,46 +14,46 @@ import av
 from PIL import Image, ImageDraw, ImageFont
 
 from genlock.domain.catalog import Output
-from genlock.sandbox.kie.scene import paint
+from genlock.sandbox.kie.landscape import paint
 
 TYPES = {Output.IMAGE: "image/png", Output.VIDEO: "video/mp4", Output.AUDIO: "audio/mpeg", Output.TEXT: "text/plain"}
 SIZES = {"1:1": (512, 512), "16:9": (640, 360), "9:16": (360, 640), "4:3": (512, 384), "3:4": (384, 512)}
 FONTS = ("DejaVuSans.ttf", "NotoSans-Regular.ttf", "LiberationSans-Regular.ttf", "Arial.ttf")
 FRAMES_PER_SECOND = 10
-FILM_SECONDS = 2
+VIDEO_SECONDS = 2
 SAMPLES_PER_SECOND = 44100
 SAMPLES_PER_FRAME = 1152
-SOUND_SECONDS = 3
-#: on every picture, for nobody sees an astronaut in these hills
-NOTE = "simulated"
+AUDIO_SECONDS = 3
+#: written on every image: it shows a landscape, not what the prompt asked for
+LABEL_NOTE = "simulated"
 
 
 def make_media(kind: Output, title: str, values: Mapping[str, Any], number: int) -> bytes:
-    """The file of one result. `number` tells the results of one order apart."""
+    """Content of one result file. `number` distinguishes the results of one task."""
     match kind:
         case Output.IMAGE:
-            return make_picture(title, values, number)
+            return make_image(title, values, number)
         case Output.VIDEO:
-            return make_film(title, values, number)
+            return make_video(title, values, number)
         case Output.AUDIO:
-            return make_sound(number)
+            return make_audio(number)
         case Output.TEXT:
-            return make_words(title, values).encode()
+            return make_text(title, values).encode()
 
 
-def make_words(title: str, values: Mapping[str, Any]) -> str:
-    return f"{title} has listened. It was asked: " + "; ".join(f"{key}: {value}" for key, value in values.items())
+def make_text(title: str, values: Mapping[str, Any]) -> str:
+    return f"{title} was asked: " + "; ".join(f"{key}: {value}" for key, value in values.items())
 
 
-def make_picture(title: str, values: Mapping[str, Any], number: int) -> bytes:
+def make_image(title: str, values: Mapping[str, Any], number: int) -> bytes:
     file = io.BytesIO()
     _draw(title, values, number, 0.0).save(file, "PNG", compress_level=3)
     return file.getvalue()
 
 
-def make_film(title: str, values: Mapping[str, Any], number: int) -> bytes:
-    """H.264 in the pixel format that browsers play, with its index in front: that takes a real file."""
-    frames = FRAMES_PER_SECOND * FILM_SECONDS
+def make_video(title: str, values: Mapping[str, Any], number: int) -> bytes:
+    """H.264 that browsers play, with its index at the start; writing that needs a real file."""
+    frames = FRAMES_PER_SECOND * VIDEO_SECONDS
     with NamedTemporaryFile(suffix=".mp4") as file:
         with av.open(file.name, "w", format="mp4", options={"movflags": "faststart"}) as film:
             stream = film.add_stream("libx264", rate=FRAMES_PER_SECOND, options={"preset": "ultrafast", "crf": "30"})
@@ -68,8 +68,8 @@ def make_film(title: str, values: Mapping[str, Any], number: int) -> bytes:
 
 
 @cache
-def make_sound(number: int) -> bytes:
-    """An MP3: three notes that fade, higher for every further track."""
+def make_audio(number: int) -> bytes:
+    """An MP3 with three fading notes, higher for each `number`."""
     file = io.BytesIO()
     samples = _melody(number)
     with av.open(file, "w", format="mp3") as sound:
@@ -87,7 +87,7 @@ def _melody(number: int) -> "array[int]":
     samples = array("h")
     for place, step in enumerate((0, 4, 7)):
         pitch = 220 * 2 ** ((step + 2 * number) / 12)
-        for tick in range(SAMPLES_PER_SECOND * SOUND_SECONDS // 3):
+        for tick in range(SAMPLES_PER_SECOND * AUDIO_SECONDS // 3):
             time = tick / SAMPLES_PER_SECOND
             samples.append(int(13000 * math.sin(2 * math.pi * pitch * (time + place)) * math.exp(-3 * time)))
     return samples
@@ -101,14 +101,14 @@ def _size(values: Mapping[str, Any]) -> tuple[int, int]:
 def _draw(title: str, values: Mapping[str, Any], number: int, share: float) -> Image.Image:
     prompt = str(values.get("prompt") or values.get("text") or "")
     picture = paint(_size(values), f"{title} {prompt} {number}", share)
-    told = [_wrapped(prompt, picture.width, 3)] if prompt else []
-    told.append(f"{title}  ·  {number + 1}  ·  {NOTE}")
-    _sign(picture, "\n".join(told))
+    lines = [_wrapped(prompt, picture.width, 3)] if prompt else []
+    lines.append(f"{title}  ·  {number + 1}  ·  {LABEL_NOTE}")
+    _draw_label(picture, "\n".join(lines))
     return picture
 
 
-def _sign(picture: Image.Image, text: str) -> None:
-    """Write what was ordered at the foot, on the dark hills."""
+def _draw_label(picture: Image.Image, text: str) -> None:
+    """Write the text at the bottom of the image."""
     pen = ImageDraw.Draw(picture)
     pen.multiline_text((22, picture.height - 20), text, font=_font(17), fill="#fff6e0", spacing=7, anchor="ld")
 
@@ -119,7 +119,7 @@ def _wrapped(text: str, width: int, lines: int) -> str:
 
 @cache
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """One that knows more than Latin letters, if the machine has it."""
+    """A font with more than Latin letters if the machine has one."""
     for name in FONTS:
         try:
             return ImageFont.truetype(name, size)

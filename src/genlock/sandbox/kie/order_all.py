@@ -1,4 +1,4 @@
-"""Orders the least and the most of every offered model from the simulated Kie.ai, over HTTP."""
+"""Order every offered model from the Kie.ai simulator over HTTP, with the fewest and with the most fields."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from genlock.providers.kie.families import ROUTES
 from genlock.sandbox.kie.simulator import running_kie
 
 UNLIMITED = (1_000_000, 1.0)
-RICH = 1e9
+CREDITS = 1e9
 SECONDS_MAX = 30
 OK = 200
 #: the providers that `order_all` has a simulator of
@@ -20,13 +20,13 @@ PROVIDERS = frozenset({Kie.name})
 
 
 async def order_all(catalog: Catalog) -> list[Failure]:
-    """What stands in the way of ordering what is offered."""
-    async with running_kie(catalog=catalog, create_limit=UNLIMITED, credits_=RICH) as kie:
+    """Order everything from a fresh simulator; return what failed."""
+    async with running_kie(catalog=catalog, create_limit=UNLIMITED, credits_=CREDITS) as kie:
         return await check_at(kie.url, kie.key, catalog)
 
 
 async def check_at(url: str, key: str, catalog: Catalog) -> list[Failure]:
-    """The same at any address that speaks as Kie.ai does. Every order there is a real one."""
+    """Order everything at a URL with Kie.ai's API. Every order there is real."""
     timeout = aiohttp.ClientTimeout(total=SECONDS_MAX)
     headers = {"Authorization": f"Bearer {key}"}
     async with aiohttp.ClientSession(timeout=timeout, headers=headers) as session:
@@ -37,8 +37,8 @@ async def check_at(url: str, key: str, catalog: Catalog) -> list[Failure]:
                 place = f"family {model.family!r}, operation {model.operation!r}"
                 raise SubmitRefused("model_unavailable", f"Kie.ai has no endpoint for {place}")
             async with session.post(url + route.create, json=route.body(model.id, values, None)) as response:
-                said = await response.json()
-            if said.get("code") != OK:
-                raise SubmitRefused(str(said.get("code")), str(said.get("msg")))
+                body = await response.json()
+            if body.get("code") != OK:
+                raise SubmitRefused(str(body.get("code")), str(body.get("msg")))
 
         return await check(catalog, {Kie.name: send})

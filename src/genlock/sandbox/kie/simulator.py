@@ -1,4 +1,4 @@
-"""A Kie.ai of our own, on this machine: the same words, the same quirks, and bad days on demand.
+"""Simulator of Kie.ai on this machine: same paths, codes, texts and quirks as the real API, with faults on demand.
 
 async with running_kie(speed=100) as kie:
     provider = Kie(key=kie.key, api_url=kie.url, upload_url=kie.url, …)
@@ -17,13 +17,13 @@ from aiohttp import web
 
 from genlock.catalog import load
 from genlock.domain.catalog import Catalog
-from genlock.sandbox.kie.caller import Caller
+from genlock.sandbox.kie.callbacks import CallbackSender
 from genlock.sandbox.kie.control import add_control
-from genlock.sandbox.kie.face import Face, envelope
-from genlock.sandbox.kie.faces import FACES
+from genlock.sandbox.kie.endpoint import SimulatedEndpoint, envelope
+from genlock.sandbox.kie.endpoints import ENDPOINTS
 from genlock.sandbox.kie.faults import Fault, Faults
 from genlock.sandbox.kie.files import PAGE, FileHost
-from genlock.sandbox.kie.shop import Refused, Shop, Window
+from genlock.sandbox.kie.service import KieError, KieService, Window
 from genlock.sandbox.kie.task import Task
 from genlock.sandbox.kie.uploads import add_uploads
 
@@ -33,87 +33,89 @@ UNAUTHORIZED = (
     "Unauthorized \u2013 Authentication failed. Please check that your Authorization and Content-Type headers are "
     "correctly set."
 )
-HICCUP = "Server exception, please try again later"
-#: faults of either call that are an answer in themselves: HTTP status, code (None: a page), text
+SERVER_EXCEPTION = "Server exception, please try again later"
+#: faults that replace the answer of a call: HTTP status, code in the envelope (None: an HTML page), text
 ANSWERS: dict[Fault, tuple[int, int | None, str]] = {
     Fault.CREATE_429: (200, 429, "Your call frequency is too high. Please try again later."),
     Fault.CREATE_HTTP_429: (429, None, ""),
     Fault.CREATE_433: (200, 433, "The usage cap of this API key is exceeded"),
     Fault.CREATE_455: (200, 455, "The service is being maintained"),
-    Fault.CREATE_500: (200, 500, HICCUP),
-    Fault.CREATE_HTTP_500: (500, 500, HICCUP),
+    Fault.CREATE_500: (200, 500, SERVER_EXCEPTION),
+    Fault.CREATE_HTTP_500: (500, 500, SERVER_EXCEPTION),
     Fault.CREATE_502: (502, None, ""),
     Fault.CREATE_PAUSED: (200, 500, "This interface is temporarily paused."),
     Fault.CREATE_MODERATED: (200, 400, "Your prompt was flagged by Website as violating content policies."),
     Fault.STATUS_429: (200, 429, "Your call frequency is too high. Please try again later."),
     Fault.STATUS_455: (200, 455, "The service is being maintained"),
-    Fault.STATUS_500: (200, 500, HICCUP),
+    Fault.STATUS_500: (200, 500, SERVER_EXCEPTION),
     Fault.STATUS_502: (502, None, ""),
 }
 
 
 class KieSimulator:
-    """Both hosts, the shop behind them, and the hands that make trouble."""
+    """The API host and the file host, the service behind them, and fault control."""
 
-    def __init__(self, shop: Shop, *, key: str, slow_seconds: float) -> None:
-        self.shop = shop
+    def __init__(self, service: KieService, *, key: str, slow_seconds: float) -> None:
+        self.service = service
         self.key = key
         self.slow_seconds = slow_seconds
         self.url = ""
         self.app = web.Application(client_max_size=UPLOAD_BYTES_MAX, middlewares=[self._errors])
-        for face in FACES:
-            self.app.router.add_post(face.create, self._creator(face))
-        for path in dict.fromkeys(face.query for face in FACES):
-            self.app.router.add_get(path, self._teller([face for face in FACES if face.query == path]))
+        for endpoint in ENDPOINTS:
+            self.app.router.add_post(endpoint.create, self._create_handler(endpoint))
+        for path in dict.fromkeys(endpoint.query for endpoint in ENDPOINTS):
+            self.app.router.add_get(
+                path, self._status_handler([endpoint for endpoint in ENDPOINTS if endpoint.query == path])
+            )
         self.app.router.add_get("/api/v1/chat/credit", self._credit)
         self.app.router.add_post("/api/v1/common/download-url", self._download_url)
         self.app.router.add_post("/api/v1/gpt4o-image/download-url", self._download_url)
         self.app.router.add_get("/api/v1/playground/model-paths", self._model_paths)
-        add_uploads(self.app, shop.files, key)
+        add_uploads(self.app, service.files, key)
         add_control(self.app, self)
 
     @property
     def faults(self) -> Faults:
-        return self.shop.faults
+        return self.service.faults
 
     @property
     def files_url(self) -> str:
-        return self.shop.files.url
+        return self.service.files.url
 
-    # the calls
+    # API calls
 
-    def _creator(self, face: Face) -> Handler:
+    def _create_handler(self, endpoint: SimulatedEndpoint) -> Handler:
         async def create(request: web.Request) -> web.StreamResponse:
             self._check_key(request)
             faults = self.faults.draw()
-            if answer := _refusal(faults, "create_"):
+            if answer := _fault_response(faults, "create_"):
                 return answer
             body = await _read_json(request)
-            task = self.shop.accept(face, body, faults)
+            task = self.service.accept(endpoint, body, faults)
             if Fault.CALLBACK_EARLY in faults:
-                await self.shop.hurry(task, face)
+                await self.service.finish_now(task, endpoint)
             else:
-                self.shop.start(task, face)
-            return await self._answer(request, envelope(200, "success", face.created(task)), faults, "create_")
+                self.service.start(task, endpoint)
+            return await self._answer(request, envelope(200, "success", endpoint.created(task)), faults, "create_")
 
         return create
 
-    def _teller(self, faces: list[Face]) -> Handler:
+    def _status_handler(self, endpoints: list[SimulatedEndpoint]) -> Handler:
         async def tell(request: web.Request) -> web.StreamResponse:
             self._check_key(request)
-            self.shop.queries.admit(asyncio.get_running_loop().time())
+            self.service.queries.admit(asyncio.get_running_loop().time())
             task_id = request.query.get("taskId")
             if not task_id:
-                raise Refused(400, "taskId parameter is required")
-            task = self.shop.tasks.get(task_id)
-            face = _face_of(task, faces)
+                raise KieError(400, "taskId parameter is required")
+            task = self.service.tasks.get(task_id)
+            endpoint = _endpoint_of(task, endpoints)
             faults = self.faults.draw_status(task.faults if task else set())
-            if answer := _refusal(faults, "status_"):
+            if answer := _fault_response(faults, "status_"):
                 return answer
-            young = task is not None and time() - task.created < self.shop.null_seconds
-            if task is None or face is None or young or Fault.STATUS_NULL in faults:
-                return _json((face or faces[0]).missing())
-            record = face.record(task)
+            young = task is not None and time() - task.created < self.service.null_seconds
+            if task is None or endpoint is None or young or Fault.STATUS_NULL in faults:
+                return _json((endpoint or endpoints[0]).missing_record())
+            record = endpoint.record(task)
             if Fault.STATUS_WORD in faults:
                 record |= {key: "pondering" for key in ("state", "status", "successFlag") if key in record}
             return await self._answer(request, envelope(200, "success", record), faults, "status_")
@@ -121,60 +123,60 @@ class KieSimulator:
         return tell
 
     async def _answer(
-        self, request: web.Request, said: dict[str, Any], faults: set[Fault], prefix: str
+        self, request: web.Request, body: dict[str, Any], faults: set[Fault], prefix: str
     ) -> web.StreamResponse:
-        """A good answer, unless it is lost on its way."""
+        """The successful answer, unless a fault cuts, delays or truncates it."""
         if f"{prefix}cut" in faults:
             assert request.transport is not None
             request.transport.abort()
         if f"{prefix}slow" in faults:
             await asyncio.sleep(self.slow_seconds)
         if f"{prefix}garbled" in faults:
-            return web.Response(text=json.dumps(said)[:40], content_type="application/json")
+            return web.Response(text=json.dumps(body)[:40], content_type="application/json")
         if f"{prefix}no_id" in faults:
             return _json(envelope(200, "success", None))
-        return _json(said)
+        return _json(body)
 
     async def _credit(self, request: web.Request) -> web.Response:
         self._check_key(request)
-        return _json(envelope(200, "success", self.shop.credits / 1000))
+        return _json(envelope(200, "success", self.service.credits / 1000))
 
     async def _download_url(self, request: web.Request) -> web.Response:
         self._check_key(request)
         url = (await _read_json(request)).get("url")
-        if not isinstance(url, str) or self.shop.files.find(url) is None:
-            raise Refused(422, "url is wrong")
+        if not isinstance(url, str) or self.service.files.find(url) is None:
+            raise KieError(422, "url is wrong")
         return _json(envelope(200, "success", f"{url}?download=1"))
 
     async def _model_paths(self, _: web.Request) -> web.Response:
-        return _json(envelope(200, "success", sorted(self.shop.catalog.models)))
+        return _json(envelope(200, "success", sorted(self.service.catalog.models)))
 
-    # errors, as the real one tells them
+    # errors, worded like the real ones
 
     def _check_key(self, request: web.Request) -> None:
         if request.headers.get("Authorization") != f"Bearer {self.key}":
-            raise Refused(401, UNAUTHORIZED)
+            raise KieError(401, UNAUTHORIZED)
 
     @web.middleware
     async def _errors(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
-        except Refused as refused:
-            said = {"code": refused.code, "msg": refused.text}
-            return _json(said if refused.code == 401 else said | {"data": None})
+        except KieError as refused:
+            body = {"code": refused.code, "msg": refused.text}
+            return _json(body if refused.code == 401 else body | {"data": None})
         except web.HTTPNotFound:
             return _json({"code": 404, "msg": "Not Found", "data": None})
 
 
-def _face_of(task: Task | None, faces: list[Face]) -> Face | None:
-    """The face that took the order, if it is one of these."""
+def _endpoint_of(task: Task | None, endpoints: list[SimulatedEndpoint]) -> SimulatedEndpoint | None:
+    """The endpoint that created the task, if it is among these."""
     if task is None:
         return None
     kind = (task.model.family, task.model.operation)
-    return next((face for face in faces if (face.family, face.operation) == kind), None)
+    return next((endpoint for endpoint in endpoints if (endpoint.family, endpoint.operation) == kind), None)
 
 
-def _refusal(faults: set[Fault], prefix: str) -> web.Response | None:
+def _fault_response(faults: set[Fault], prefix: str) -> web.Response | None:
     for fault, (status, code, text) in ANSWERS.items():
         if fault in faults and fault.startswith(prefix):
             if code is None:
@@ -189,20 +191,20 @@ async def _read_json(request: web.Request) -> dict[str, Any]:
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        raise Refused(400, "The request body is not valid JSON")
+        raise KieError(400, "The request body is not valid JSON")
     return body
 
 
-def _json(said: Any, status: int = 200) -> web.Response:
+def _json(body: Any, status: int = 200) -> web.Response:
     return web.Response(
-        body=json.dumps(said, ensure_ascii=False).encode(),
+        body=json.dumps(body, ensure_ascii=False).encode(),
         status=status,
         headers={"Content-Type": "application/json;charset=UTF-8", "Server": "cloudflare"},
     )
 
 
 @asynccontextmanager
-async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all with defaults
+async def running_kie(  # noqa: PLR0913 - settings of a whole service, all with defaults
     *,
     catalog: Catalog | None = None,
     key: str = "sandbox-key",
@@ -222,14 +224,14 @@ async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all wit
 ) -> AsyncIterator[KieSimulator]:
     """Run both hosts until the block ends. A task takes its expected time divided by `speed`.
 
-    Task ids come from the seed: whoever keeps them longer than this runs gives None, and none comes twice.
+    Task ids come from the seed. Pass None if the ids outlive this run, so that they never repeat.
     """
     rng = Random(seed)
     files = FileHost()
-    shop = Shop(
+    service = KieService(
         catalog=catalog or load(),
         files=files,
-        caller=Caller(key=webhook_key, retry_seconds=retry_seconds, late_seconds=late_seconds),
+        callback_sender=CallbackSender(key=webhook_key, retry_seconds=retry_seconds, late_seconds=late_seconds),
         faults=Faults(rng),
         rng=rng,
         credits=round(credits_ * 1000),
@@ -238,15 +240,15 @@ async def running_kie(  # noqa: PLR0913 - every knob of a whole service, all wit
         queries=Window(*status_limit),
         null_seconds=null_seconds,
     )
-    kie = KieSimulator(shop, key=key, slow_seconds=slow_seconds)
+    kie = KieSimulator(service, key=key, slow_seconds=slow_seconds)
     runners = [web.AppRunner(app, access_log=None, shutdown_timeout=0.1) for app in (kie.app, files.app)]
     try:
         kie.url = await _listen(runners[0], host, port)
         files.url = await _listen(runners[1], host, files_port)
         yield kie
     finally:
-        await shop.close()
-        await shop.caller.close()
+        await service.close()
+        await service.callback_sender.close()
         for runner in runners:
             await runner.cleanup()
 

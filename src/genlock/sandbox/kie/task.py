@@ -1,4 +1,4 @@
-"""A task at the simulated Kie.ai, and what it makes."""
+"""A task of the Kie.ai simulator: its state, its results and how it fails."""
 
 from dataclasses import dataclass, field
 from time import time
@@ -25,17 +25,17 @@ class Task:
     callback_url: str | None
     faults: set[Fault]
     price: int  #: thousandths of a credit
-    seconds: float  #: how long it claims to take
-    real_seconds: float  #: how long it takes here
+    seconds: float  #: how long it takes according to its record
+    real_seconds: float  #: how long it takes in this run
     created: float  #: epoch
     states: tuple[str, ...]
     ended: float | None = None
-    #: addresses, or words for a text model
+    #: URLs, or the texts of a text model
     results: list[str] = field(default_factory=list)
 
     @property
     def failure(self) -> tuple[int, str] | None:
-        return next((told for fault, told in FAILURES.items() if fault in self.faults), None)
+        return next((failure for fault, failure in FAILURES.items() if fault in self.faults), None)
 
     @property
     def failed(self) -> bool:
@@ -58,12 +58,12 @@ class Task:
 
     @property
     def flag(self) -> int:
-        """The same as older families number it."""
+        """The state as a number, as the families with dedicated endpoints report it."""
         return 0 if self.ended is None else 3 if self.failed else 1
 
     @property
     def credits(self) -> float:
-        """What it has cost: decided at once, given back on failure."""
+        """Credits consumed: charged at creation, refunded on failure."""
         return 0 if self.failed else self.price / 1000
 
     @property

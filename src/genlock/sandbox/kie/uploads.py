@@ -1,4 +1,4 @@
-"""Uploads to the simulated Kie.ai: as a stream, as base64, or fetched from an address. Kept for three days."""
+"""Kie.ai's upload API: multipart stream, base64, or fetched from a URL. Files are kept for three days."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ UPLOAD_SECONDS = 3 * 86_400.0
 FETCH_SECONDS = 30
 
 
-class _Wrong(Exception):
+class _UploadError(Exception):
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
         self.code = code
@@ -39,15 +39,15 @@ class _Uploads:
 
     async def base64(self, request: web.Request) -> web.Response:
         async def read() -> web.Response:
-            said = await request.json()
-            data = _needed(said, "base64Data")
+            body = await request.json()
+            data = _required(body, "base64Data")
             head, _, rest = data.partition(",") if data.startswith("data:") else ("", "", data)
             try:
                 content = base64.b64decode(rest, validate=True)
             except binascii.Error:
-                raise _Wrong(400, "Base64 decoding failed: Invalid Base64 format") from None
+                raise _UploadError(400, "Base64 decoding failed: Invalid Base64 format") from None
             kind = head.removeprefix("data:").partition(";")[0] or None
-            return self._keep(content, _needed(said, "uploadPath"), said.get("fileName"), kind)
+            return self._keep(content, _required(body, "uploadPath"), body.get("fileName"), kind)
 
         return await self._answer(request, read)
 
@@ -56,17 +56,17 @@ class _Uploads:
             form = await request.post()
             file = form.get("file")
             if not isinstance(file, web.FileField):
-                raise _Wrong(400, "Missing required parameter: file")
+                raise _UploadError(400, "Missing required parameter: file")
             name = form.get("fileName") or file.filename
-            return self._keep(file.file.read(), _needed(form, "uploadPath"), str(name), file.content_type)
+            return self._keep(file.file.read(), _required(form, "uploadPath"), str(name), file.content_type)
 
         return await self._answer(request, read)
 
     async def url(self, request: web.Request) -> web.Response:
         async def read() -> web.Response:
-            said = await request.json()
-            content, kind = await _fetch(_needed(said, "fileUrl"))
-            return self._keep(content, _needed(said, "uploadPath"), said.get("fileName"), kind)
+            body = await request.json()
+            content, kind = await _fetch(_required(body, "fileUrl"))
+            return self._keep(content, _required(body, "uploadPath"), body.get("fileName"), kind)
 
         return await self._answer(request, read)
 
@@ -74,7 +74,7 @@ class _Uploads:
         try:
             self._check_key(request)
             answer: web.Response = await read()
-        except _Wrong as wrong:
+        except _UploadError as wrong:
             return _json({"success": False, "code": wrong.code, "msg": str(wrong)})
         except ValueError:
             return _json({"success": False, "code": 400, "msg": "Invalid request body"})
@@ -82,7 +82,7 @@ class _Uploads:
 
     def _check_key(self, request: web.Request) -> None:
         if request.headers.get("Authorization") != f"Bearer {self._key}":
-            raise _Wrong(401, "Authentication failed: Invalid API Key")
+            raise _UploadError(401, "Authentication failed: Invalid API Key")
 
     def _keep(self, content: bytes, folder: str, name: object, kind: str | None) -> web.Response:
         known = kind or mimetypes.guess_type(str(name or ""))[0] or "application/octet-stream"
@@ -102,10 +102,10 @@ class _Uploads:
         return _json({"success": True, "code": 200, "msg": "File uploaded successfully", "data": data})
 
 
-def _needed(said: Any, name: str) -> str:
-    value = said.get(name) if hasattr(said, "get") else None
+def _required(body: Any, name: str) -> str:
+    value = body.get(name) if hasattr(body, "get") else None
     if not isinstance(value, str) or not value:
-        raise _Wrong(400, f"Missing required parameter: {name}")
+        raise _UploadError(400, f"Missing required parameter: {name}")
     return value
 
 
@@ -119,8 +119,8 @@ async def _fetch(url: str) -> tuple[bytes, str | None]:
             response.raise_for_status()
             return await response.read(), response.content_type
     except (aiohttp.ClientError, OSError, ValueError):
-        raise _Wrong(500, "File download failed") from None
+        raise _UploadError(500, "File download failed") from None
 
 
-def _json(said: dict[str, Any]) -> web.Response:
-    return web.Response(body=json.dumps(said).encode(), headers={"Content-Type": "application/json;charset=UTF-8"})
+def _json(body: dict[str, Any]) -> web.Response:
+    return web.Response(body=json.dumps(body).encode(), headers={"Content-Type": "application/json;charset=UTF-8"})

@@ -19,7 +19,15 @@ from genlock.sandbox.simulation.world import World
 T = TypeVar("T")
 
 _STORE_TROUBLE = ("store: unavailable", "store: answer lost", "store: made twice", "store: slow", "store: answer slow")
-_FENCED = ("begin_submit", "mark_submitted", "save_parts", "begin_notice", "renew")
+_FENCED = (
+    "begin_submit",
+    "mark_submitted",
+    "save_parts",
+    "begin_notice",
+    "renew",
+    "change_address",
+    "mark_result_invalid",
+)
 
 
 def _calls(port: type, prefix: str) -> list[str]:
@@ -201,7 +209,7 @@ class Witness:
             self._truth.tokens[job.id] = max(self._truth.tokens[job.id], job.lease_token)
         if name == "heartbeat":
             self._truth.listed.add(args[0])
-        if name == "rescue" and len(args) == 1:
+        if name == "release_leases" and len(args) == 1:
             self._truth.listed.discard(args[0])
         if name == "resend" and answer:
             self._truth.resends[args[0]] += 1
@@ -209,7 +217,7 @@ class Witness:
             self._truth.retries[args[0]] += 1
         if name == "begin_submit" and answer:
             self._truth.submits[job_id] = self._world.loop.time()
-        if name == "end" and isinstance(answer, JobEnd) and answer.verdict is Verdict.WON and answer.job:
+        if name == "end_job" and isinstance(answer, JobEnd) and answer.verdict is Verdict.WON and answer.job:
             self._look_at_end(args[0], answer.job)
 
     def _look_at_end(self, ending: EndJob, job: Job) -> None:
@@ -228,7 +236,7 @@ def _fence(name: str, args: tuple[Any, ...]) -> tuple[int, int | None]:
     """The job and the token that a call names."""
     if name in _FENCED:
         return args[0], args[1]
-    if name in ("wait", "finish", "end"):
+    if name in ("reschedule", "finish_delivery", "end_job"):
         return args[0].job_id, args[0].token
     return 0, None
 

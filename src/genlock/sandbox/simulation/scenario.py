@@ -18,8 +18,8 @@ from genlock.sandbox.simulation.world import Entry, World
 
 def _rare(call: str) -> int:
     """How many times more often than others a call is a fate: few seeds come to it at all."""
-    often = {"expire_callback": 24, "spoil": 6, "settle_callback": 3, "progress": 3}
-    often |= {"adopt_task": 2, "move": 2, "send": 2, "leave_role": 2, "notify": 1}
+    often = {"expire_callback": 24, "mark_result_invalid": 6, "settle_callback": 3, "progress": 3}
+    often |= {"adopt_task": 2, "change_address": 2, "send": 2, "leave_role": 2, "notify": 1}
     return often.get(call.rpartition(".")[2], 0)
 
 

@@ -1,4 +1,4 @@
-"""The simulated Telegram by itself: `python -m genlock.sandbox.telegram --port 8090 --token 42:sandbox`."""
+"""Run only the Telegram simulator: `python -m genlock.sandbox.telegram --port 8090 --token 42:sandbox`."""
 
 import argparse
 import asyncio
@@ -14,26 +14,26 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--token", default="42:sandbox")
-    parser.add_argument("--state", type=Path, help="a folder that keeps people, chats and files")
-    parser.add_argument("--kie", help="the address of the simulated Kie.ai, whose faults the page switches too")
-    parser.add_argument("--limiter", action="store_true", help="refuse who sends too much")
-    parser.add_argument("--speed", type=float, default=1.0, help="time-outs and retries pass so many times as fast")
+    parser.add_argument("--state", type=Path, help="folder that keeps users, chats and files")
+    parser.add_argument("--kie", help="URL of the Kie.ai simulator whose faults the page controls")
+    parser.add_argument("--limiter", action="store_true", help="apply Telegram's rate limits")
+    parser.add_argument("--speed", type=float, default=1.0, help="factor by which time-outs and retries are shortened")
     return parser.parse_args()
 
 
-async def main(given: argparse.Namespace) -> None:
+async def main(options: argparse.Namespace) -> None:
     async with running_telegram(
-        token=given.token,
-        host=given.host,
-        port=given.port,
-        limiter=given.limiter,
-        speed=given.speed,
-        state=given.state,
+        token=options.token,
+        host=options.host,
+        port=options.port,
+        limiter=options.limiter,
+        speed=options.speed,
+        folder=options.state,
         seed=None,
-        kie_url=given.kie,
+        kie_url=options.kie,
     ) as telegram:
-        said = {"url": telegram.url, "token": telegram.token, "page_url": telegram.page_url}
-        sys.stdout.write(json.dumps(said) + "\n")
+        addresses = {"url": telegram.url, "token": telegram.token, "page_url": telegram.page_url}
+        sys.stdout.write(json.dumps(addresses) + "\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
 

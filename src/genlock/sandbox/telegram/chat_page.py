@@ -1,4 +1,8 @@
-"""The chat page of the simulated Telegram: its files, all that it shows, and the way to the simulated Kie.ai."""
+"""Serves the chat page of the sandbox.
+
+`/page/*` are its static files, `/sim/page` the complete state that it shows, and `/sim/kie` forwards to the control
+API of the Kie.ai simulator.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,13 +13,13 @@ from aiohttp import web
 from genlock.sandbox.kie.faults import Fault as KieFault
 from genlock.sandbox.telegram.control import Control
 from genlock.sandbox.telegram.faults import Fault
-from genlock.sandbox.telegram.world import Chat, Message
+from genlock.sandbox.telegram.state import Chat, Message
 
 if TYPE_CHECKING:
     from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 FOLDER = Path(__file__).parent / "page"
-#: nothing from outside, nothing inline
+#: no external resources and no inline scripts
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -28,7 +32,7 @@ HEADERS = {
 }
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 JOURNAL_KINDS = {"call", "update", "log"}
-JOURNAL_TOLD = 400
+JOURNAL_MAX = 400
 KIE_SECONDS = 5
 
 
@@ -48,43 +52,43 @@ class Page:
         self._methods = methods
 
     async def index(self, _: web.Request) -> web.StreamResponse:
-        return _served("index.html")
+        return _serve_file("index.html")
 
     async def file(self, request: web.Request) -> web.StreamResponse:
-        return _served(request.match_info["name"])
+        return _serve_file(request.match_info["name"])
 
     async def everything(self, _: web.Request) -> web.Response:
-        """All that the page shows, as of the event `last`."""
-        telegram, world = self._telegram, self._telegram.world
-        journal = [event for event in world.events.since(0) if event.kind in JOURNAL_KINDS]
+        """The complete state of the page, as of the event `last`."""
+        telegram, state = self._telegram, self._telegram.state
+        journal = [event for event in state.events.since(0) if event.kind in JOURNAL_KINDS]
         return web.json_response(
             {
-                "world": world.events.id,
-                "last": world.events.last,
-                "bot": world.bot,
-                "profile": world.profile,
-                "people": [self._control.told_person(user) for user in world.users.values()],
-                "chats": [self._chat(chat) for chat in world.chats.values()],
-                "sounded": [[told.person, told.chat, told.message] for told in world.notifications],
-                "faults": telegram.faults.told(),
+                "world": state.events.id,
+                "last": state.events.last,
+                "bot": state.bot,
+                "profile": state.profile,
+                "people": [self._control.user_json(user) for user in state.users.values()],
+                "chats": [self._chat(chat) for chat in state.chats.values()],
+                "sounded": [[one.person, one.chat, one.message] for one in state.notifications],
+                "faults": telegram.faults.as_json(),
                 "kinds_of_faults": list(Fault),
                 "methods": self._methods,
                 "kie": telegram.kie_url is not None,
-                "journal": [event.told() for event in journal[-JOURNAL_TOLD:]],
+                "journal": [event.as_json() for event in journal[-JOURNAL_MAX:]],
             }
         )
 
     def _chat(self, chat: Chat) -> dict[str, Any]:
         messages = [self._message(message) for message in chat.messages.values()]
-        return self._control.told_chat(chat) | {"messages": messages}
+        return self._control.chat_json(chat) | {"messages": messages}
 
     def _message(self, message: Message) -> dict[str, Any]:
-        return self._telegram.world.view(message) | {"hidden_from": sorted(message.hidden_from)}
+        return self._telegram.state.view(message) | {"hidden_from": sorted(message.hidden_from)}
 
     async def kie(self, request: web.Request) -> web.Response:
-        """What the simulated Kie.ai's own control says; its address is not the page's, so it goes through here."""
+        """Forward to the control API of the Kie.ai simulator, which has another origin than the page."""
         if self._telegram.kie_url is None:
-            return web.json_response({"error": "no simulated Kie.ai is known here"}, status=404)
+            return web.json_response({"error": "no Kie.ai simulator is configured"}, status=404)
         body = await request.json() if request.method == "POST" else None
         timeout = aiohttp.ClientTimeout(total=KIE_SECONDS)
         try:
@@ -92,13 +96,13 @@ class Page:
                 aiohttp.ClientSession(timeout=timeout) as session,
                 session.request(request.method, f"{self._telegram.kie_url}/_control", json=body) as response,
             ):
-                said = await response.json()
+                body = await response.json()
         except (aiohttp.ClientError, TimeoutError) as error:
-            return web.json_response({"error": f"the simulated Kie.ai does not answer: {error!r}"}, status=502)
-        return web.json_response(said | {"kinds_of_faults": list(KieFault)}, status=response.status)
+            return web.json_response({"error": f"the Kie.ai simulator does not answer: {error!r}"}, status=502)
+        return web.json_response(body | {"kinds_of_faults": list(KieFault)}, status=response.status)
 
 
-def _served(name: str) -> web.StreamResponse:
+def _serve_file(name: str) -> web.StreamResponse:
     path = FOLDER / name
     if not path.is_file():
         raise web.HTTPNotFound

@@ -1,19 +1,20 @@
-"""The hand on the simulated Telegram from outside, made so that a chat page can be built on it.
+"""HTTP control of the Telegram simulator: what its users do and see. The chat page is built on it.
 
-Everything is JSON. `person` and `chat` are ids; without `chat` a person acts in the private chat with the bot.
+Everything is JSON. `person` is the id of a user, `chat` that of a chat; without `chat` the user acts in the private
+chat with the bot. The paths say `people` and `person` for users because test harnesses depend on them.
 A view of a message is {"chat", "message" (as in the Bot API), "shown" (its kind), "keyboard", "paid", "reactions"}.
 
 GET  /sim/state                      bot, commands, people, chats, faults, limiter, last (number of the newest event)
-GET  /sim/chats/CHAT?person=PERSON   what that person sees there: {"messages": [view, …], "last": N}
+GET  /sim/chats/CHAT?person=PERSON   what that user sees there: {"messages": [view, …], "last": N}
 GET  /sim/events?after=N             server-sent events from N on (or from the header Last-Event-ID); see below
 GET  /sim/calls?after=N              the journal after call N
-GET  /sim/files/FILE_ID              a file with its type; ranges work, so films can be wound
-POST /sim/people                     {"name", "language"?, "stars"?, "started"?} → the person
-POST /sim/people/PERSON              {"language"?, "stars"?, "blocked"?, "deactivated"?} → the person
+GET  /sim/files/FILE_ID              a file with its type; range requests work
+POST /sim/people                     {"name", "language"?, "stars"?, "started"?} → the user
+POST /sim/people/PERSON              {"language"?, "stars"?, "blocked"?, "deactivated"?} → the user
 POST /sim/people/PERSON/say          {"text", "chat"?, "thread"?, "reply_to"?} → view
 POST /sim/people/PERSON/send         multipart: file (several make an album), kind (photo, …; one for all, or one for
                                      each file), caption, chat, reply_to → views
-POST /sim/people/PERSON/press        {"message", "button" (its data or words), "chat"?} → {"press"}, {"url"} or {"said"}
+POST /sim/people/PERSON/press        {"message", "button" (its data or text), "chat"?} → {"press"}, {"url"} or {"said"}
 POST /sim/people/PERSON/pay          {"message", "chat"?} or {"link"} → {"ok", "reason", "charge_id"}, within 10 s
 POST /sim/people/PERSON/react        {"message", "emoji" (or null), "chat"?}
 POST /sim/people/PERSON/delete       {"message", "for_both", "chat"?}
@@ -24,14 +25,14 @@ POST /sim/groups/CHAT                {"add"?, "remove"?, "bot"? (member, adminis
 POST /sim/faults                     {"fault", "method"?, "chat"?, "times"?, "probability"?, "seconds"?} → the switch
 DELETE /sim/faults[/ID]              one, or all
 POST /sim/settings                   {"limiter"?, "upload_seconds"?}
-POST /sim/log                        an object, or a list of them: lines to show beside the chat
+POST /sim/log                        an object, or a list of them: log lines to show beside the chat
 
 Events, each with {"number", "at"}: message and edit (a view), delete {chat, message_id}, hide {person, chat,
 message_id}, notification {person, chat, message, text}, action {chat, action}, draft {chat, draft, text}, reaction,
 answer {person, press, text, alert}, payment {person, ok, reason | charge, amount, stars}, stars {person, stars},
-person, block, chat, profile, update (what goes to the bot), call (what came from it, see Call), fault (the switches),
-log {line}. The first, without a name and number, is {world}: another one than before, or `reset`, says that events
-were missed: load the state anew.
+person, block, chat, profile, update (sent to the bot), call (made by the bot, see Call), fault (all switches),
+log {line}. The first event, without name and number, is {world}, the id of this simulator run. If it changed, or if
+`reset` arrives, events were missed and the client must load the state again.
 """
 
 import asyncio
@@ -41,25 +42,25 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from genlock.sandbox.foreign import foreign_host, foreign_page
+from genlock.sandbox.origin_check import host_error, page_origin_error
+from genlock.sandbox.telegram.api_call import ApiError
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.groups import Group
-from genlock.sandbox.telegram.people import Person, Unseen
-from genlock.sandbox.telegram.wire import Refused
-from genlock.sandbox.telegram.world import Chat, User
+from genlock.sandbox.telegram.simulated_user import NotInChat, SimulatedUser
+from genlock.sandbox.telegram.state import Chat, User
 
 if TYPE_CHECKING:
     from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-GUARDED = ("/sim/", "/bot", "/file/")  #: all but the page itself, which anybody may link to
+GUARDED = ("/sim/", "/bot", "/file/")  #: all paths but the page itself, which other sites may link to
 QUIET_SECONDS = 15
-CALLS_TOLD = 500
+CALLS_MAX = 500
 
 
 def add_control(app: web.Application, telegram: "TelegramSimulator") -> None:
     control = Control(telegram)
-    app.middlewares.append(control.quotas)
+    app.middlewares.append(control.check_request)
     for path, handler in control.gets.items():
         app.router.add_get(path, handler)
     for path, handler in control.posts.items():
@@ -71,7 +72,7 @@ def add_control(app: web.Application, telegram: "TelegramSimulator") -> None:
 class Control:
     def __init__(self, telegram: "TelegramSimulator") -> None:
         self._telegram = telegram
-        self._world = telegram.world
+        self._world = telegram.state
         self.gets: dict[str, Handler] = {
             "/sim/state": self.state,
             "/sim/chats/{chat:-?[0-9]+}": self.chat,
@@ -98,61 +99,61 @@ class Control:
         }
 
     @web.middleware
-    async def quotas(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if why := self._foreign(request):
+    async def check_request(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if why := self._origin_error(request):
             return web.json_response({"error": why}, status=403)
         if not request.path.startswith("/sim/"):
             return await handler(request)
         try:
             return await handler(request)
         except (KeyError, IndexError) as error:
-            return web.json_response({"error": f"there is no {error}"}, status=404)
-        except (ValueError, TypeError, AttributeError, Unseen, Refused) as error:
+            return web.json_response({"error": f"not found: {error}"}, status=404)
+        except (ValueError, TypeError, AttributeError, NotInChat, ApiError) as error:
             return web.json_response({"error": str(error)}, status=400)
 
-    def _foreign(self, request: web.Request) -> str | None:
-        if why := foreign_host(request, self._telegram.host):
+    def _origin_error(self, request: web.Request) -> str | None:
+        if why := host_error(request, self._telegram.host):
             return why
-        return foreign_page(request) if request.path.startswith(GUARDED) else None
+        return page_origin_error(request) if request.path.startswith(GUARDED) else None
 
-    # looking
+    # reading
 
     async def state(self, _: web.Request) -> web.Response:
-        world, telegram = self._world, self._telegram
+        state, telegram = self._world, self._telegram
         return web.json_response(
             {
-                "bot": world.bot,
-                "commands": world.profile["commands"],
-                "people": [self.told_person(user) for user in world.users.values()],
-                "chats": [self.told_chat(chat) for chat in world.chats.values()],
-                "faults": telegram.faults.told(),
+                "bot": state.bot,
+                "commands": state.profile["commands"],
+                "people": [self.user_json(user) for user in state.users.values()],
+                "chats": [self.chat_json(chat) for chat in state.chats.values()],
+                "faults": telegram.faults.as_json(),
                 "kinds_of_faults": list(Fault),
                 "limiter": {"on": telegram.limiter.on, "refused": telegram.limiter.refused},
-                "upload_seconds": world.upload_seconds,
-                "webhook": world.updates.webhook_info(),
-                "last": world.events.last,
+                "upload_seconds": state.upload_seconds,
+                "webhook": state.updates.webhook_info(),
+                "last": state.events.last,
             }
         )
 
-    def told_person(self, user: User) -> dict[str, Any]:
+    def user_json(self, user: User) -> dict[str, Any]:
         more = {name: getattr(user, name) for name in ("stars", "started", "blocked", "deactivated")}
-        return user.told() | more
+        return user.as_json() | more
 
-    def told_chat(self, chat: Chat) -> dict[str, Any]:
+    def chat_json(self, chat: Chat) -> dict[str, Any]:
         topics = {number: topic.name for number, topic in chat.topics.items()}
         more = {"members": sorted(chat.members), "bot_status": chat.bot_status, "migrated_to": chat.migrated_to}
         return self._world.show_chat(chat) | more | {"topics": topics}
 
     async def chat(self, request: web.Request) -> web.Response:
         chat = int(request.match_info["chat"])
-        person = Person(self._world, self._world.users[int(request.query["person"])])
+        person = SimulatedUser(self._world, self._world.users[int(request.query["person"])])
         views = [self._world.view(message) for message in person.messages_in(chat)]
         return web.json_response({"messages": views, "last": self._world.events.last})
 
     async def calls(self, request: web.Request) -> web.Response:
         after = int(request.query.get("after", 0))
-        told = [call.told() for call in self._telegram.journal[after:][-CALLS_TOLD:]]
-        return web.json_response(told)
+        calls = [call.as_json() for call in self._telegram.journal[after:][-CALLS_MAX:]]
+        return web.json_response(calls)
 
     async def file(self, request: web.Request) -> web.StreamResponse:
         stored = self._world.files.known[request.match_info["id"]]
@@ -176,47 +177,47 @@ class Control:
             while True:
                 for event in events.since(number):
                     number = event.number
-                    told = json.dumps(event.told(), ensure_ascii=False, default=str)
-                    await response.write(f"id: {number}\nevent: {event.kind}\ndata: {told}\n\n".encode())
-                if not await events.after(number, QUIET_SECONDS):
+                    data = json.dumps(event.as_json(), ensure_ascii=False, default=str)
+                    await response.write(f"id: {number}\nevent: {event.kind}\ndata: {data}\n\n".encode())
+                if not await events.wait_after(number, QUIET_SECONDS):
                     await response.write(b": still here\n\n")
         except ConnectionResetError:
             return response
 
-    # people
+    # users
 
     async def add_person(self, request: web.Request) -> web.Response:
-        said = await _read(request)
+        body = await _read(request)
         user = self._world.add_user(
-            str(said["name"]),
-            language=said.get("language", "en"),
-            stars=int(said.get("stars", 10_000)),
-            started=bool(said.get("started", True)),
+            str(body["name"]),
+            language=body.get("language", "en"),
+            stars=int(body.get("stars", 10_000)),
+            started=bool(body.get("started", True)),
         )
-        return web.json_response(self.told_person(user))
+        return web.json_response(self.user_json(user))
 
     async def change_person(self, request: web.Request) -> web.Response:
-        said, person = await _read(request), self._who(request)
-        if "language" in said:
-            await person.set_language(said["language"])
-        if "stars" in said:
-            person.user.stars = int(said["stars"])
+        body, person = await _read(request), self._user_of(request)
+        if "language" in body:
+            await person.set_language(body["language"])
+        if "stars" in body:
+            person.user.stars = int(body["stars"])
             self._world.events.add("stars", person=person.id, stars=person.user.stars)
-        if "blocked" in said:
-            await (person.block() if said["blocked"] else person.unblock())
-        if said.get("deactivated"):
+        if "blocked" in body:
+            await (person.block() if body["blocked"] else person.unblock())
+        if body.get("deactivated"):
             await person.deactivate()
-        return web.json_response(self.told_person(person.user))
+        return web.json_response(self.user_json(person.user))
 
     async def say(self, request: web.Request) -> web.Response:
-        said, person = await _read(request), self._who(request)
+        body, person = await _read(request), self._user_of(request)
         message = await person.say(
-            str(said["text"]), chat=said.get("chat"), thread=said.get("thread"), reply_to=said.get("reply_to")
+            str(body["text"]), chat=body.get("chat"), thread=body.get("thread"), reply_to=body.get("reply_to")
         )
         return web.json_response(self._world.view(message))
 
     async def send(self, request: web.Request) -> web.Response:
-        form, person = await request.post(), self._who(request)
+        form, person = await request.post(), self._user_of(request)
         files = [file for file in form.getall("file") if isinstance(file, web.FileField)]
         kinds = [str(kind) for kind in form.getall("kind", [])] or ["document"]
         kinds += kinds[-1:] * (len(files) - len(kinds))
@@ -233,94 +234,94 @@ class Control:
         return web.json_response([self._world.view(message) for message in sent])
 
     async def press(self, request: web.Request) -> web.Response:
-        said, person = await _read(request), self._who(request)
-        pressed = await person.press(int(said["message"]), str(said["button"]), chat=said.get("chat"))
+        body, person = await _read(request), self._user_of(request)
+        pressed = await person.press(int(body["message"]), str(body["button"]), chat=body.get("chat"))
         if not isinstance(pressed, str):
             return web.json_response({"press": pressed.id})
         return web.json_response({"url" if "://" in pressed else "said": pressed})
 
     async def pay(self, request: web.Request) -> web.Response:
-        said, person = await _read(request), self._who(request)
-        payment = await person.pay(said.get("link") or int(said["message"]), chat=said.get("chat"))
+        body, person = await _read(request), self._user_of(request)
+        payment = await person.pay(body.get("link") or int(body["message"]), chat=body.get("chat"))
         return web.json_response({"ok": payment.ok, "reason": payment.reason, "charge_id": payment.charge_id})
 
     async def react(self, request: web.Request) -> web.Response:
-        said, person = await _read(request), self._who(request)
-        await person.react(int(said["message"]), said["emoji"], chat=said.get("chat"))
+        body, person = await _read(request), self._user_of(request)
+        await person.react(int(body["message"]), body["emoji"], chat=body.get("chat"))
         return web.json_response({})
 
     async def delete(self, request: web.Request) -> web.Response:
-        said, person = await _read(request), self._who(request)
-        await person.delete(int(said["message"]), for_both=bool(said["for_both"]), chat=said.get("chat"))
+        body, person = await _read(request), self._user_of(request)
+        await person.delete(int(body["message"]), for_both=bool(body["for_both"]), chat=body.get("chat"))
         return web.json_response({})
 
     async def clear(self, request: web.Request) -> web.Response:
-        said, person = await _read(request), self._who(request)
-        await person.clear(chat=said.get("chat"), for_both=bool(said.get("for_both")))
+        body, person = await _read(request), self._user_of(request)
+        await person.clear(chat=body.get("chat"), for_both=bool(body.get("for_both")))
         return web.json_response({})
 
-    def _who(self, request: web.Request) -> Person:
-        return Person(self._world, self._world.users[int(request.match_info["person"])])
+    def _user_of(self, request: web.Request) -> SimulatedUser:
+        return SimulatedUser(self._world, self._world.users[int(request.match_info["person"])])
 
     # groups
 
     async def add_group(self, request: web.Request) -> web.Response:
-        said = await _read(request)
-        members = [Person(self._world, self._world.users[int(number)]) for number in said["members"]]
-        group = self._telegram.group(str(said["title"]), members, kind=said.get("kind", "group"))
-        return web.json_response(self.told_chat(group.chat))
+        body = await _read(request)
+        members = [SimulatedUser(self._world, self._world.users[int(number)]) for number in body["members"]]
+        group = self._telegram.group(str(body["title"]), members, kind=body.get("kind", "group"))
+        return web.json_response(self.chat_json(group.chat))
 
     async def change_group(self, request: web.Request) -> web.Response:
-        said = await _read(request)
+        body = await _read(request)
         group = Group(self._world, self._world.chats[int(request.match_info["chat"])])
-        for number in said.get("add", ()):
-            await group.add(Person(self._world, self._world.users[int(number)]))
-        for number in said.get("remove", ()):
-            await group.remove(Person(self._world, self._world.users[int(number)]))
-        if "bot" in said:
-            await group.set_bot(str(said["bot"]))
-        if "forbid" in said:
-            await group.forbid(*said["forbid"])
-        if "topic" in said:
-            await group.topic(str(said["topic"]))
-        if said.get("migrate"):
+        for number in body.get("add", ()):
+            await group.add(SimulatedUser(self._world, self._world.users[int(number)]))
+        for number in body.get("remove", ()):
+            await group.remove(SimulatedUser(self._world, self._world.users[int(number)]))
+        if "bot" in body:
+            await group.set_bot(str(body["bot"]))
+        if "forbid" in body:
+            await group.forbid(*body["forbid"])
+        if "topic" in body:
+            await group.topic(str(body["topic"]))
+        if body.get("migrate"):
             group = await group.migrate()
-        return web.json_response(self.told_chat(group.chat))
+        return web.json_response(self.chat_json(group.chat))
 
-    # trouble, knobs, and lines of others
+    # faults, settings and log lines
 
     async def add_fault(self, request: web.Request) -> web.Response:
-        said = await _read(request)
-        switch = self._telegram.faults.switch(Fault(said.pop("fault")), **said)
-        self._world.events.add("fault", faults=self._telegram.faults.told())
-        return web.json_response(switch.told())
+        body = await _read(request)
+        switch = self._telegram.faults.switch(Fault(body.pop("fault")), **body)
+        self._world.events.add("fault", faults=self._telegram.faults.as_json())
+        return web.json_response(switch.as_json())
 
     async def clear_faults(self, request: web.Request) -> web.Response:
         if "id" in request.match_info:
             self._telegram.faults.off(int(request.match_info["id"]))
         else:
             self._telegram.faults.clear()
-        self._world.events.add("fault", faults=self._telegram.faults.told())
-        return web.json_response(self._telegram.faults.told())
+        self._world.events.add("fault", faults=self._telegram.faults.as_json())
+        return web.json_response(self._telegram.faults.as_json())
 
     async def change_settings(self, request: web.Request) -> web.Response:
-        said = await _read(request)
-        self._telegram.limiter.on = bool(said.get("limiter", self._telegram.limiter.on))
-        self._world.upload_seconds = float(said.get("upload_seconds", self._world.upload_seconds))
+        body = await _read(request)
+        self._telegram.limiter.on = bool(body.get("limiter", self._telegram.limiter.on))
+        self._world.upload_seconds = float(body.get("upload_seconds", self._world.upload_seconds))
         return await self.state(request)
 
     async def log(self, request: web.Request) -> web.Response:
-        said = await request.json()
-        for line in said if isinstance(said, list) else [said]:
+        body = await request.json()
+        for line in body if isinstance(body, list) else [body]:
             self._world.events.add("log", line=line)
         return web.json_response({})
 
 
 async def _read(request: web.Request) -> dict[str, Any]:
-    """Raises ValueError if it is no JSON object. Only what says that it is JSON is read: no form of another site is."""
+    """Read a JSON object. Other content types are refused, so that no form of another site is accepted."""
     if request.content_type != "application/json":
         raise ValueError("the content type must be application/json")
-    said = await request.json()
-    if not isinstance(said, dict):
-        raise TypeError("an object is expected")
-    return said
+    body = await request.json()
+    if not isinstance(body, dict):
+        raise TypeError("the body must be a JSON object")
+    return body

@@ -1,13 +1,13 @@
-"""Editing and deleting: what a message may become, and what it may no longer."""
+"""Bot API methods that edit and delete messages, with Telegram's rules about what may become what."""
 
 import asyncio
 from typing import Any
 
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
 from genlock.sandbox.telegram.markup import Markup, is_inline, read_inline
 from genlock.sandbox.telegram.messages import Method, caption_of, input_media, media_kind
+from genlock.sandbox.telegram.state import MEDIA, Message, TelegramState
 from genlock.sandbox.telegram.text import read_text
-from genlock.sandbox.telegram.wire import Given, Refused, bad_request
-from genlock.sandbox.telegram.world import MEDIA, Message, World
 
 NOT_MODIFIED = (
     "message is not modified: specified new message content and reply markup are exactly the same as a current "
@@ -17,59 +17,59 @@ DELETE_SECONDS = 48 * 3600
 REPLACEABLE = {"text", "animation", "audio", "document", "photo", "video"}
 
 
-async def edit_text(world: World, given: Given) -> Any:
-    content, markup = read_text(given), read_inline(given)
-    message = _own(world, given)
+async def edit_text(state: TelegramState, arguments: CallArguments) -> Any:
+    content, markup = read_text(arguments), read_inline(arguments)
+    message = _editable_message(state, arguments)
     if message.kind != "text":
         raise bad_request("there is no text in the message to edit")
-    await _travel(world, given, message)
+    await _delay_inside(state, arguments, message)
     if message.kind in MEDIA:
-        # It became media while this edit was on its way: Telegram takes the text for its caption.
+        # The message became media after this edit was validated: Telegram then sets the text as its caption.
         names = {"text": "caption", "entities": "caption_entities"}
         content = _without_caption(message) | {names[name]: value for name, value in content.items()}
-    return _changed(world, message, content, markup)
+    return _apply_change(state, message, content, markup)
 
 
-async def edit_caption(world: World, given: Given) -> Any:
-    caption, markup = caption_of(given), read_inline(given)
-    message = _own(world, given)
+async def edit_caption(state: TelegramState, arguments: CallArguments) -> Any:
+    caption, markup = caption_of(arguments), read_inline(arguments)
+    message = _editable_message(state, arguments)
     if message.kind not in MEDIA:
         raise bad_request("there is no caption in the message to edit")
-    await _travel(world, given, message)
-    return _changed(world, message, _without_caption(message) | caption, markup)
+    await _delay_inside(state, arguments, message)
+    return _apply_change(state, message, _without_caption(message) | caption, markup)
 
 
-async def edit_markup(world: World, given: Given) -> Any:
-    markup = read_inline(given)
-    message = _own(world, given)
+async def edit_markup(state: TelegramState, arguments: CallArguments) -> Any:
+    markup = read_inline(arguments)
+    message = _editable_message(state, arguments)
     if message.album is not None:
         raise bad_request(NOT_MODIFIED)
-    await _travel(world, given, message)
-    return _changed(world, message, message.content, markup)
+    await _delay_inside(state, arguments, message)
+    return _apply_change(state, message, message.content, markup)
 
 
-async def edit_media(world: World, given: Given) -> Any:
-    """The upload takes its time: a newer edit of the same message cancels it, and so does a deletion."""
-    markup = read_inline(given)
-    item = given.json("media", "media")
+async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
+    """Replace the media. During the upload a newer edit of the same message, or its deletion, cancels this one."""
+    markup = read_inline(arguments)
+    item = arguments.json("media", "media")
     kind = media_kind(item)
-    message = _own(world, given, "message media can't be edited")
+    message = _editable_message(state, arguments, "message media can't be edited")
     _replaceable(message, kind)
     mine, place = object(), (message.chat, message.id)
-    world.uploading[place] = mine
+    state.uploading[place] = mine
     try:
-        content = await input_media(world.media, item, given)
-        await asyncio.sleep(world.upload_seconds)
-        await _travel(world, given, message)
+        content = await input_media(state.media, item, arguments)
+        await asyncio.sleep(state.upload_seconds)
+        await _delay_inside(state, arguments, message)
     finally:
-        newest = world.uploading.get(place) is mine
+        newest = state.uploading.get(place) is mine
         if newest:
-            del world.uploading[place]
-    if message.id not in world.chats[message.chat].messages:
+            del state.uploading[place]
+    if message.id not in state.chats[message.chat].messages:
         raise bad_request("message was deleted")
     if not newest:
         raise bad_request("canceled by new edit message request")
-    return _changed(world, message, content, markup)
+    return _apply_change(state, message, content, markup)
 
 
 def _replaceable(message: Message, kind: str) -> None:
@@ -81,27 +81,29 @@ def _replaceable(message: Message, kind: str) -> None:
             raise bad_request("can't change media type in the album")
 
 
-def _own(world: World, given: Given, uneditable: str = "message can't be edited") -> Message:
-    """The bot's own message that may be edited."""
-    if given.has("inline_message_id"):
+def _editable_message(
+    state: TelegramState, arguments: CallArguments, uneditable: str = "message can't be edited"
+) -> Message:
+    """The message to edit. Raises if it is not the bot's own or cannot be edited."""
+    if arguments.has("inline_message_id"):
         raise bad_request("MESSAGE_ID_INVALID")
-    chat = world.reachable(world.chat(given))
-    if not given.number("message_id"):
+    chat = state.reachable(state.chat(arguments))
+    if not arguments.number("message_id"):
         raise bad_request("message identifier is not specified")
-    message = chat.messages.get(given.number("message_id"))
+    message = chat.messages.get(arguments.number("message_id"))
     if message is None:
         raise bad_request("message to edit not found")
-    foreign = message.sender != world.bot_id or message.forwarded is not None
+    foreign = message.sender != state.bot_id or message.forwarded is not None
     if foreign or message.kind == "service" or not is_inline(message.markup):
         raise bad_request(uneditable)
     return message
 
 
-async def _travel(world: World, given: Given, message: Message) -> None:
-    """Between the check and the effect something else may happen to the message."""
-    if given.inside_seconds:
-        await asyncio.sleep(given.inside_seconds)
-        if message.id not in world.chats[message.chat].messages:
+async def _delay_inside(state: TelegramState, arguments: CallArguments, message: Message) -> None:
+    """Wait between validation and effect (fault DELAY_INSIDE); the message may be deleted meanwhile."""
+    if arguments.inside_seconds:
+        await asyncio.sleep(arguments.inside_seconds)
+        if message.id not in state.chats[message.chat].messages:
             raise bad_request("MESSAGE_ID_INVALID")
 
 
@@ -109,35 +111,39 @@ def _without_caption(message: Message) -> dict[str, Any]:
     return {name: value for name, value in message.content.items() if name not in {"caption", "caption_entities"}}
 
 
-def _changed(world: World, message: Message, content: dict[str, Any], markup: Markup | None) -> dict[str, Any]:
+def _apply_change(
+    state: TelegramState, message: Message, content: dict[str, Any], markup: Markup | None
+) -> dict[str, Any]:
     if content == message.content and markup == message.markup:
         raise bad_request(NOT_MODIFIED)
-    world.change(message, content, markup)
-    return world.show(message)
+    state.change(message, content, markup)
+    return state.show(message)
 
 
-async def delete_message(world: World, given: Given) -> bool:
-    chat = world.reachable(world.chat(given))
-    message = chat.messages.get(given.number("message_id"))
+async def delete_message(state: TelegramState, arguments: CallArguments) -> bool:
+    chat = state.reachable(state.chat(arguments))
+    message = chat.messages.get(arguments.number("message_id"))
     if message is None:
         raise bad_request("message to delete not found")
-    if world.now() - message.date > DELETE_SECONDS:
+    if state.now() - message.date > DELETE_SECONDS:
         raise bad_request("message can't be deleted for everyone")
-    if not chat.private and message.sender != world.bot_id and chat.bot_status != "administrator":
+    if not chat.private and message.sender != state.bot_id and chat.bot_status != "administrator":
         raise bad_request("message can't be deleted")
-    world.remove(message)
+    state.remove(message)
     return True
 
 
-async def delete_messages(world: World, given: Given) -> bool:
-    """Those that can be found; the others are skipped."""
-    numbers = given.json("message_ids", "message identifiers")
+async def delete_messages(state: TelegramState, arguments: CallArguments) -> bool:
+    """Delete those that exist and skip the others."""
+    numbers = arguments.json("message_ids", "message identifiers")
     if not isinstance(numbers, list) or not 1 <= len(numbers) <= 100:
         raise bad_request("message identifiers are not specified")
     for number in numbers:
         try:
-            await delete_message(world, Given({"chat_id": given.values.get("chat_id"), "message_id": number}))
-        except Refused as refused:
+            await delete_message(
+                state, CallArguments({"chat_id": arguments.values.get("chat_id"), "message_id": number})
+            )
+        except ApiError as refused:
             if "message" not in refused.description:
                 raise
     return True

@@ -1,4 +1,4 @@
-"""What happens in the simulated Telegram, numbered, for whoever watches."""
+"""Numbered events of the Telegram simulator, for the chat page and for tests that wait."""
 
 import asyncio
 import secrets
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import time
 from typing import Any
 
-KEPT = 5000
+EVENTS_KEPT = 5000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,43 +18,43 @@ class Event:
     kind: str
     data: dict[str, Any]
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {"number": self.number, "at": self.at, "kind": self.kind, **self.data}
 
 
 class Events:
     def __init__(self) -> None:
-        #: another one with every start
+        #: a new id with every start
         self.id = secrets.token_hex(8)
         self.last = 0
-        self._kept: deque[Event] = deque(maxlen=KEPT)
-        self._changed = asyncio.Event()
+        self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
+        self._apply_change = asyncio.Event()
 
     @property
     def first(self) -> int:
-        """The oldest that is kept."""
-        return self._kept[0].number if self._kept else self.last + 1
+        """Number of the oldest event that is kept."""
+        return self._events[0].number if self._events else self.last + 1
 
     def add(self, kind: str, **data: Any) -> None:
         self.last += 1
-        self._kept.append(Event(number=self.last, at=time(), kind=kind, data=data))
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self._events.append(Event(number=self.last, at=time(), kind=kind, data=data))
+        self._apply_change.set()
+        self._apply_change = asyncio.Event()
 
     def since(self, number: int) -> list[Event]:
-        """Those after `number` that are still kept."""
-        return [event for event in self._kept if event.number > number]
+        """Events after `number` that are still kept."""
+        return [event for event in self._events if event.number > number]
 
-    async def after(self, number: int, seconds: float) -> bool:
-        """Wait for one after `number`; False if there is none in time."""
-        return await self.until(lambda: self.last > number, seconds)
+    async def wait_after(self, number: int, seconds: float) -> bool:
+        """Wait for an event after `number`; False on timeout."""
+        return await self.wait_until(lambda: self.last > number, seconds)
 
-    async def until(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Look again after every event until it holds; False if it does not in time."""
+    async def wait_until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Wait until `holds()`, checked after every event; False on timeout."""
         try:
             async with asyncio.timeout(seconds):
                 while not holds():
-                    await self._changed.wait()
+                    await self._apply_change.wait()
         except TimeoutError:
             return holds()
         return True

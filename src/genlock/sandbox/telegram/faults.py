@@ -1,4 +1,7 @@
-"""What goes wrong at the simulated Telegram: by switch, for a method, a chat, a number of times, or by chance."""
+"""Faults of the Telegram simulator: per method, per chat, a number of times, or with a probability.
+
+The values of `Fault` are the names in the control API; the comments beside them appear in the documentation.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,21 +12,21 @@ from typing import Any
 
 
 class Fault(StrEnum):
-    DROP_BEFORE = "drop_before"  #: the connection breaks, nothing is done
-    DROP_AFTER = "drop_after"  #: it is done, and the connection breaks before the answer
-    DELAY = "delay"  #: it is begun only after `seconds`
-    DELAY_INSIDE = "delay_inside"  #: an edit is checked, and takes effect only after `seconds`
-    DELAY_AFTER = "delay_after"  #: it is done at once and answered after `seconds`
-    TOO_MANY = "too_many"  #: 429 with `seconds` to wait, nothing is done
-    SERVER_ERROR = "server_error"  #: 500, nothing is done
-    SERVER_ERROR_AFTER = "server_error_after"  #: 500, and it is done
-    BAD_GATEWAY = "bad_gateway"  #: 502 with a page, nothing is done
-    BAD_GATEWAY_AFTER = "bad_gateway_after"  #: 502 with a page, and it is done
-    UNDECODABLE = "undecodable"  #: it is done, and the answer is half a JSON
-    WRONG_SHAPE = "wrong_shape"  #: it is done, and the result is no object that a client knows
+    DROP_BEFORE = "drop_before"  #: the connection breaks; the call is not executed
+    DROP_AFTER = "drop_after"  #: the call is executed; the connection breaks before the answer
+    DELAY = "delay"  #: the call is executed after `seconds`
+    DELAY_INSIDE = "delay_inside"  #: an edit is validated at once and takes effect after `seconds`
+    DELAY_AFTER = "delay_after"  #: the call is executed at once and answered after `seconds`
+    TOO_MANY = "too_many"  #: 429 with `seconds` to wait; the call is not executed
+    SERVER_ERROR = "server_error"  #: 500; the call is not executed
+    SERVER_ERROR_AFTER = "server_error_after"  #: 500 although the call is executed
+    BAD_GATEWAY = "bad_gateway"  #: 502 with an HTML page; the call is not executed
+    BAD_GATEWAY_AFTER = "bad_gateway_after"  #: 502 with an HTML page although the call is executed
+    UNDECODABLE = "undecodable"  #: the call is executed; the JSON answer is truncated
+    WRONG_SHAPE = "wrong_shape"  #: the call is executed; the result is an unknown object
 
 
-#: happen to calls that were carried out, and to no others
+#: faults that only happen to calls that were executed
 AFTER = frozenset(
     {
         Fault.DROP_AFTER,
@@ -41,10 +44,10 @@ BEFORE = frozenset(Fault) - AFTER
 class Switch:
     id: int
     fault: Fault
-    #: as in the Bot API, any case; None for all but the patient getUpdates, which would use up what is meant for others
+    #: Bot API method in any case; None: all but getUpdates, whose long polls would use up faults meant for other calls
     method: str | None
     chat: int | None
-    #: how often it still happens; None for ever
+    #: how many times it still happens; None: no limit
     times: int | None
     probability: float
     seconds: float
@@ -53,12 +56,12 @@ class Switch:
         named = method != "getUpdates" if self.method is None else self.method.lower() == method.lower()
         return named and self.chat in {None, chat} and self.times != 0
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 class Faults:
-    """Decides what goes wrong, from a seed."""
+    """Decides from a seeded random generator which faults happen."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -75,7 +78,7 @@ class Faults:
         probability: float = 1.0,
         seconds: float = 3.0,
     ) -> Switch:
-        """From now on, for the calls that fit, `times` times."""
+        """Switch a fault on for matching calls, `times` times."""
         made = Switch(
             id=next(self._ids),
             fault=Fault(fault),
@@ -88,8 +91,8 @@ class Faults:
         self.switches.append(made)
         return made
 
-    def once(self, fault: Fault, **where: Any) -> Switch:
-        return self.switch(fault, times=1, **where)
+    def once(self, fault: Fault, **reply_and_thread: Any) -> Switch:
+        return self.switch(fault, times=1, **reply_and_thread)
 
     def off(self, switch: Switch | int) -> None:
         gone = switch if isinstance(switch, int) else switch.id
@@ -99,7 +102,7 @@ class Faults:
         self.switches.clear()
 
     def draw(self, method: str, chat: int | None, kinds: Collection[Fault]) -> dict[Fault, Switch]:
-        """What goes wrong with one call: the first switch of each of these kinds that fits and happens."""
+        """Faults of one call: for each of these kinds the first switch that matches and happens."""
         drawn: dict[Fault, Switch] = {}
         for switch in self.switches:
             if (
@@ -115,5 +118,5 @@ class Faults:
         self.switches = [one for one in self.switches if one.times != 0]
         return drawn
 
-    def told(self) -> list[dict[str, Any]]:
-        return [switch.told() for switch in self.switches]
+    def as_json(self) -> list[dict[str, Any]]:
+        return [switch.as_json() for switch in self.switches]

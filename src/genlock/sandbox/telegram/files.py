@@ -1,4 +1,4 @@
-"""The files of the simulated Telegram: kept in a folder, known by file ids."""
+"""Files of the Telegram simulator: stored in a folder and identified by file ids."""
 
 import asyncio
 import json
@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-#: how the ids of each kind begin, as the real ones do
+#: prefixes of real file ids by kind
 PREFIXES = {"photo": "AgAC", "video": "BAAC", "animation": "CgAC", "audio": "CQAC", "voice": "AwAC", "document": "BQAC"}
 FOLDERS = {"photo": "photos", "video": "videos", "animation": "animations", "audio": "music", "voice": "voice"}
-#: as in `can't use file of type X as Y`
+#: names in the error `can't use file of type X as Y`
 TYPE_NAMES = {
     "photo": "Photo",
     "video": "Video",
@@ -28,12 +28,12 @@ class Stored:
     id: str
     unique: str
     kind: str
-    path: str  #: below the folder, as getFile tells it
+    path: str  #: relative to the folder, as returned by getFile
     type: str
     size: int
-    #: what a Message tells about it: the value of its field `photo`, `video`, …
-    told: Any = None
-    #: the whole photo, for one of its sizes
+    #: value of the field `photo`, `video`, … of a Message that shows it
+    media_object: Any = None
+    #: id of the largest size, for a size of a photo
     main: str = ""
 
 
@@ -71,13 +71,13 @@ class Files:
         return next((stored for stored in self.known.values() if stored.path == path), None)
 
     def read(self, file_id: str) -> bytes:
-        """The content, for tests that look."""
+        """The content of a file, for tests."""
         return (self.folder / self.known[file_id].path).read_bytes()
 
-    def dumped(self) -> str:
+    def dump(self) -> str:
         return json.dumps({"count": self.count, "known": [asdict(stored) for stored in self.known.values()]})
 
     def load(self, text: str) -> None:
-        said = json.loads(text)
-        self.count = said["count"]
-        self.known = {one["id"]: Stored(**one) for one in said["known"]}
+        saved = json.loads(text)
+        self.count = saved["count"]
+        self.known = {one["id"]: Stored(**one) for one in saved["known"]}

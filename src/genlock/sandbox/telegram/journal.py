@@ -1,4 +1,4 @@
-"""Every call that came in, and what became of it."""
+"""The record of one Bot API call: arguments, answer, faults, and whether it was executed and answered."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ class Call:
     method: str
     arguments: dict[str, Any]
     chat: int | None
-    #: bytes of the files that came with it
+    #: total size of the uploaded files, in bytes
     uploaded: int = 0
     answer: Any = None
     error: str | None = None
@@ -20,5 +20,5 @@ class Call:
     faults: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -1,13 +1,13 @@
-"""Telegram's limits: about one message a second per chat, twenty a minute per group, thirty a second in all."""
+"""Telegram's rate limits: about 1 message per second and chat, 20 per minute and group, 30 per second in total."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from genlock.sandbox.telegram.wire import Refused
+from genlock.sandbox.telegram.api_call import ApiError
 
-LIMITED = ("send", "edit", "forward", "copy")
-FREE = {"sendchataction", "sendmessagedraft"}
+LIMITED_PREFIXES = ("send", "edit", "forward", "copy")
+UNLIMITED_METHODS = {"sendchataction", "sendmessagedraft"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class Limits:
     chat_burst: int = 3
     group_per_minute: int = 20
     bot_per_second: float = 30.0
-    #: how long somebody who was too fast has to wait at least
+    #: minimum `retry_after`
     penalty_seconds: int = 3
 
 
@@ -28,7 +28,7 @@ class Bucket:
     at: float
 
     def take(self, now: float, cost: float) -> float:
-        """0, or how long it takes until there is enough."""
+        """Take tokens and return 0, or return the seconds until there are enough."""
         self.left = min(self.size, self.left + (now - self.at) * self.rate)
         self.at = now
         if self.left >= min(cost, self.size):
@@ -44,30 +44,30 @@ class Limiter:
     on: bool = True
     refused: int = 0
     _buckets: dict[str, Bucket] = field(default_factory=dict)
-    #: chat, or the bot as a whole: until when it is shut, and for how long it was
-    _shut: dict[int, tuple[float, float]] = field(default_factory=dict)
+    #: by chat id, 0 for the whole bot: blocked until when, and for how long
+    _blocked: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def admit(self, method: str, chat: int | None, *, cost: int = 1) -> None:
-        """Raises 429. Who tries again before the time waits longer."""
+        """Raise 429 if a limit is exceeded. Retrying too early doubles the waiting time."""
         word = method.lower()
-        if not self.on or chat is None or not word.startswith(LIMITED) or word in FREE:
+        if not self.on or chat is None or not word.startswith(LIMITED_PREFIXES) or word in UNLIMITED_METHODS:
             return
         now = self.clock()
         for place in (chat, 0):
-            until, length = self._shut.get(place, (0.0, 0.0))
+            until, length = self._blocked.get(place, (0.0, 0.0))
             if now < until:
                 self._refuse(place, now, length * 2)
         for place, bucket in self._of(chat, now):
             if wait := bucket.take(now, cost):
                 self._refuse(place, now, max(wait, self.limits.penalty_seconds))
 
-    def shut(self, chat: int | None, seconds: float) -> None:
-        """Refuse for so long, whatever the counts are."""
-        self._shut[chat or 0] = (self.clock() + seconds, seconds)
+    def block_for(self, chat: int | None, seconds: float) -> None:
+        """Refuse all calls for `seconds`."""
+        self._blocked[chat or 0] = (self.clock() + seconds, seconds)
 
     def _refuse(self, place: int, now: float, seconds: float) -> None:
         self.refused += 1
-        self._shut[place] = (now + seconds, seconds)
+        self._blocked[place] = (now + seconds, seconds)
         raise too_many(seconds)
 
     def _of(self, chat: int, now: float) -> list[tuple[int, Bucket]]:
@@ -82,6 +82,6 @@ class Limiter:
         return self._buckets.setdefault(name, Bucket(rate=rate, size=size, left=size, at=now))
 
 
-def too_many(seconds: float) -> Refused:
+def too_many(seconds: float) -> ApiError:
     whole = max(1, math.ceil(seconds))
-    return Refused(429, f"Too Many Requests: retry after {whole}", retry_after=whole)
+    return ApiError(429, f"Too Many Requests: retry after {whole}", retry_after=whole)

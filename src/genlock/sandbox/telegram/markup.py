@@ -1,9 +1,9 @@
-"""Keyboards, checked as Telegram checks them."""
+"""Inline and reply keyboards, validated as Telegram does."""
 
 from typing import Any
 from urllib.parse import urlsplit
 
-from genlock.sandbox.telegram.wire import Given, bad_request
+from genlock.sandbox.telegram.api_call import CallArguments, bad_request
 
 BUTTONS_MAX = 100
 DATA_BYTES_MAX = 64
@@ -22,9 +22,9 @@ ACTIONS = {
 Markup = dict[str, Any]
 
 
-def read_markup(given: Given) -> Markup | None:
+def read_markup(arguments: CallArguments) -> Markup | None:
     """The keyboard of a new message: inline, a reply keyboard, its removal, or a forced reply."""
-    markup = given.json("reply_markup", "reply keyboard markup")
+    markup = arguments.json("reply_markup", "reply keyboard markup")
     if markup is None or markup == {}:
         return None
     if not isinstance(markup, dict):
@@ -38,9 +38,9 @@ def read_markup(given: Given) -> Markup | None:
     return None
 
 
-def read_inline(given: Given) -> Markup | None:
+def read_inline(arguments: CallArguments) -> Markup | None:
     """The keyboard of an edit, which can only be inline."""
-    markup = read_markup(given)
+    markup = read_markup(arguments)
     if markup is not None and "inline_keyboard" not in markup:
         raise bad_request("inline keyboard expected")
     return markup

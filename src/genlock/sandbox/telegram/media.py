@@ -1,4 +1,7 @@
-"""Media as Telegram takes it: uploads, file ids and addresses, really decoded, with the real limits."""
+"""Media of messages: uploads, file ids and URLs, with Telegram's size limits and type checks.
+
+Files are really decoded. Files fetched from a URL are cached, as Telegram does for days.
+"""
 
 import asyncio
 import mimetypes
@@ -9,9 +12,9 @@ from typing import Any
 
 import aiohttp
 
+from genlock.sandbox.telegram.api_call import Upload, bad_request
 from genlock.sandbox.telegram.files import TYPE_NAMES, Files, Stored
-from genlock.sandbox.telegram.probe import NotMedia, Probe, look_at, make_sizes
-from genlock.sandbox.telegram.wire import Upload, bad_request
+from genlock.sandbox.telegram.probe import NotMedia, Probe, make_sizes, probe_content
 
 URL_MAX = {"photo": 5_242_880}
 URL_MAX_OTHERS = 20_971_520
@@ -31,21 +34,21 @@ WRONG_TYPE = "wrong type of the web page content"
 
 @dataclass(kw_only=True)
 class Media:
-    """Makes the file of a message from whatever was given for it."""
+    """Turns an upload, a file id or a URL into a stored file."""
 
     files: Files
-    #: what became of each address: a file, or the error that is told ever after
+    #: outcome of each fetched URL: the file, or the error, which is repeated for later calls
     fetched: dict[tuple[str, str], Stored | str] = field(default_factory=dict)
 
-    async def take(self, kind: str, given: Upload | str, hints: Mapping[str, Any]) -> Stored:
-        """The file, stored. `hints` are the caller's own duration, width, title and so on."""
-        if isinstance(given, Upload):
-            return await self._uploaded(kind, given, hints)
-        if not given:
+    async def take(self, kind: str, arguments: Upload | str, hints: Mapping[str, Any]) -> Stored:
+        """Store the file. `hints` are the call's duration, title and so on."""
+        if isinstance(arguments, Upload):
+            return await self._uploaded(kind, arguments, hints)
+        if not arguments:
             raise bad_request(f"there is no {kind} in the request")
-        if "." not in given:
-            return self._by_id(kind, given)
-        return await self._by_url(kind, given, hints)
+        if "." not in arguments:
+            return self._by_id(kind, arguments)
+        return await self._by_url(kind, arguments, hints)
 
     async def _uploaded(self, kind: str, upload: Upload, hints: Mapping[str, Any]) -> Stored:
         size = len(upload.content)
@@ -66,7 +69,7 @@ class Media:
         return self.files.known[stored.main]
 
     async def _by_url(self, kind: str, url: str, hints: Mapping[str, Any]) -> Stored:
-        """Success and failure are both remembered for days."""
+        """Fetch once: success and failure are both cached."""
         key = (kind, url)
         if key not in self.fetched:
             self.fetched[key] = await self._fetch(kind, url, hints)
@@ -99,8 +102,8 @@ class Media:
         return await self._fitting(kind, url, content, type_, hints)
 
     async def _fitting(self, kind: str, url: str, content: bytes, type_: str, hints: Mapping[str, Any]) -> Stored | str:
-        """Nothing but what was asked for is taken from an address."""
-        probe = await asyncio.to_thread(look_at, content)
+        """Accept a fetched file only if its type fits the kind of message."""
+        probe = await asyncio.to_thread(probe_content, content)
         family = {"photo": "image/", "video": "video/", "audio": "audio/", "voice": "audio/"}.get(kind)
         if kind == "document" and type_ not in DOCUMENTS_BY_URL:
             return WRONG_TYPE
@@ -114,14 +117,14 @@ class Media:
         return await self.store(kind, Upload(name=name, type=type_, content=content), hints)
 
     async def store(self, kind: str, upload: Upload, hints: Mapping[str, Any]) -> Stored:
-        probe = await asyncio.to_thread(look_at, upload.content)
+        probe = await asyncio.to_thread(probe_content, upload.content)
         if kind == "photo":
             return await self._photo(upload, probe)
         real = _real_kind(kind, probe, detect=not hints.get("disable_content_type_detection"))
         extension = PurePath(upload.name).suffix or mimetypes.guess_extension(probe.type or upload.type) or ""
         type_ = probe.type or mimetypes.guess_type(upload.name)[0] or upload.type
         stored = await self.files.add(real, upload.content, extension=extension, type_=type_)
-        stored.told = _told(real, stored, upload.name, probe, hints)
+        stored.media_object = _media_object(real, stored, upload.name, probe, hints)
         return stored
 
     async def _photo(self, upload: Upload, probe: Probe) -> Stored:
@@ -138,25 +141,27 @@ class Media:
         kept = []
         for width, height, content in sizes:
             stored = await self.files.add("photo", content, extension=".jpg", type_="image/jpeg")
-            told = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
-            kept.append((stored, told | {"width": width, "height": height}))
+            fields = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
+            kept.append((stored, fields | {"width": width, "height": height}))
         main = kept[-1][0]
-        main.told = [told for _, told in kept]
+        main.media_object = [fields for _, fields in kept]
         for stored, _ in kept:
             stored.main = main.id
         return main
 
 
 def content_of(stored: Stored) -> dict[str, Any]:
-    """The fields of a Message that shows it."""
+    """Fields of a Message that shows the file."""
     if stored.kind != "animation":
-        return {stored.kind: stored.told}
-    plain = {name: stored.told[name] for name in ("file_id", "file_unique_id", "file_name", "mime_type", "file_size")}
-    return {"animation": stored.told, "document": plain}
+        return {stored.kind: stored.media_object}
+    plain = {
+        name: stored.media_object[name] for name in ("file_id", "file_unique_id", "file_name", "mime_type", "file_size")
+    }
+    return {"animation": stored.media_object, "document": plain}
 
 
 def _real_kind(kind: str, probe: Probe, *, detect: bool) -> str:
-    """What it becomes: Telegram looks at the content, whatever it was called."""
+    """The kind Telegram makes of it, which depends on the content and not on its name."""
     if kind == "video" and probe.kind != "video":
         raise bad_request("VIDEO_CONTENT_TYPE_INVALID")
     moving = probe.type == "image/gif" or (probe.type == "video/mp4" and not probe.sound)
@@ -170,16 +175,16 @@ def _real_kind(kind: str, probe: Probe, *, detect: bool) -> str:
     return becomes[kind]
 
 
-def _told(kind: str, stored: Stored, name: str, probe: Probe, hints: Mapping[str, Any]) -> dict[str, Any]:
-    told: dict[str, Any] = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
-    told |= {"mime_type": stored.type} | ({} if kind == "voice" else {"file_name": name})
+def _media_object(kind: str, stored: Stored, name: str, probe: Probe, hints: Mapping[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
+    fields |= {"mime_type": stored.type} | ({} if kind == "voice" else {"file_name": name})
     if kind in {"video", "animation"}:
-        told |= {"width": probe.width, "height": probe.height}
+        fields |= {"width": probe.width, "height": probe.height}
     if kind in {"video", "animation", "audio", "voice"}:
-        told["duration"] = round(probe.seconds) or _number(hints.get("duration"))
+        fields["duration"] = round(probe.seconds) or _number(hints.get("duration"))
     if kind == "audio":
-        told |= {key: str(hints[key]) for key in ("performer", "title") if hints.get(key)}
-    return told
+        fields |= {key: str(hints[key]) for key in ("performer", "title") if hints.get(key)}
+    return fields
 
 
 def _number(value: Any) -> int:

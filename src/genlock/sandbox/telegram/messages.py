@@ -1,18 +1,18 @@
-"""Sending: text, every kind of media, albums, forwards and copies."""
+"""Bot API methods that send: text, media, albums, forwards, copies, chat actions, drafts and reactions."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
 from genlock.sandbox.telegram.markup import Markup, read_markup
 from genlock.sandbox.telegram.media import FETCH_FAILED, WRONG_TYPE, Media, content_of
+from genlock.sandbox.telegram.state import Chat, Message, TelegramState
 from genlock.sandbox.telegram.text import read_caption, read_entities, read_text
-from genlock.sandbox.telegram.wire import Given, Refused, bad_request
-from genlock.sandbox.telegram.world import Chat, Message, World
 
-Method = Callable[[World, Given], Awaitable[Any]]
+Method = Callable[[TelegramState, CallArguments], Awaitable[Any]]
 ALBUM_MAX = 10
 MEDIA_KINDS = {"photo", "video", "audio", "document", "animation"}
-#: what Telegram behind the Bot API refuses is told with its number and in its own words
+#: errors inside an album are reported with the item's number and these codes
 SERVER_ERRORS = {
     FETCH_FAILED: "WEBPAGE_CURL_FAILED",
     WRONG_TYPE: "WEBPAGE_MEDIA_EMPTY",
@@ -33,7 +33,7 @@ ACTIONS = {
     "record_video_note",
     "upload_video_note",
 }
-#: how the rights to send each kind are called
+#: names of the rights to send each kind, used in errors
 RIGHTS = {
     "text": "text messages",
     "photo": "photos",
@@ -45,50 +45,50 @@ RIGHTS = {
 }
 
 
-async def send_message(world: World, given: Given) -> Any:
-    content, markup = read_text(given), read_markup(given)
-    return _posted(world, open_chat(world, given, "text"), given, content, markup)
+async def send_message(state: TelegramState, arguments: CallArguments) -> Any:
+    content, markup = read_text(arguments), read_markup(arguments)
+    return _posted(state, chat_for_sending(state, arguments, "text"), arguments, content, markup)
 
 
 def send_media(kind: str) -> Method:
-    async def send(world: World, given: Given) -> Any:
-        caption, markup = caption_of(given), read_markup(given)
-        chat = open_chat(world, given, kind)
-        where(chat, given)
-        stored = await world.media.take(kind, given.media(kind), given.values)
-        world.writable(chat)
-        return _posted(world, chat, given, content_of(stored) | caption | shown_as(given), markup)
+    async def send(state: TelegramState, arguments: CallArguments) -> Any:
+        caption, markup = caption_of(arguments), read_markup(arguments)
+        chat = chat_for_sending(state, arguments, kind)
+        reply_and_thread(chat, arguments)
+        stored = await state.media.take(kind, arguments.media(kind), arguments.values)
+        state.writable(chat)
+        return _posted(state, chat, arguments, content_of(stored) | caption | display_flags(arguments), markup)
 
     return send
 
 
-async def send_album(world: World, given: Given) -> Any:
-    """All or nothing: one bad item fails the call."""
-    items = given.objects("media", "media")
+async def send_album(state: TelegramState, arguments: CallArguments) -> Any:
+    """Send an album. One bad item fails the whole call."""
+    items = arguments.objects("media", "media")
     kinds = _album_kinds(items)
-    chat = open_chat(world, given, kinds[0])
-    answered = where(chat, given)
+    chat = chat_for_sending(state, arguments, kinds[0])
+    answered = reply_and_thread(chat, arguments)
     contents = []
     for number, item in enumerate(items, 1):
         try:
-            contents.append(await input_media(world.media, item, given))
-        except Refused as refused:
+            contents.append(await input_media(state.media, item, arguments))
+        except ApiError as refused:
             reason = SERVER_ERRORS.get(refused.description.removeprefix("Bad Request: "))
             if reason is None:
                 raise
             raise bad_request(f'failed to send message #{number} with the error message "{reason}"') from None
-    world.writable(chat)
-    quiet = given.flag("disable_notification")
-    album = str(world.rng.randrange(10**16, 10**17)) if len(contents) > 1 else None
+    state.writable(chat)
+    quiet = arguments.flag("disable_notification")
+    album = str(state.rng.randrange(10**16, 10**17)) if len(contents) > 1 else None
     posted = [
-        world.post(chat, world.bot_id, content, silent=quiet or place > 0, album=album, **answered)
+        state.post(chat, state.bot_id, content, silent=quiet or place > 0, album=album, **answered)
         for place, content in enumerate(contents)
     ]
-    return [world.show(message) for message in posted]
+    return [state.show(message) for message in posted]
 
 
 def _album_kinds(items: list[Any]) -> list[str]:
-    """The kind of each item, if they go together."""
+    """Kinds of the items. Raises if they cannot be in one album."""
     if not items:
         raise bad_request("there are no messages to send")
     if len(items) > ALBUM_MAX:
@@ -110,112 +110,112 @@ def media_kind(item: Any) -> str:
     raise bad_request(f'can\'t parse InputMedia: type "{kind}" {why}')
 
 
-async def input_media(media: Media, item: Any, given: Given) -> dict[str, Any]:
+async def input_media(media: Media, item: Any, arguments: CallArguments) -> dict[str, Any]:
     """The content of one InputMedia."""
     kind = media_kind(item)
     try:
-        source = given.attached(str(item.get("media", "")))
-    except Refused:
+        source = arguments.attached(str(item.get("media", "")))
+    except ApiError:
         source = ""
     if source == "":
         raise bad_request("can't parse InputMedia: media not found")
     stored = await media.take(kind, source, item)
-    nested = Given(item)
-    return content_of(stored) | caption_of(nested) | shown_as(nested)
+    nested = CallArguments(item)
+    return content_of(stored) | caption_of(nested) | display_flags(nested)
 
 
-def caption_of(given: Given) -> dict[str, Any]:
-    entities = read_entities(given, "caption_entities")
-    return read_caption(given.text("caption"), given.text("parse_mode"), entities)
+def caption_of(arguments: CallArguments) -> dict[str, Any]:
+    entities = read_entities(arguments, "caption_entities")
+    return read_caption(arguments.text("caption"), arguments.text("parse_mode"), entities)
 
 
-def shown_as(given: Given) -> dict[str, Any]:
+def display_flags(arguments: CallArguments) -> dict[str, Any]:
     flags = {"has_spoiler": "has_media_spoiler", "show_caption_above_media": "show_caption_above_media"}
-    return {told: True for asked, told in flags.items() if given.flag(asked)}
+    return {shown: True for asked, shown in flags.items() if arguments.flag(asked)}
 
 
-async def forward_message(world: World, given: Given) -> Any:
-    chat = world.writable(world.chat(given))
-    source = _source(world, given, "message to forward not found")
-    origin = {"type": "user", "date": source.date, "sender_user": world.show_user(source.sender)}
-    posted = world.post(
-        chat, world.bot_id, dict(source.content), silent=given.flag("disable_notification"), forwarded=origin
+async def forward_message(state: TelegramState, arguments: CallArguments) -> Any:
+    chat = state.writable(state.chat(arguments))
+    source = _source(state, arguments, "message to forward not found")
+    origin = {"type": "user", "date": source.date, "sender_user": state.show_user(source.sender)}
+    posted = state.post(
+        chat, state.bot_id, dict(source.content), silent=arguments.flag("disable_notification"), forwarded=origin
     )
-    return world.show(posted)
+    return state.show(posted)
 
 
-async def copy_message(world: World, given: Given) -> Any:
-    chat = world.writable(world.chat(given))
-    source = _source(world, given, "message to copy not found")
+async def copy_message(state: TelegramState, arguments: CallArguments) -> Any:
+    chat = state.writable(state.chat(arguments))
+    source = _source(state, arguments, "message to copy not found")
     content = dict(source.content)
-    if given.has("caption") and source.kind != "text":
+    if arguments.has("caption") and source.kind != "text":
         content = {name: value for name, value in content.items() if not name.startswith("caption")}
-        content |= caption_of(given)
-    shown = _posted(world, chat, given, content, read_markup(given))
+        content |= caption_of(arguments)
+    shown = _posted(state, chat, arguments, content, read_markup(arguments))
     return {"message_id": shown["message_id"]}
 
 
-def _source(world: World, given: Given, missing: str) -> Message:
-    message = world.chat(given, "from_chat_id").messages.get(given.number("message_id"))
+def _source(state: TelegramState, arguments: CallArguments, missing: str) -> Message:
+    message = state.chat(arguments, "from_chat_id").messages.get(arguments.number("message_id"))
     if message is None or message.kind == "service":
         raise bad_request(missing)
     return message
 
 
-async def send_chat_action(world: World, given: Given) -> bool:
-    chat = world.writable(world.chat(given))
-    if given.text("action") not in ACTIONS:
+async def send_chat_action(state: TelegramState, arguments: CallArguments) -> bool:
+    chat = state.writable(state.chat(arguments))
+    if arguments.text("action") not in ACTIONS:
         raise bad_request("wrong parameter action in request")
-    world.events.add("action", chat=chat.id, action=given.text("action"))
+    state.events.add("action", chat=chat.id, action=arguments.text("action"))
     return True
 
 
-async def send_draft(world: World, given: Given) -> bool:
-    """Text that is being written: shown, and gone with the next message."""
-    chat = world.writable(world.chat(given))
+async def send_draft(state: TelegramState, arguments: CallArguments) -> bool:
+    """Show a draft, which the next message replaces."""
+    chat = state.writable(state.chat(arguments))
     if not chat.private:
         raise bad_request("drafts can be sent to private chats only")
-    world.events.add("draft", chat=chat.id, draft=given.number("draft_id"), text=given.text("text"))
+    state.events.add("draft", chat=chat.id, draft=arguments.number("draft_id"), text=arguments.text("text"))
     return True
 
 
-async def set_reaction(world: World, given: Given) -> bool:
-    chat = world.reachable(world.chat(given))
-    message = chat.messages.get(given.number("message_id"))
+async def set_reaction(state: TelegramState, arguments: CallArguments) -> bool:
+    chat = state.reachable(state.chat(arguments))
+    message = chat.messages.get(arguments.number("message_id"))
     if message is None:
         raise bad_request("message to react not found")
-    reaction = given.objects("reaction", "reaction types")
-    message.reactions.pop(world.bot_id, None)
+    reaction = arguments.objects("reaction", "reaction types")
+    message.reactions.pop(state.bot_id, None)
     if reaction:
-        message.reactions[world.bot_id] = str(reaction[0].get("emoji", ""))
-    world.events.add("reaction", person=world.bot_id, chat=chat.id, message_id=message.id, reaction=reaction)
+        message.reactions[state.bot_id] = str(reaction[0].get("emoji", ""))
+    state.events.add("reaction", person=state.bot_id, chat=chat.id, message_id=message.id, reaction=reaction)
     return True
 
 
-def open_chat(world: World, given: Given, kind: str) -> Chat:
-    chat = world.writable(world.chat(given))
+def chat_for_sending(state: TelegramState, arguments: CallArguments, kind: str) -> Chat:
+    chat = state.writable(state.chat(arguments))
     if kind in chat.forbidden:
         raise bad_request(f"not enough rights to send {RIGHTS[kind]} to the chat")
     return chat
 
 
-def where(chat: Chat, given: Given) -> dict[str, Any]:
-    """The message that is answered and the topic."""
-    return {"reply_to": _replied(chat, given), "thread": _thread(chat, given)}
+def reply_and_thread(chat: Chat, arguments: CallArguments) -> dict[str, Any]:
+    """Ids of the message replied to and of the topic."""
+    return {"reply_to": _replied(chat, arguments), "thread": _thread(chat, arguments)}
 
 
-def _replied(chat: Chat, given: Given) -> int | None:
-    reply = given.object("reply_parameters", "reply parameters")
-    number = Given(reply).number("message_id") or given.number("reply_to_message_id")
+def _replied(chat: Chat, arguments: CallArguments) -> int | None:
+    reply = arguments.object("reply_parameters", "reply parameters")
+    number = CallArguments(reply).number("message_id") or arguments.number("reply_to_message_id")
     if not number or number in chat.messages:
         return number or None
-    if reply.get("allow_sending_without_reply") or given.flag("allow_sending_without_reply"):
+    if reply.get("allow_sending_without_reply") or arguments.flag("allow_sending_without_reply"):
         return None
     raise bad_request("message to be replied not found")
 
 
-def _thread(chat: Chat, given: Given) -> int | None:
-    number = given.number("message_thread_id")
+def _thread(chat: Chat, arguments: CallArguments) -> int | None:
+    number = arguments.number("message_thread_id")
     if not number:
         return None
     topic = chat.topics.get(number)
@@ -226,16 +226,18 @@ def _thread(chat: Chat, given: Given) -> int | None:
     return number
 
 
-def _posted(world: World, chat: Chat, given: Given, content: dict[str, Any], markup: Markup | None) -> dict[str, Any]:
-    message = world.post(
+def _posted(
+    state: TelegramState, chat: Chat, arguments: CallArguments, content: dict[str, Any], markup: Markup | None
+) -> dict[str, Any]:
+    message = state.post(
         chat,
-        world.bot_id,
+        state.bot_id,
         content,
-        silent=given.flag("disable_notification"),
+        silent=arguments.flag("disable_notification"),
         markup=markup,
-        **where(chat, given),
+        **reply_and_thread(chat, arguments),
     )
-    return world.show(message)
+    return state.show(message)
 
 
 METHODS: dict[str, Method] = {

@@ -1,4 +1,4 @@
-"""What a file really is, found by decoding it."""
+"""Detect what a file is by decoding it, and make the sizes of a photo."""
 
 import io
 import warnings
@@ -11,7 +11,7 @@ from PIL import Image, UnidentifiedImageError
 
 
 def _codecs() -> Any:
-    """They are an extra: without them films and sounds are known by their first bytes only."""
+    """PyAV is an optional extra; without it videos and audio are detected by their first bytes."""
     try:
         return import_module("av")
     except ImportError:
@@ -23,12 +23,12 @@ AV = _codecs()
 PIXELS_MAX = 60_000_000
 LONG_SIDES = (90, 320, 800, 1280)
 PHOTO_FORMATS = {"JPEG", "PNG", "WEBP", "BMP", "TIFF"}
-#: what libav calls a container, and what the web calls it
+#: container names of libav, and their MIME subtypes
 CONTAINERS = {"mp4": "mp4", "matroska": "webm", "ogg": "ogg", "mp3": "mpeg", "wav": "wav", "flac": "flac", "aac": "aac"}
 
 
 class NotMedia(Exception):
-    """It cannot be decoded."""
+    """The content cannot be decoded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Probe:
     sound: bool = False
 
 
-def look_at(content: bytes) -> Probe:
+def probe_content(content: bytes) -> Probe:
     return _as_picture(content) or _as_stream(content) or Probe(kind="document", type=_plain_type(content))
 
 
@@ -100,9 +100,9 @@ def _plain_type(content: bytes) -> str:
     return {b"%PDF": "application/pdf", b"PK\x03\x04": "application/zip"}.get(content[:4], "")
 
 
-@lru_cache(maxsize=16)  # the same bytes come often: every attempt at a delivery sends them
+@lru_cache(maxsize=16)  # every delivery attempt sends the same bytes
 def make_sizes(content: bytes) -> list[tuple[int, int, bytes]]:
-    """A photo as Telegram keeps it: JPEGs of growing size, the largest last, none larger than the photo."""
+    """Sizes of a photo as Telegram stores them: JPEGs, the largest last, none larger than the original."""
     try:
         with Image.open(io.BytesIO(content)) as opened:
             if opened.width * opened.height > PIXELS_MAX:

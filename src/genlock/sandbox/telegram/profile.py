@@ -1,11 +1,11 @@
-"""The bot itself and what it may ask: who it is, its commands, chats, members, files, and answers to presses."""
+"""Bot API methods about the bot itself, chats, members and files, and answerCallbackQuery."""
 
 import re
 from typing import Any
 
+from genlock.sandbox.telegram.api_call import CallArguments, bad_request
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.wire import Given, bad_request
-from genlock.sandbox.telegram.world import World
+from genlock.sandbox.telegram.state import TelegramState
 
 DOWNLOAD_MAX = 20_971_520
 QUERY_SECONDS = 60
@@ -15,11 +15,11 @@ RIGHTS = (
     *("can_restrict_members", "can_promote_members", "can_change_info", "can_invite_users"),
     *("can_post_stories", "can_edit_stories", "can_delete_stories", "can_send_welcome_messages"),
 )
-TOO_OLD = "query is too old and response timeout expired or query ID is invalid"
+QUERY_EXPIRED = "query is too old and response timeout expired or query ID is invalid"
 
 
-async def get_me(world: World, _: Given) -> Any:
-    return world.bot | {
+async def get_me(state: TelegramState, _: CallArguments) -> Any:
+    return state.bot | {
         "can_join_groups": True,
         "can_read_all_group_messages": False,
         "supports_inline_queries": False,
@@ -28,15 +28,15 @@ async def get_me(world: World, _: Given) -> Any:
     }
 
 
-async def log_out(_: World, __: Given) -> bool:
+async def log_out(_: TelegramState, __: CallArguments) -> bool:
     return True
 
 
-# commands and words about itself
+# commands, name and descriptions
 
 
-async def set_commands(world: World, given: Given) -> bool:
-    commands = given.objects("commands", "list of bot commands")
+async def set_commands(state: TelegramState, arguments: CallArguments) -> bool:
+    commands = arguments.objects("commands", "list of bot commands")
     if len(commands) > 100:
         raise bad_request("BOT_COMMANDS_TOO_MUCH")
     for command in commands:
@@ -44,118 +44,122 @@ async def set_commands(world: World, given: Given) -> bool:
             raise bad_request("BOT_COMMAND_INVALID")
         if not 1 <= len(str(command.get("description", ""))) <= 256:
             raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
-    world.profile["commands"][_scope(given)] = commands
-    world.events.add("profile", profile=world.profile)
+    state.profile["commands"][_scope(arguments)] = commands
+    state.events.add("profile", profile=state.profile)
     return True
 
 
-async def get_commands(world: World, given: Given) -> Any:
-    return world.profile["commands"].get(_scope(given), [])
+async def get_commands(state: TelegramState, arguments: CallArguments) -> Any:
+    return state.profile["commands"].get(_scope(arguments), [])
 
 
-async def delete_commands(world: World, given: Given) -> bool:
-    world.profile["commands"].pop(_scope(given), None)
-    world.events.add("profile", profile=world.profile)
+async def delete_commands(state: TelegramState, arguments: CallArguments) -> bool:
+    state.profile["commands"].pop(_scope(arguments), None)
+    state.events.add("profile", profile=state.profile)
     return True
 
 
-def _scope(given: Given) -> str:
-    scope = given.object("scope", "bot command scope") or {"type": "default"}
-    return f"{scope.get('type')}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{given.text('language_code')}"
+def _scope(arguments: CallArguments) -> str:
+    scope = arguments.object("scope", "bot command scope") or {"type": "default"}
+    return (
+        f"{scope.get('type')}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{arguments.text('language_code')}"
+    )
 
 
-def words(field: str) -> tuple[Method, Method]:
-    """The two calls that set and tell a name or description, per language."""
+def text_methods(field: str) -> tuple[Method, Method]:
+    """The setter and getter of a name or description, per language."""
 
-    async def set_words(world: World, given: Given) -> bool:
-        world.profile[f"{field}/{given.text('language_code')}"] = given.text(field)
-        world.events.add("profile", profile=world.profile)
+    async def set_text(state: TelegramState, arguments: CallArguments) -> bool:
+        state.profile[f"{field}/{arguments.text('language_code')}"] = arguments.text(field)
+        state.events.add("profile", profile=state.profile)
         return True
 
-    async def get_words(world: World, given: Given) -> Any:
-        default = world.bot["first_name"] if field == "name" else ""
-        plain = world.profile.get(f"{field}/", default)
-        return {field: world.profile.get(f"{field}/{given.text('language_code')}") or plain}
+    async def get_text(state: TelegramState, arguments: CallArguments) -> Any:
+        default = state.bot["first_name"] if field == "name" else ""
+        plain = state.profile.get(f"{field}/", default)
+        return {field: state.profile.get(f"{field}/{arguments.text('language_code')}") or plain}
 
-    return set_words, get_words
+    return set_text, get_text
 
 
-async def set_menu_button(world: World, given: Given) -> bool:
-    world.profile[f"menu/{given.number('chat_id')}"] = given.object("menu_button", "menu button") or {"type": "default"}
+async def set_menu_button(state: TelegramState, arguments: CallArguments) -> bool:
+    state.profile[f"menu/{arguments.number('chat_id')}"] = arguments.object("menu_button", "menu button") or {
+        "type": "default"
+    }
     return True
 
 
-async def get_menu_button(world: World, given: Given) -> Any:
-    return world.profile.get(f"menu/{given.number('chat_id')}", {"type": "default"})
+async def get_menu_button(state: TelegramState, arguments: CallArguments) -> Any:
+    return state.profile.get(f"menu/{arguments.number('chat_id')}", {"type": "default"})
 
 
 # chats
 
 
-async def get_chat(world: World, given: Given) -> Any:
-    chat = world.chat(given)
+async def get_chat(state: TelegramState, arguments: CallArguments) -> Any:
+    chat = state.chat(arguments)
     gifts = ("unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription", "gifts_from_channels")
-    said = world.show_chat(chat) | {"accent_color_id": 0, "max_reaction_count": 11}
-    said["accepted_gift_types"] = dict.fromkeys(gifts, False)
-    return said
+    fields = state.show_chat(chat) | {"accent_color_id": 0, "max_reaction_count": 11}
+    fields["accepted_gift_types"] = dict.fromkeys(gifts, False)
+    return fields
 
 
-async def get_member(world: World, given: Given) -> Any:
-    chat = world.chat(given)
-    number = given.number("user_id")
-    if number == world.bot_id:
-        return member(world, number, chat.bot_status)
-    if number not in world.users:
+async def get_member(state: TelegramState, arguments: CallArguments) -> Any:
+    chat = state.chat(arguments)
+    number = arguments.number("user_id")
+    if number == state.bot_id:
+        return member(state, number, chat.bot_status)
+    if number not in state.users:
         raise bad_request("user not found")
-    return member(world, number, "member" if number in chat.members else "left")
+    return member(state, number, "member" if number in chat.members else "left")
 
 
-async def count_members(world: World, given: Given) -> int:
-    return len(world.chat(given).members) + 1
+async def count_members(state: TelegramState, arguments: CallArguments) -> int:
+    return len(state.chat(arguments).members) + 1
 
 
-async def leave_chat(world: World, given: Given) -> bool:
-    world.reachable(world.chat(given)).bot_status = "left"
+async def leave_chat(state: TelegramState, arguments: CallArguments) -> bool:
+    state.reachable(state.chat(arguments)).bot_status = "left"
     return True
 
 
-def member(world: World, number: int, status: str) -> dict[str, Any]:
-    said: dict[str, Any] = {"user": world.show_user(number), "status": status}
+def member(state: TelegramState, number: int, status: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {"user": state.show_user(number), "status": status}
     if status == "kicked":
-        said["until_date"] = 0
+        fields["until_date"] = 0
     if status == "administrator":
-        said |= dict.fromkeys(RIGHTS, True)
-    return said
+        fields |= dict.fromkeys(RIGHTS, True)
+    return fields
 
 
 # files
 
 
-async def get_file(world: World, given: Given) -> Any:
-    stored = world.files.find(given.text("file_id"))
+async def get_file(state: TelegramState, arguments: CallArguments) -> Any:
+    stored = state.files.find(arguments.text("file_id"))
     if stored is None:
         raise bad_request("wrong file_id or the file is temporarily unavailable")
     if stored.size > DOWNLOAD_MAX:
         raise bad_request("file is too big")
-    said = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
-    return said | {"file_path": stored.path}
+    fields = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
+    return fields | {"file_path": stored.path}
 
 
-# presses
+# callback queries
 
 
-async def answer_callback(world: World, given: Given) -> bool:
-    press = world.presses.get(given.text("callback_query_id"))
-    if press is None or press.answered or world.clock() - press.at > QUERY_SECONDS / world.speed:
-        raise bad_request(TOO_OLD)
-    if len(given.text("text")) > ANSWER_MAX:
+async def answer_callback(state: TelegramState, arguments: CallArguments) -> bool:
+    press = state.callback_queries.get(arguments.text("callback_query_id"))
+    if press is None or press.answered or state.clock() - press.at > QUERY_SECONDS / state.speed:
+        raise bad_request(QUERY_EXPIRED)
+    if len(arguments.text("text")) > ANSWER_MAX:
         raise bad_request("MESSAGE_TOO_LONG")
-    url = given.text("url")
-    name = world.bot["username"]
+    url = arguments.text("url")
+    name = state.bot["username"]
     if url and not re.match(rf"(https?://)?t\.me/{name}\?start=[\w-]+$", url, re.IGNORECASE):
         raise bad_request("URL_INVALID")  # others are for games, which there are none of here
-    press.answered, press.text, press.alert, press.url = True, given.text("text"), given.flag("show_alert"), url
-    world.events.add("answer", person=press.person, press=press.id, text=press.text, alert=press.alert, url=url)
+    press.answered, press.text, press.alert, press.url = True, arguments.text("text"), arguments.flag("show_alert"), url
+    state.events.add("answer", person=press.person, press=press.id, text=press.text, alert=press.alert, url=url)
     return True
 
 
@@ -174,7 +178,7 @@ METHODS: dict[str, Method] = {
     "leaveChat": leave_chat,
     "getFile": get_file,
     "answerCallbackQuery": answer_callback,
-    **dict(zip(("setMyName", "getMyName"), words("name"), strict=True)),
-    **dict(zip(("setMyDescription", "getMyDescription"), words("description"), strict=True)),
-    **dict(zip(("setMyShortDescription", "getMyShortDescription"), words("short_description"), strict=True)),
+    **dict(zip(("setMyName", "getMyName"), text_methods("name"), strict=True)),
+    **dict(zip(("setMyDescription", "getMyDescription"), text_methods("description"), strict=True)),
+    **dict(zip(("setMyShortDescription", "getMyShortDescription"), text_methods("short_description"), strict=True)),
 }

@@ -2,7 +2,7 @@
 
 async with running_telegram(token="42:sandbox") as telegram:
     # settings: GENLOCK_TELEGRAM_API_URL=telegram.url, GENLOCK_TELEGRAM_TOKEN=telegram.token
-    ann = telegram.person("Ann", language="ru")            # id: ann.id; Ann has opened the chat before (started=True)
+    ann = telegram.add_user("Ann", language="ru")            # id: ann.id; Ann has opened the chat before (started=True)
     await ann.start("payload"); await ann.say("a cat"); await ann.send_photo(png, caption="this one")
     message = await ann.sees("Which model?")               # waits for words or a condition, new or edited
     press = await ann.press(message, "menu")               # by callback data or by the button's words
@@ -42,6 +42,7 @@ from typing import Any
 from aiohttp import web
 
 from genlock.sandbox.telegram import edits, messages, payments, profile
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_response, ok_response, read_call
 from genlock.sandbox.telegram.chat_page import add_page
 from genlock.sandbox.telegram.control import add_control
 from genlock.sandbox.telegram.faults import AFTER, BEFORE, Fault, Faults, Switch
@@ -51,38 +52,37 @@ from genlock.sandbox.telegram.journal import Call
 from genlock.sandbox.telegram.limiter import Limiter, Limits, too_many
 from genlock.sandbox.telegram.media import Media
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.people import Person
-from genlock.sandbox.telegram.state import keep_saving, load, save
-from genlock.sandbox.telegram.wire import Given, Refused, answer, read_call, refusal
-from genlock.sandbox.telegram.world import World
+from genlock.sandbox.telegram.persistence import load, save, save_periodically
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
+from genlock.sandbox.telegram.state import TelegramState
 
 TOKEN = "42:sandbox"  # noqa: S105 - everybody may know it
 BODY_BYTES_MAX = 53_000_000
 PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>502 Bad Gateway</body>\r\n</html>"
-RESTART = Refused(500, "Internal Server Error: restart")
+RESTART = ApiError(500, "Internal Server Error: restart")
 
 
-async def get_updates(world: World, given: Given) -> Any:
-    return await world.updates.get(given)
+async def get_updates(state: TelegramState, arguments: CallArguments) -> Any:
+    return await state.updates.get(arguments)
 
 
-async def get_webhook_info(world: World, _: Given) -> Any:
-    return world.updates.webhook_info()
+async def get_webhook_info(state: TelegramState, _: CallArguments) -> Any:
+    return state.updates.webhook_info()
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedResult:
     """`true` with a word beside it."""
 
     description: str
 
 
-async def set_webhook(world: World, given: Given) -> Any:
-    return Described(await world.updates.set_webhook(given))
+async def set_webhook(state: TelegramState, arguments: CallArguments) -> Any:
+    return DescribedResult(await state.updates.set_webhook(arguments))
 
 
-async def delete_webhook(world: World, given: Given) -> Any:
-    return Described(await world.updates.delete_webhook(given))
+async def delete_webhook(state: TelegramState, arguments: CallArguments) -> Any:
+    return DescribedResult(await state.updates.delete_webhook(arguments))
 
 
 NAMES: dict[str, Method] = {
@@ -101,8 +101,8 @@ METHODS = {name.lower(): (name, method) for name, method in NAMES.items()}
 class TelegramSimulator:
     """The Bot API for one bot, the world behind it, and the hands that make trouble."""
 
-    def __init__(self, world: World, *, faults: Faults, limiter: Limiter) -> None:
-        self.world = world
+    def __init__(self, state: TelegramState, *, faults: Faults, limiter: Limiter) -> None:
+        self.state = state
         self.faults = faults
         self.limiter = limiter
         self.journal: list[Call] = []
@@ -110,7 +110,7 @@ class TelegramSimulator:
         self.host = ""
         #: the simulated Kie.ai whose faults the page switches too
         self.kie_url: str | None = None
-        world.updates.run_call = self._run_given
+        state.updates.run_call = self._run_webhook_reply
         self.app = web.Application(client_max_size=BODY_BYTES_MAX)
         self.app.router.add_route("*", "/bot{token:[^/]+}/{method:.*}", self._call)
         add_control(self.app, self)
@@ -119,7 +119,7 @@ class TelegramSimulator:
 
     @property
     def token(self) -> str:
-        return self.world.token
+        return self.state.token
 
     @property
     def page_url(self) -> str:
@@ -127,21 +127,23 @@ class TelegramSimulator:
 
     @property
     def files(self) -> Files:
-        return self.world.files
+        return self.state.files
 
     @property
     def upload_seconds(self) -> float:
-        return self.world.upload_seconds
+        return self.state.upload_seconds
 
     @upload_seconds.setter
     def upload_seconds(self, seconds: float) -> None:
-        self.world.upload_seconds = seconds
+        self.state.upload_seconds = seconds
 
-    def person(self, name: str, *, language: str | None = "en", stars: int = 10_000, started: bool = True) -> Person:
-        return Person(self.world, self.world.add_user(name, language=language, stars=stars, started=started))
+    def add_user(
+        self, name: str, *, language: str | None = "en", stars: int = 10_000, started: bool = True
+    ) -> SimulatedUser:
+        return SimulatedUser(self.state, self.state.add_user(name, language=language, stars=stars, started=started))
 
-    def group(self, title: str, members: list[Person], *, kind: str = "group") -> Group:
-        return Group(self.world, self.world.add_group(title, {person.id for person in members}, kind=kind))
+    def group(self, title: str, members: list[SimulatedUser], *, kind: str = "group") -> Group:
+        return Group(self.state, self.state.add_group(title, {person.id for person in members}, kind=kind))
 
     def calls(self, method: str, *, chat: int | None = None) -> list[Call]:
         return [call for call in self.journal if call.method == method and chat in {None, call.chat}]
@@ -152,40 +154,40 @@ class TelegramSimulator:
         try:
             self._check_token(request)
             name, method = _method(request.match_info["method"])
-            given = await read_call(request)
-        except Refused as refused:
-            return refusal(refused)
-        call = self._journaled(name, given)
+            arguments = await read_call(request)
+        except ApiError as refused:
+            return error_response(refused)
+        call = self._record_call(name, arguments)
         drawn = self._draw(call, BEFORE)
         dropped = Fault.DROP_BEFORE in drawn
-        response = None if dropped else await self._trouble_before(call, drawn)
+        response = None if dropped else await self._apply_faults_before(call, drawn)
         if response is None and not dropped:
-            given.inside_seconds = drawn[Fault.DELAY_INSIDE].seconds if Fault.DELAY_INSIDE in drawn else 0.0
-            response = await self._trouble_after(call, await self._execute(call, method, given))
+            arguments.inside_seconds = drawn[Fault.DELAY_INSIDE].seconds if Fault.DELAY_INSIDE in drawn else 0.0
+            response = await self._apply_faults_after(call, await self._execute(call, method, arguments))
         if response is None:
             assert request.transport is not None
             request.transport.abort()
         call.answered = response is not None
         call.seconds = time() - call.at
         if call.method != "getUpdates":
-            self.world.events.add("call", call=call.told())
+            self.state.events.add("call", call=call.as_json())
         return response or web.Response()
 
     def _check_token(self, request: web.Request) -> None:
         token = request.match_info["token"]
         if not token.partition(":")[0].isdigit() or ":" not in token:
-            raise Refused(404, "Not Found")
+            raise ApiError(404, "Not Found")
         if token != self.token:
-            raise Refused(401, "Unauthorized")
+            raise ApiError(401, "Unauthorized")
 
-    def _journaled(self, name: str, given: Given) -> Call:
+    def _record_call(self, name: str, arguments: CallArguments) -> Call:
         call = Call(
             number=len(self.journal) + 1,
             at=time(),
             method=name,
-            arguments=given.told(),
-            chat=given.number("chat_id") or None,
-            uploaded=given.uploaded_bytes,
+            arguments=arguments.as_json(),
+            chat=arguments.number("chat_id") or None,
+            uploaded=arguments.uploaded_bytes,
         )
         self.journal.append(call)
         return call
@@ -194,42 +196,42 @@ class TelegramSimulator:
         drawn = self.faults.draw(call.method, call.chat, kinds)
         call.faults += [str(fault) for fault in drawn]
         if drawn:
-            self.world.events.add("fault", faults=self.faults.told())
+            self.state.events.add("fault", faults=self.faults.as_json())
         return drawn
 
-    async def _trouble_before(self, call: Call, drawn: dict[Fault, Switch]) -> web.Response | None:
+    async def _apply_faults_before(self, call: Call, drawn: dict[Fault, Switch]) -> web.Response | None:
         """An answer instead of doing it."""
         if Fault.DELAY in drawn:
             await asyncio.sleep(drawn[Fault.DELAY].seconds)
-        refused: Refused | None = None
+        refused: ApiError | None = None
         if Fault.TOO_MANY in drawn:
             seconds = drawn[Fault.TOO_MANY].seconds
-            self.limiter.shut(call.chat, seconds)
+            self.limiter.block_for(call.chat, seconds)
             refused = too_many(seconds)
         if Fault.SERVER_ERROR in drawn:
             refused = RESTART
         if refused is not None:
             call.error = refused.description
-            return refusal(refused)
+            return error_response(refused)
         if Fault.BAD_GATEWAY in drawn:
             call.error = "502"
             return web.Response(status=502, text=PAGE, content_type="text/html")
         return None
 
-    async def _execute(self, call: Call, method: Method, given: Given) -> web.Response:
+    async def _execute(self, call: Call, method: Method, arguments: CallArguments) -> web.Response:
         try:
-            cost = len(given.json("media", "media") or [1]) if call.method == "sendMediaGroup" else 1
+            cost = len(arguments.json("media", "media") or [1]) if call.method == "sendMediaGroup" else 1
             self.limiter.admit(call.method, call.chat, cost=cost)
-            result = await method(self.world, given)
-        except Refused as refused:
+            result = await method(self.state, arguments)
+        except ApiError as refused:
             call.error = refused.description
-            return refusal(refused)
+            return error_response(refused)
         call.executed = True
-        description = result.description if isinstance(result, Described) else None
+        description = result.description if isinstance(result, DescribedResult) else None
         call.answer = True if description else result
-        return answer(call.answer, description)
+        return ok_response(call.answer, description)
 
-    async def _trouble_after(self, call: Call, response: web.Response) -> web.Response | None:
+    async def _apply_faults_after(self, call: Call, response: web.Response) -> web.Response | None:
         """The answer, unless it is lost or spoilt on its way."""
         drawn = self._draw(call, AFTER) if call.executed else {}
         if Fault.DELAY_AFTER in drawn:
@@ -237,38 +239,38 @@ class TelegramSimulator:
         if Fault.DROP_AFTER in drawn:
             return None
         if Fault.SERVER_ERROR_AFTER in drawn:
-            return refusal(RESTART)
+            return error_response(RESTART)
         if Fault.BAD_GATEWAY_AFTER in drawn:
             return web.Response(status=502, text=PAGE, content_type="text/html")
         if Fault.UNDECODABLE in drawn:
             assert isinstance(response.body, bytes)
             return web.Response(body=response.body[: len(response.body) // 2], content_type="application/json")
         if Fault.WRONG_SHAPE in drawn:
-            return answer({"unheard": "of"})
+            return ok_response({"unheard": "of"})
         return response
 
-    async def _run_given(self, name: str, values: dict[str, Any]) -> None:
+    async def _run_webhook_reply(self, name: str, values: dict[str, Any]) -> None:
         """A call that came as the answer to an update."""
         try:
             name, method = _method(name)
-        except Refused:
+        except ApiError:
             return
-        given = Given(values)
-        call = self._journaled(name, given)
-        await self._execute(call, method, given)
-        self.world.events.add("call", call=call.told())
+        arguments = CallArguments(values)
+        call = self._record_call(name, arguments)
+        await self._execute(call, method, arguments)
+        self.state.events.add("call", call=call.as_json())
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         stored = self.files.at(request.match_info["path"])
         if request.match_info["token"] != self.token or stored is None:
-            return refusal(Refused(404, "Not Found"))
+            return error_response(ApiError(404, "Not Found"))
         return web.FileResponse(self.files.folder / stored.path)
 
 
 def _method(name: str) -> tuple[str, Method]:
     found = METHODS.get(name.removeprefix("test/").lower())
     if found is None:
-        raise Refused(404, "Not Found: method not found" if name else "Not Found")
+        raise ApiError(404, "Not Found: method not found" if name else "Not Found")
     return found
 
 
@@ -283,7 +285,7 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
     clock: Callable[[], float] = time,
     host: str = "127.0.0.1",
     port: int = 0,
-    state: Path | None = None,
+    folder: Path | None = None,
     kie_url: str | None = None,
 ) -> AsyncIterator[TelegramSimulator]:
     """Run it until the block ends. Its own time-outs and retries pass `speed` times as fast; limits do not.
@@ -292,11 +294,11 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
     unless it is None.
     """
     rng = Random(seed)
-    with _folder(state) as folder:
-        media = Media(files=Files(folder=folder / "files"))
-        world = World(token=token, media=media, rng=rng, speed=speed, clock=clock)
+    with _made_folder(folder) as home:
+        media = Media(files=Files(folder=home / "files"))
+        state = TelegramState(token=token, media=media, rng=rng, speed=speed, clock=clock)
         telegram = TelegramSimulator(
-            world, faults=Faults(rng), limiter=Limiter(limits=limits or Limits(), clock=clock, on=limiter)
+            state, faults=Faults(rng), limiter=Limiter(limits=limits or Limits(), clock=clock, on=limiter)
         )
         runner = web.AppRunner(telegram.app, access_log=None, shutdown_timeout=0.1)
         try:
@@ -304,32 +306,32 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
             await web.TCPSite(runner, host, port).start()
             telegram.host, telegram.kie_url = host, kie_url
             telegram.url = f"http://{host}:{runner.addresses[0][1]}"
-            async with _remembered(world, state):
+            async with _persisted(state, folder):
                 yield telegram
         finally:
-            await world.updates.close()
+            await state.updates.close()
             await runner.cleanup()
 
 
 @contextmanager
-def _folder(state: Path | None) -> Iterator[Path]:
-    if state is not None:
-        state.mkdir(parents=True, exist_ok=True)
-        yield state
+def _made_folder(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
         return
-    with TemporaryDirectory(prefix="telegram-") as folder:
-        yield Path(folder)
+    with TemporaryDirectory(prefix="telegram-") as temporary:
+        yield Path(temporary)
 
 
 @asynccontextmanager
-async def _remembered(world: World, state: Path | None) -> AsyncIterator[None]:
-    if state is None:
+async def _persisted(state: TelegramState, folder: Path | None) -> AsyncIterator[None]:
+    if folder is None:
         yield
         return
-    await load(world, state)
-    saving = asyncio.get_running_loop().create_task(keep_saving(world, state))
+    await load(state, folder)
+    saving = asyncio.get_running_loop().create_task(save_periodically(state, folder))
     try:
         yield
     finally:
         saving.cancel()
-        await save(world, state)
+        await save(state, folder)

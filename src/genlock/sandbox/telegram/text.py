@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from genlock.sandbox.telegram.wire import Given, Refused, bad_request
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
 
 TEXT_MAX = 4096
 CAPTION_MAX = 1024
@@ -47,9 +47,9 @@ class _Open:
     attributes: dict[str, str]
 
 
-def read_text(given: Given, name: str = "text") -> dict[str, Any]:
+def read_text(arguments: CallArguments, name: str = "text") -> dict[str, Any]:
     """The text of a message with its entities; there must be some."""
-    text, entities = formatted(given.text(name), given.text("parse_mode"), read_entities(given, "entities"))
+    text, entities = formatted(arguments.text(name), arguments.text("parse_mode"), read_entities(arguments, "entities"))
     if not text:
         raise bad_request("message text is empty")
     if utf16(text) > TEXT_MAX:
@@ -57,8 +57,8 @@ def read_text(given: Given, name: str = "text") -> dict[str, Any]:
     return {"text": text} | ({"entities": entities} if entities else {})
 
 
-def read_entities(given: Given, name: str) -> list[Entity]:
-    entities = given.objects(name, "entities")
+def read_entities(arguments: CallArguments, name: str) -> list[Entity]:
+    entities = arguments.objects(name, "entities")
     for one in entities:
         whole = isinstance(one.get("offset"), int) and isinstance(one.get("length"), int)
         if not whole or not isinstance(one.get("type"), str):
@@ -144,30 +144,32 @@ def _tag_end(source: str, place: int) -> int:
 
 def _opened(source: str, place: int, inside: str, offset: int) -> _Open:
     tag = re.split(r"\s", inside, maxsplit=1)[0].lower()
-    where = _bytes(source, place)
+    reply_and_thread = _bytes(source, place)
     if tag not in TAGS:
-        raise _unparsable(f'Unsupported start tag "{tag}" at byte offset {where}')
+        raise _unparsable(f'Unsupported start tag "{tag}" at byte offset {reply_and_thread}')
     found = ATTRIBUTE.findall(inside[len(tag) :])
     attributes = {name.lower(): _decoded(double or single or bare) for name, double, single, bare in found}
     if tag == "span" and attributes.get("class") != "tg-spoiler":
-        raise _unparsable(f'Tag "span" must have class "tg-spoiler" at byte offset {where}')
+        raise _unparsable(f'Tag "span" must have class "tg-spoiler" at byte offset {reply_and_thread}')
     return _Open(tag=tag, offset=offset, start=place, attributes=attributes)
 
 
 def _close(source: str, place: int, name: str, opened: list[_Open], text: str, offset: int) -> Entity | None:
-    where = _bytes(source, place)
+    reply_and_thread = _bytes(source, place)
     if not opened:
-        raise _unparsable(f"Unexpected end tag at byte offset {where}")
+        raise _unparsable(f"Unexpected end tag at byte offset {reply_and_thread}")
     last = opened.pop()
     found = name.strip().lower()
     if found not in {"", last.tag}:
-        raise _unparsable(f'Unmatched end tag at byte offset {where}, expected "</{last.tag}>", found "</{found}>"')
+        raise _unparsable(
+            f'Unmatched end tag at byte offset {reply_and_thread}, expected "</{last.tag}>", found "</{found}>"'
+        )
     if offset == last.offset:
         return None
     entity: Entity = {"type": TAGS[last.tag], "offset": last.offset, "length": offset - last.offset}
     if last.tag == "a":
-        words = text.encode("utf-16-le")[last.offset * 2 :].decode("utf-16-le")
-        url = last.attributes.get("href") or words
+        link_text = text.encode("utf-16-le")[last.offset * 2 :].decode("utf-16-le")
+        url = last.attributes.get("href") or link_text
         return entity | {"url": url} if "." in url or "://" in url else None
     if last.tag == "code" and last.attributes.get("class", "").startswith("language-"):
         entity["language"] = last.attributes["class"].removeprefix("language-")
@@ -209,7 +211,7 @@ def _bytes(source: str, place: int) -> int:
     return len(source[:place].encode())
 
 
-def _unparsable(text: str) -> Refused:
+def _unparsable(text: str) -> ApiError:
     return bad_request(f"can't parse entities: {text}")
 
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
 from genlock.sandbox.telegram.events import Events
 from genlock.sandbox.telegram.webhook import RunCall, Webhook
-from genlock.sandbox.telegram.wire import Given, Refused, bad_request
 
 POLL_SECONDS_MAX = 50
 CONFLICT_SECONDS = 3.0
-HURRY_SECONDS = 3.0
+REPEATED_POLL_SECONDS = 3.0
 OTHER_POLL = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
 WEBHOOK_ACTIVE = (
     "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 )
 #: not told unless asked for
-UNASKED = {"chat_member", "message_reaction", "message_reaction_count"}
+OPT_IN_KINDS = {"chat_member", "message_reaction", "message_reaction_count"}
 #: after so many seconds nobody wants to know
 EXPIRE = {"callback_query": 150, "pre_checkout_query": 150, "shipping_query": 150, "inline_query": 30}
 EXPIRE_OTHERS = 86_400
@@ -35,7 +35,7 @@ class Update:
     queue: str
     expires: float
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {"update_id": self.id, self.kind: self.payload}
 
 
@@ -66,34 +66,34 @@ class Updates:
         expires = self._clock() + EXPIRE.get(kind, EXPIRE_OTHERS)
         update = Update(id=self.last_id, kind=kind, payload=payload, queue=queue, expires=expires)
         self.pending[update.id] = update
-        self._events.add("update", update=update.told())
+        self._events.add("update", update=update.as_json())
         self._arrived.set()
         if self.webhook:
             self.webhook.take(update)
 
     def _wanted(self, kind: str) -> bool:
-        return kind in self.allowed if self.allowed else kind not in UNASKED
+        return kind in self.allowed if self.allowed else kind not in OPT_IN_KINDS
 
-    def forget(self, update: Update) -> None:
+    def remove(self, update: Update) -> None:
         self.pending.pop(update.id, None)
 
-    def _forget_expired(self) -> None:
+    def _remove_expired(self) -> None:
         now = self._clock()
-        self._keep(lambda update: update.expires > now)
+        self._retain(lambda update: update.expires > now)
 
-    def _allow(self, given: Given) -> None:
-        asked = given.json("allowed_updates", "allowed_updates")
+    def _allow(self, arguments: CallArguments) -> None:
+        asked = arguments.json("allowed_updates", "allowed_updates")
         if isinstance(asked, list):
             self.allowed = [str(kind) for kind in asked]
 
     # getUpdates
 
-    async def get(self, given: Given) -> list[dict[str, Any]]:
+    async def get(self, arguments: CallArguments) -> list[dict[str, Any]]:
         if self.webhook:
             raise await self._conflict(WEBHOOK_ACTIVE)
         loop = asyncio.get_running_loop()
-        offset, limit, timeout = self._asked(given, loop.time())
-        self._allow(given)
+        offset, limit, timeout = self._asked(arguments, loop.time())
+        self._allow(arguments)
         self._end_poll(OTHER_POLL)
         mine: asyncio.Future[str] = loop.create_future()
         self._poll = mine
@@ -107,64 +107,64 @@ class Updates:
                 arrived.cancel()
                 if mine.done():
                     raise await self._conflict(mine.result())
-            return [update.told() for update in found]
+            return [update.as_json() for update in found]
         finally:
             if self._poll is mine:
                 self._poll = None
 
-    def _asked(self, given: Given, now: float) -> tuple[int, int, float]:
+    def _asked(self, arguments: CallArguments, now: float) -> tuple[int, int, float]:
         """Offset, limit and time-out; who asks the same in a hurry is slowed down, as the real server does."""
-        offset = given.number("offset")
-        limit = min(max(given.number("limit", 100), 1), 100)
-        timeout: float = min(max(given.number("timeout"), 0), POLL_SECONDS_MAX)
+        offset = arguments.number("offset")
+        limit = min(max(arguments.number("limit", 100), 1), 100)
+        timeout: float = min(max(arguments.number("timeout"), 0), POLL_SECONDS_MAX)
         last_offset, last_at = self._last_poll
-        if offset == last_offset and now < last_at + HURRY_SECONDS / self._speed:
-            timeout = max(timeout, HURRY_SECONDS / self._speed)
+        if offset == last_offset and now < last_at + REPEATED_POLL_SECONDS / self._speed:
+            timeout = max(timeout, REPEATED_POLL_SECONDS / self._speed)
             limit = 1 if now < last_at + 0.5 / self._speed else limit
         self._last_poll = (offset, now)
         return offset, limit, timeout
 
     def _take(self, offset: int) -> list[Update]:
         """Those from `offset` on. All before are confirmed and forgotten; a negative one keeps the last few."""
-        self._forget_expired()
+        self._remove_expired()
         if offset < 0:
             offset = next(iter(list(self.pending)[offset:]), 0)
-        self._keep(lambda update: update.id >= offset)
+        self._retain(lambda update: update.id >= offset)
         return list(self.pending.values())
 
-    def _keep(self, wanted: Callable[[Update], bool]) -> None:
+    def _retain(self, wanted: Callable[[Update], bool]) -> None:
         self.pending = {number: update for number, update in self.pending.items() if wanted(update)}
 
     def _end_poll(self, reason: str) -> None:
         if self._poll is not None and not self._poll.done():
             self._poll.set_result(reason)
 
-    async def _conflict(self, text: str) -> Refused:
+    async def _conflict(self, text: str) -> ApiError:
         """One at once, further ones three seconds late."""
         now = asyncio.get_running_loop().time()
         if now < self._conflict_until:
             await asyncio.sleep(CONFLICT_SECONDS / self._speed)
         else:
             self._conflict_until = now + CONFLICT_SECONDS / self._speed
-        return Refused(409, text)
+        return ApiError(409, text)
 
     # webhook
 
-    async def set_webhook(self, given: Given) -> str:
+    async def set_webhook(self, arguments: CallArguments) -> str:
         """Returns what is said beside `true`."""
-        url, secret = given.text("url"), given.text("secret_token")
+        url, secret = arguments.text("url"), arguments.text("secret_token")
         if not url:
-            return await self.delete_webhook(given)
+            return await self.delete_webhook(arguments)
         if not url.startswith(("http://", "https://")):
             raise bad_request("bad webhook: An HTTPS URL must be provided for webhook")
         if secret and not SECRET.fullmatch(secret):
             raise bad_request("secret token contains unallowed characters")
-        connections = min(max(given.number("max_connections", 40), 1), 100)
-        self._allow(given)
-        if given.flag("drop_pending_updates"):
+        connections = min(max(arguments.number("max_connections", 40), 1), 100)
+        self._allow(arguments)
+        if arguments.flag("drop_pending_updates"):
             self.pending.clear()
         same = (url, secret, connections)
-        if self.webhook and self.webhook.settings == same and not given.flag("drop_pending_updates"):
+        if self.webhook and self.webhook.settings == same and not arguments.flag("drop_pending_updates"):
             return "Webhook is already set"
         await self.close()
         self._end_poll("Conflict: terminated by setWebhook request")
@@ -175,8 +175,8 @@ class Updates:
             self.webhook.take(update)
         return "Webhook was set"
 
-    async def delete_webhook(self, given: Given) -> str:
-        if given.flag("drop_pending_updates"):
+    async def delete_webhook(self, arguments: CallArguments) -> str:
+        if arguments.flag("drop_pending_updates"):
             self.pending.clear()
         if not self.webhook:
             return "Webhook is already deleted"
@@ -185,7 +185,7 @@ class Updates:
         return "Webhook was deleted"
 
     def webhook_info(self) -> dict[str, Any]:
-        self._forget_expired()
+        self._remove_expired()
         info: dict[str, Any] = {"url": "", "has_custom_certificate": False, "pending_update_count": len(self.pending)}
         if self.webhook:
             info |= {"url": self.webhook.url, "max_connections": self.webhook.connections} | self.webhook.last_error

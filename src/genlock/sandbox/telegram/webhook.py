@@ -17,12 +17,12 @@ SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - its name
 ANSWER_SECONDS = 60
 RETRY_AFTER_MAX = 3600
 #: calls that cannot be given as an answer
-UNANSWERABLE = ("get", "setwebhook", "deletewebhook", "close", "logout")
+NOT_AS_REPLY = ("get", "setwebhook", "deletewebhook", "close", "logout")
 RunCall = Callable[[str, dict[str, Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Posted:
+class DeliveryAttempt:
     """One try to hand over an update; status 0 if nobody answered."""
 
     update: int
@@ -39,7 +39,7 @@ class Webhook:
     updates: "Updates"
     clock: Callable[[], float]
     last_error: dict[str, Any] = field(default_factory=dict)
-    posted: list[Posted] = field(default_factory=list)
+    posted: list[DeliveryAttempt] = field(default_factory=list)
     _queues: "dict[str, deque[Update]]" = field(default_factory=dict)
     _workers: set[asyncio.Task[None]] = field(default_factory=set)
     _rng: Random = field(default_factory=lambda: Random(1))
@@ -81,7 +81,7 @@ class Webhook:
                 if wait is None:
                     break
                 await asyncio.sleep(wait / self.speed)
-            self.updates.forget(update)
+            self.updates.remove(update)
             queue.popleft()
         del self._queues[name]
 
@@ -89,18 +89,18 @@ class Webhook:
         """How long to wait before the next try; None if it was taken."""
         self._session = self._session or aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS))
         headers = {"Content-Type": "application/json"} | ({SECRET_HEADER: self.secret} if self.secret else {})
-        body = json.dumps(update.told(), ensure_ascii=False).encode()
+        body = json.dumps(update.as_json(), ensure_ascii=False).encode()
         try:
             async with self._session.post(self.url, data=body, headers=headers) as response:
-                status, said = response.status, await response.read()
+                status, body = response.status, await response.read()
                 patience = response.headers.get("Retry-After", "")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            status, said, patience = 0, str(error).encode(), ""
-        self.posted.append(Posted(update=update.id, status=status, attempt=attempt))
+            status, body, patience = 0, str(error).encode(), ""
+        self.posted.append(DeliveryAttempt(update=update.id, status=status, attempt=attempt))
         if 200 <= status < 300:
-            await self._run(said)
+            await self._run(body)
             return None
-        reason = f"Wrong response from the webhook: {status}" if status else f"Connection failed: {said.decode()}"
+        reason = f"Wrong response from the webhook: {status}" if status else f"Connection failed: {body.decode()}"
         self.last_error = {"last_error_date": int(self.clock()), "last_error_message": reason}
         return min(int(patience), RETRY_AFTER_MAX) if patience.isdigit() else self.pause(attempt)
 
@@ -108,12 +108,12 @@ class Webhook:
         """Again at once, then later and later, at last every minute or two."""
         return 0.0 if attempt == 1 else min(2.0 ** (attempt - 1), self._rng.uniform(60, 120))
 
-    async def _run(self, said: bytes) -> None:
+    async def _run(self, body: bytes) -> None:
         """A call given as the answer is made; its result nobody knows."""
         try:
-            call = json.loads(said) if said.strip().startswith(b"{") else {}
+            call = json.loads(body) if body.strip().startswith(b"{") else {}
         except ValueError:
             return
         method = str(call.pop("method", ""))
-        if method and not method.lower().startswith(UNANSWERABLE) and self.updates.run_call:
+        if method and not method.lower().startswith(NOT_AS_REPLY) and self.updates.run_call:
             await self.updates.run_call(method, call)

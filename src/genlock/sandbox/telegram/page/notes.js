@@ -76,7 +76,7 @@ function updateWords({ update }) {
 
 function logWords({ at, line }) {
     if (line === null || typeof line !== "object") return { name: String(line), facts: "", details: line };
-    const { event, correlation, ...facts } = line;
+    const { event, correlation_id: correlation, ...facts } = line;
     const job = correlation || (facts.job === undefined ? null : String(facts.job));
     learn(facts, job);
     const name = String(event || facts.text || facts.message || "event");

@@ -1,0 +1,59 @@
+"""Take the docs' pictures from the running sandbox: `make screenshots` writes them to docs/images."""
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.async_api import Page, expect
+
+from tests.browser import chromium
+from tests.journeys.test_sandbox import Sandbox
+from tests.sandbox.page.tabs import bubbles, key, say
+
+IMAGES = Path(__file__).parent / "images"
+PATIENCE_MS = 40_000
+SIZE = {"width": 1280, "height": 800}
+
+
+async def order(page: Page) -> None:
+    """Order one picture with buttons, as the README describes it, and wait for the notice."""
+    await page.get_by_role("button", name="Start", exact=True).click()
+    for name in ("Text to image", "Z-Image"):
+        await key(page, name).click()
+    await expect(key(page, "💡")).to_be_visible()
+    await say(page, "cat astronaut")
+    for name in ("1:1", "✅ Generate"):
+        await key(page, name).click()
+    await expect(bubbles(page, "Generation complete")).to_have_count(1)
+    await expect(page.locator("article.row img")).to_have_count(1)
+
+
+async def take(folder: Path, images: Path) -> None:
+    sandbox = Sandbox(folder, "--fresh", "--speed", "30")
+    try:
+        await asyncio.to_thread(sandbox.ready)
+        user = sandbox.post("/sim/people", {"name": "Mia", "language": "en", "started": False})["id"]
+        expect.set_options(timeout=PATIENCE_MS)
+        async with chromium() as browser:
+            page = await browser.new_page(locale="en-GB", viewport=SIZE)
+            page.set_default_timeout(PATIENCE_MS)
+            await page.goto(f"http://127.0.0.1:{sandbox.port}/#{user}/{user}")
+            await order(page)
+            await page.screenshot(path=images / "chat.png")
+            await page.get_by_role("button", name="Show faults and calls").click()
+            await page.screenshot(path=images / "panel.png")
+    finally:
+        sandbox.process.terminate()
+        sandbox.process.wait()
+
+
+def main() -> None:
+    images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    images.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(take(Path(folder), images))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""Send a user a message that belongs to no job, through the channel of the user's account."""
+
+from genlock.domain.errors import AccountNotFound, ChannelError
+from genlock.domain.events import Event
+from genlock.engine.context import EngineContext
+
+
+async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
+    """Send `text`, in the channel's markup, to the user of an account. Returns whether the user was reached."""
+    try:
+        account = await ctx.store.account(account_id)
+    except AccountNotFound:
+        return False
+    channel = ctx.channels.get(account.channel)
+    if channel is None or not account.address:
+        return False
+    try:
+        await channel.tell(account.address, text)
+    except ChannelError as error:
+        ctx.observer.event(Event.DELIVER_FAIL, step="tell", account=account_id, reason=type(error).__name__)
+        return False
+    return True

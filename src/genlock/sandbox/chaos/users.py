@@ -1,0 +1,82 @@
+"""Simulated users that order at the same time, each one order after the other, and watch their chats."""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from time import time
+
+from genlock.sandbox.records import Order, Records
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
+from genlock.sandbox.telegram.simulator import TelegramSimulator
+
+MODEL = "z-image"
+ORDERS_EACH_MAX = 4
+WATCH_SECONDS = 0.05
+SUBJECTS = ("cat", "fox", "owl", "lighthouse", "tram", "samovar", "comet", "dragon", "violin", "teapot")
+
+
+class ChaosUsers:
+    def __init__(self, telegram: TelegramSimulator, records: Records, *, rng: Random, deadline: float) -> None:
+        self._telegram = telegram
+        self._records = records
+        self._rng = rng
+        self._deadline = deadline
+        self._changed: dict[int, asyncio.Event] = {}
+        self.orders: list[Order] = []
+        self.users: list[SimulatedUser] = []
+
+    async def order(self, count: int, *, spread_seconds: float) -> None:
+        """Place `count` orders; return when every chat shows how its orders ended, or at the deadline."""
+        watch = asyncio.get_running_loop().create_task(self._watch())
+        each = min(ORDERS_EACH_MAX, 1 + count // 20)
+        users = [
+            self._simulate_user(range(first, min(first + each, count)), spread_seconds)
+            for first in range(0, count, each)
+        ]
+        try:
+            await asyncio.gather(*users)
+        finally:
+            watch.cancel()
+
+    async def _simulate_user(self, numbers: range, spread_seconds: float) -> None:
+        user = self._telegram.add_user(f"User {len(self.users) + 1}", language=self._rng.choice(("en", "ru")))
+        self.users.append(user)
+        await asyncio.sleep(self._rng.uniform(0, spread_seconds))
+        await user.start()
+        await self._until(user, lambda: bool(self._records.bot_messages(user)))
+        for number in numbers:
+            prompt = f"{self._rng.choice(SUBJECTS)} number {number}"
+            message = await user.say(f"/gen {MODEL} {prompt}")
+            order = Order(user=user, prompt=prompt, message=message.id, asked_at=time())
+            self.orders.append(order)
+            if await self._until(user, lambda order=order: self._records.has_ended(order)):  # type: ignore[misc]
+                order.ended_at = time()
+
+    @property
+    def ended(self) -> int:
+        return sum(order.ended_at is not None for order in self.orders)
+
+    async def _until(self, user: SimulatedUser, holds: Callable[[], bool]) -> bool:
+        """Wait until `holds()`, checked after every change in the user's chat; False at the deadline."""
+        changed = self._changed[user.id] = asyncio.Event()
+        try:
+            async with asyncio.timeout(max(0.0, self._deadline - time())):
+                while not holds():
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            return holds()
+        return True
+
+    async def _watch(self) -> None:
+        """Wake the users whose chat changed. One watcher for all: hundreds reading every event would be too slow."""
+        events = self._telegram.state.events
+        seen = events.last
+        while True:
+            await events.wait_after(seen, 1.0)
+            await asyncio.sleep(WATCH_SECONDS)
+            new = events.since(seen)
+            seen = events.last
+            for chat in {event.data.get("chat") for event in new}:
+                if chat in self._changed:
+                    self._changed[chat].set()

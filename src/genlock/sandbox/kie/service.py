@@ -1,0 +1,211 @@
+"""Tasks of the Kie.ai simulator: validation, prices and credits, rate limits, and the run of each task."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from random import Random
+from time import time
+from typing import Any
+
+from genlock.domain.catalog import Catalog, Model, Output, Status
+from genlock.domain.errors import InvalidInput
+from genlock.sandbox.kie.callbacks import CallbackSender, order_callbacks
+from genlock.sandbox.kie.endpoint import SimulatedEndpoint
+from genlock.sandbox.kie.faults import Fault, Faults
+from genlock.sandbox.kie.files import PAGE, FileHost
+from genlock.sandbox.kie.task import EXTENSIONS, STATES, Task
+
+RESULT_SECONDS = 86_400.0
+NOT_SUPPORTED = (
+    "The model name you specified is not supported. Please verify your input and use one of the supported models "
+    "provided by KIE."
+)
+
+
+class KieError(Exception):
+    """A call that is answered with an error envelope."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+@dataclass
+class Window:
+    """Sliding-window rate limit: at most `count` calls in any `seconds`; more are refused."""
+
+    count: int
+    seconds: float
+    admitted: list[float] = field(default_factory=list)
+    refused: int = 0
+    _recent: deque[float] = field(default_factory=deque)
+
+    def admit(self, now: float) -> None:
+        while self._recent and self._recent[0] <= now - self.seconds:
+            self._recent.popleft()
+        if len(self._recent) >= self.count:
+            self.refused += 1
+            raise KieError(429, "Your call frequency is too high. Please try again later.")
+        self._recent.append(now)
+        self.admitted.append(now)
+
+
+@dataclass(kw_only=True)
+class KieService:
+    catalog: Catalog
+    files: FileHost
+    callback_sender: CallbackSender
+    faults: Faults
+    rng: Random
+    credits: int  #: thousandths
+    speed: float
+    creates: Window
+    queries: Window
+    null_seconds: float  #: how long after the create call the record does not exist yet
+    tasks: dict[str, Task] = field(default_factory=dict)
+    _running: set[asyncio.Task[None]] = field(default_factory=set)
+
+    # orders
+
+    def accept(self, endpoint: SimulatedEndpoint, body: Mapping[str, Any], faults: set[Fault]) -> Task:
+        """Create a task and charge its price. Raises KieError."""
+        self.creates.admit(asyncio.get_running_loop().time())
+        callback_url = body.get("callBackUrl")
+        if endpoint.needs_callback and not callback_url:
+            raise KieError(422, "Please enter callBackUrl.")
+        model = self._find(endpoint, dict(body))
+        values = _validated(model, endpoint.read_order(dict(body))[1])
+        price = _price(model, values)
+        if price > self.credits:
+            code, text = (
+                (500, "Credits insufficient") if Fault.CREDITS_AS_500 in faults else (402, "Insufficient Credits")
+            )
+            raise KieError(code, text)
+        self.credits -= price
+        task = self._make(model, values, callback_url if isinstance(callback_url, str) else None, price, faults)
+        self.tasks[task.id] = task
+        return task
+
+    def _find(self, endpoint: SimulatedEndpoint, body: dict[str, Any]) -> Model:
+        name, values = endpoint.read_order(body)
+        models = [
+            model
+            for model in self.catalog.models.values()
+            if (model.family, model.operation) == (endpoint.family, endpoint.operation)
+            and (model.id == name if name is not None else _is_fixed(model, values))
+        ]
+        if not models or models[0].status is Status.DEAD:
+            raise KieError(422, NOT_SUPPORTED)
+        if models[0].status is Status.PAUSED:
+            raise KieError(500, "This interface is temporarily paused.")
+        return models[0]
+
+    def _make(
+        self, model: Model, values: dict[str, Any], callback_url: str | None, price: int, faults: set[Fault]
+    ) -> Task:
+        task = Task(
+            id=f"{self.rng.getrandbits(128):032x}",
+            model=model,
+            values=values,
+            callback_url=callback_url,
+            faults=faults,
+            price=price,
+            seconds=model.expected_seconds * self.rng.uniform(0.8, 1.2),
+            real_seconds=0.0,
+            created=time(),
+            states=self.rng.choice(STATES),
+        )
+        task.real_seconds = task.seconds / self.speed
+        kind = model.outputs[0]
+        task.results = [self._result(task, kind, number) for number in range(model.results(values))]
+        return task
+
+    def _result(self, task: Task, kind: Output, number: int) -> str:
+        title, values = task.model.title, task.values
+        if kind is Output.TEXT:
+            given = "; ".join(f"{key}: {value}" for key, value in values.items())
+            return f"{title} no. {number + 1} was asked: {given}"
+        path = f"{kind}/{task.id}_{number + 1}.{EXTENSIONS[kind]}"
+        url = self.files.add(path, _content_maker(kind, title, values, number), seconds=RESULT_SECONDS)
+        file = self.files.files[path]
+        file.gone = Fault.FILE_GONE in task.faults
+        if Fault.FILE_HTML in task.faults:
+            file.content, file.type = PAGE, "text/html"
+        return url
+
+    # running tasks
+
+    def start(self, task: Task, endpoint: SimulatedEndpoint) -> None:
+        self._spawn(self._run(task, endpoint))
+
+    async def finish_now(self, task: Task, endpoint: SimulatedEndpoint) -> None:
+        """End a task and send its callbacks before the create call is answered."""
+        self._end(task)
+        for share, body in order_callbacks(task, endpoint.callbacks(task)):
+            await self.callback_sender.call(task, endpoint, body, last=share >= 1.0)
+
+    async def _run(self, task: Task, endpoint: SimulatedEndpoint) -> None:
+        """Run a task. Each callback is built when it is sent, because faults may be added while the task runs."""
+        end = task.created + task.real_seconds
+        place = 0
+        while place < len(calls := order_callbacks(task, endpoint.callbacks(replace(task, ended=task.ended or end)))):
+            share = calls[place][0]
+            await asyncio.sleep(max(0.0, task.created + task.real_seconds * share - time()))
+            if share >= 1.0 and task.ended is None:
+                self._end(task)
+            body = order_callbacks(task, endpoint.callbacks(replace(task, ended=task.ended or end)))[place][1]
+            self._spawn(self.callback_sender.call(task, endpoint, body, last=share >= 1.0))
+            place += 1
+
+    def _end(self, task: Task) -> None:
+        task.ended = time()
+        if task.failed:
+            self.credits += task.price
+
+    def _spawn(self, work: Any) -> None:
+        running = asyncio.get_running_loop().create_task(work)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+
+    async def close(self) -> None:
+        for running in self._running:
+            running.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def settled(self) -> None:
+        """Wait until every task has ended and every callback has been sent."""
+        while self._running:
+            await asyncio.wait(self._running)
+
+
+def _is_fixed(model: Model, values: Mapping[str, Any]) -> bool:
+    return all(values.get(name, value) == value for name, value in model.fixed.items())
+
+
+def _validated(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate the known fields and ignore unknown ones, as the real service does. Raises KieError."""
+    known = {one.name for one in model.fields} | set(model.fixed)
+    try:
+        return model.validate({name: value for name, value in values.items() if name in known})
+    except InvalidInput as refused:
+        if refused.problem == "missing":
+            raise KieError(500, f"{refused.field} is required") from None
+        raise KieError(422, f"Invalid {refused.field} parameter: {refused.message}") from None
+
+
+def _price(model: Model, values: Mapping[str, Any]) -> int:
+    try:
+        return model.credits(values)
+    except InvalidInput:
+        return 1000
+
+
+def _content_maker(kind: Output, title: str, values: Mapping[str, Any], number: int) -> Callable[[], bytes]:
+    def make() -> bytes:
+        from genlock.sandbox.kie.media import make_media  # noqa: PLC0415 - the codecs are only needed when a result is downloaded
+
+        return make_media(kind, title, values, number)
+
+    return make

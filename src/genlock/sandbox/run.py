@@ -1,0 +1,248 @@
+"""`genlock sandbox`: run the product with simulators of Telegram and Kie.ai, and serve a chat page in the browser.
+
+Starts both simulators, one or more real `genlock serve` processes and, with --postgres, a local PostgreSQL. Restarts
+instances that end, and shows their log lines on the chat page, until Ctrl-C.
+"""
+
+import asyncio
+import fcntl
+import signal
+import socket
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+from typing import IO, Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from genlock.catalog import load
+from genlock.domain.errors import Refusal
+from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
+from genlock.sandbox.kie.simulator import running_kie
+from genlock.sandbox.postgres import PostgresServer
+from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
+from genlock.sandbox.telegram.simulator import running_telegram
+
+STATE = Path(".sandbox")
+#: port of the chat page; the service, the Kie.ai simulator and its file host use the next three
+FIRST_PORT = 8080
+WELCOME_CREDITS = 500
+WATCH_SECONDS = 0.25
+#: an instance that ends within FAST_SECONDS, FAST_ENDS_MAX times in a row, is not started again
+FAST_SECONDS = 5.0
+FAST_ENDS_MAX = 3
+PRINTED_EVENTS = {"STAGE_ERROR", "ALARM", ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    postgres: bool = False
+    instances: int = 1
+    #: folder that keeps chats and database; None: use a temporary one
+    state: Path | None = STATE
+    #: first of four ports; None: the default ports, or free ones where those are taken
+    port: int | None = None
+    #: models take their usual time divided by this
+    speed: float = 6.0
+
+    def check(self) -> None:
+        if self.instances > 1 and not self.postgres:
+            raise Refusal("SQLite serves one process: add --postgres to run several instances")
+
+
+def run(options: Options) -> int:
+    """Run until Ctrl-C; return the exit status."""
+    options.check()
+    console = Console(stderr=True)
+    with ExitStack() as stack:
+        folder = stack.enter_context(guarded_folder(options.state))
+        stack.enter_context(_locked(folder))
+        try:
+            database = _start_database(options, folder, stack)
+            asyncio.run(_run_sandbox(options, folder, database, console))
+        except ProgramFailed as error:
+            console.print(str(error), style="red", highlight=False, markup=False)
+            return 1
+    return 0
+
+
+def _start_database(options: Options, folder: Path, stack: ExitStack) -> str:
+    if not options.postgres:
+        return f"sqlite:///{folder}/genlock.db"
+    kept = folder / "postgres" if options.state else None
+    return stack.enter_context(PostgresServer.running(kept)).url("postgres")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[IO[str]]:
+    """Lock the folder: two sandboxes in one folder would overwrite each other's chats."""
+    with (folder / "lock").open("w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Refusal(
+                f"another sandbox is using {folder}: stop it first, or use --fresh or --state FOLDER"
+            ) from None
+        yield lock
+
+
+async def _run_sandbox(options: Options, folder: Path, database: str, console: Console) -> None:
+    stop_requests = _listen_for_signals()
+    began = time()
+    overlay = _write_fast_catalog(folder, options.speed)
+    page_port, service_port, kie_port, files_port = _ports(options.port)
+    async with AsyncExitStack() as stack:
+        with console.status("Starting…"):
+            kie = await stack.enter_async_context(
+                running_kie(
+                    catalog=load(overlay),
+                    webhook_key=WEBHOOK_KEY,
+                    speed=1.0,
+                    seed=None,
+                    port=kie_port,
+                    files_port=files_port,
+                )
+            )
+            telegram = await stack.enter_async_context(
+                running_telegram(
+                    limiter=True,
+                    seed=None,
+                    port=page_port,
+                    folder=folder / "telegram" if options.state else None,
+                    kie_url=kie.url,
+                )
+            )
+            fleet = await stack.enter_async_context(
+                running_fleet(
+                    telegram=telegram,
+                    kie=kie,
+                    folder=folder,
+                    database_url=database,
+                    port=service_port,
+                    settings={
+                        "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
+                        "GENLOCK_CATALOG_OVERLAY": str(overlay),
+                    },
+                )
+            )
+            await fleet.start(options.instances)
+        if not telegram.state.users:
+            telegram.add_user("Ann", language="en", started=False)
+        console.print(_welcome_panel(fleet, options, folder, time() - began))
+        await _watch(fleet, stop_requests, console)
+        await _stop(fleet, stop_requests, console)
+
+
+def _write_fast_catalog(folder: Path, speed: float) -> Path:
+    """Write a catalog overlay with shorter expected times, which simulator, bot texts and progress all use."""
+    file = folder / "catalog.toml"
+    seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in load().models.items()}
+    file.write_text("".join(f'[models."{name}"]\nexpected_seconds = {value}\n' for name, value in seconds.items()))
+    return file
+
+
+@dataclass(frozen=True)
+class StopRequests:
+    """Signals received: the first asks for a graceful stop, the second for an immediate one."""
+
+    once: asyncio.Event
+    again: asyncio.Event
+
+    def record(self) -> None:
+        (self.again if self.once.is_set() else self.once).set()
+
+
+def _listen_for_signals() -> StopRequests:
+    stop_requests = StopRequests(asyncio.Event(), asyncio.Event())
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(name, stop_requests.record)
+    return stop_requests
+
+
+async def _watch(fleet: Fleet, stop_requests: StopRequests, console: Console) -> None:
+    """Forward log lines to the page and restart instances that ended, until a stop is requested."""
+    fast_ends: Counter[str] = Counter()
+    while not stop_requests.once.is_set():
+        _forward_log_lines(fleet, console)
+        for instance in fleet.instances:
+            if not instance.running:
+                lived = time() - instance.started_at
+                fast_ends[instance.name] = fast_ends[instance.name] + 1 if lived < FAST_SECONDS else 0
+                console.print(f"{instance.name} ended with {instance.status} after {lived:.1f} s", style="yellow")
+                if fast_ends[instance.name] == FAST_ENDS_MAX:
+                    raise ProgramFailed(
+                        f"{instance.name} ended {FAST_ENDS_MAX} times right after its start:\n{instance.log_tail()}"
+                    )
+                instance.start()
+        try:
+            async with asyncio.timeout(WATCH_SECONDS):
+                await stop_requests.once.wait()
+        except TimeoutError:
+            continue
+
+
+def _forward_log_lines(fleet: Fleet, console: Console) -> None:
+    for line in (line for instance in fleet.instances for line in instance.new_lines()):
+        fleet.telegram.state.events.add("log", line=line)
+        if line["event"] in PRINTED_EVENTS:
+            console.print(f"{line['process']}: {describe_line(line)}", style="red", highlight=False, markup=False)
+
+
+def describe_line(line: Mapping[str, Any]) -> str:
+    """Format a log line for the terminal: an alarm with its name, an error with its step."""
+    parts = [str(line[key]) for key in ("name", "step", "found", "error") if line.get(key)]
+    return str(line.get("text") or f"[{line['event']}] {': '.join(parts)}")
+
+
+async def _stop(fleet: Fleet, stop_requests: StopRequests, console: Console) -> None:
+    """Stop all instances gracefully, or return at once on a second signal."""
+    with console.status("Stopping… (Ctrl-C again to stop at once)"):
+        loop = asyncio.get_running_loop()
+        waiting = [loop.create_task(fleet.stop()), loop.create_task(stop_requests.again.wait())]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float) -> Panel:
+    table = Table.grid(padding=(0, 2))
+    table.add_row("Chat page", f"[bold link={fleet.telegram.page_url}]{fleet.telegram.page_url}[/]")
+    table.add_row("Health", f"{fleet.url}/health")
+    table.add_row("Metrics", f"{fleet.url}/metrics")
+    table.add_row("Kie.ai", f"{fleet.kie.url}/_control (simulated)")
+    store = "PostgreSQL" if options.postgres else "SQLite"
+    table.add_row("Running", f"{len(fleet.instances)} × genlock serve on {store}, ready in {seconds:.1f} s")
+    for instance in fleet.instances:
+        table.add_row("", f"[dim]{instance.name}: pid {instance.pid}, {instance.url}, log {instance.log}[/]")
+    kept = f"{folder} (--fresh starts an empty one)" if options.state else "a temporary folder, removed at the end"
+    table.add_row("State", kept)
+    table.add_row("", "")
+    table.add_row("Try", "Start, Text to image, Z-Image, “cat astronaut”, 1:1, ✅ Generate")
+    table.add_row("", "or write [bold]/gen z-image cat astronaut[/]")
+    table.add_row("", f"every user starts with {WELCOME_CREDITS} credits; nothing here costs real money")
+    return Panel(table, title="genlock sandbox", subtitle="Ctrl-C stops it", border_style="green", expand=False)
+
+
+def _ports(first: int | None) -> list[int]:
+    """Ports of page, service, Kie.ai and file host: consecutive, or any free ones unless --port was given."""
+    row = list(range(first or FIRST_PORT, (first or FIRST_PORT) + 4))
+    taken = [port for port in row if not _is_free(port)]
+    if first is not None and taken:
+        raise Refusal(f"port {taken[0]} is in use: stop what uses it, or give another first port with --port")
+    return [find_free_port() if port in taken else port for port in row]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

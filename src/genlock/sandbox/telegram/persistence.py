@@ -1,0 +1,96 @@
+"""Saves the state of the Telegram simulator to a folder and loads it, so that chats survive a restart."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from genlock.sandbox.telegram.api_call import CallArguments
+from genlock.sandbox.telegram.stars import Charge, Invoice
+from genlock.sandbox.telegram.state import Chat, Message, Notification, TelegramState, Topic, User
+from genlock.sandbox.telegram.updates import Update
+
+FILE = "telegram.json"
+SAVE_SECONDS = 1.0
+
+
+def dump(state: TelegramState) -> dict[str, Any]:
+    webhook = state.updates.webhook
+    return {
+        "users": list(state.users.values()),
+        "chats": list(state.chats.values()),
+        "notifications": state.notifications,
+        "profile": state.profile,
+        "last_id": state.last_id,
+        "invoices": state.stars_ledger.invoices,
+        "paid": state.stars_ledger.paid,
+        "charges": state.stars_ledger.charges,
+        "files": state.files.dump(),
+        "update_id": state.updates.last_id,
+        "pending": list(state.updates.pending.values()),
+        "allowed": state.updates.allowed,
+        "webhook": {"url": webhook.url, "secret_token": webhook.secret} if webhook else None,
+    }
+
+
+async def save(state: TelegramState, folder: Path) -> None:
+    """Write the state atomically."""
+    text = json.dumps(dump(state), default=_plain, ensure_ascii=False)
+    await asyncio.to_thread(_write, folder / FILE, text)
+
+
+def _plain(value: Any) -> Any:
+    """Sets as lists and objects as their fields, without copies: this blocks the event loop."""
+    return sorted(value) if isinstance(value, set) else vars(value)
+
+
+def _write(file: Path, text: str) -> None:
+    beside = file.with_suffix(".new")
+    beside.write_text(text)
+    beside.replace(file)
+
+
+async def save_periodically(state: TelegramState, folder: Path) -> None:
+    saved = state.events.last
+    while True:
+        await asyncio.sleep(SAVE_SECONDS)
+        if state.events.last != saved:
+            saved = state.events.last
+            await save(state, folder)
+
+
+async def load(state: TelegramState, folder: Path) -> None:
+    """Load the saved state, if there is one."""
+    file = folder / FILE
+    if not await asyncio.to_thread(file.exists):
+        return
+    saved = json.loads(await asyncio.to_thread(file.read_text))
+    state.users = {one["id"]: User(**one) for one in saved["users"]}
+    state.chats = {one["id"]: _chat(one) for one in saved["chats"]}
+    state.notifications = [Notification(**one) for one in saved["notifications"]]
+    state.profile = saved["profile"]
+    state.last_id = saved["last_id"]
+    state.stars_ledger.invoices = {key: Invoice(**one) for key, one in saved["invoices"].items()}
+    state.stars_ledger.paid = set(saved["paid"])
+    state.stars_ledger.charges = [Charge(**one) for one in saved["charges"]]
+    state.files.load(saved["files"])
+    state.updates.last_id = saved["update_id"]
+    state.updates.pending = {one["id"]: Update(**one) for one in saved["pending"]}
+    state.updates.allowed = saved["allowed"]
+    if saved["webhook"]:
+        await state.updates.set_webhook(CallArguments(saved["webhook"]))
+
+
+def _chat(saved: dict[str, Any]) -> Chat:
+    messages = {
+        one["id"]: Message(**one | {"hidden_from": set(one["hidden_from"]), "reactions": _numbered(one["reactions"])})
+        for one in saved["messages"].values()
+    }
+    topics = {int(number): Topic(**one) for number, one in saved["topics"].items()}
+    sets = {name: set(saved[name]) for name in ("members", "forbidden")}
+    return Chat(**saved | sets | {"messages": messages, "topics": topics})
+
+
+def _numbered(saved: dict[str, Any]) -> dict[int, Any]:
+    """Convert JSON's text keys back to numbers."""
+    return {int(number): one for number, one in saved.items()}

@@ -1,0 +1,278 @@
+"""People at the simulated Telegram, and their hands: they write, press, delete, block, and look."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from genlock.sandbox.telegram.api_call import Upload
+from genlock.sandbox.telegram.files import Stored
+from genlock.sandbox.telegram.media import content_of
+from genlock.sandbox.telegram.payments import pay
+from genlock.sandbox.telegram.profile import member
+from genlock.sandbox.telegram.stars import Payment
+from genlock.sandbox.telegram.state import CallbackQuery, Chat, Message, Notification, TelegramState, User
+from genlock.sandbox.telegram.text import found_entities
+
+NAMES = {"photo": "photo.jpg", "video": "video.mp4", "animation": "a.gif", "audio": "audio.mp3", "voice": "voice.ogg"}
+
+
+class NotInChat(AssertionError):
+    """It did not come to pass in time; the text tells what was there instead."""
+
+
+class SimulatedUser:
+    """One person's hands and eyes. Without `chat` everything happens in the private chat with the bot."""
+
+    def __init__(self, state: TelegramState, user: User) -> None:
+        self._world = state
+        self.user = user
+
+    @property
+    def id(self) -> int:
+        return self.user.id
+
+    # eyes
+
+    @property
+    def messages(self) -> list[Message]:
+        """What is in the chat with the bot now."""
+        return self.messages_in(self.id)
+
+    def messages_in(self, chat: int) -> list[Message]:
+        there = self._world.chats[chat].messages.values()
+        return [message for message in there if self.id not in message.hidden_from]
+
+    @property
+    def last(self) -> Message:
+        return self.messages[-1]
+
+    @property
+    def notifications(self) -> list[Notification]:
+        return [one for one in self._world.notifications if one.person == self.id]
+
+    async def sees(
+        self, what: str | Callable[[Message], bool], *, chat: int | None = None, seconds: float = 10
+    ) -> Message:
+        """Wait for a message, new or edited, that holds these words or fulfils this; the newest such one."""
+
+        def fits(message: Message) -> bool:
+            return what in message.text if isinstance(what, str) else what(message)
+
+        def found() -> list[Message]:
+            return [message for message in self.messages_in(chat or self.id) if fits(message)]
+
+        if not await self._world.events.wait_until(lambda: bool(found()), seconds):
+            there = [(message.id, message.kind, message.text) for message in self.messages_in(chat or self.id)]
+            raise NotInChat(f"{self.user.name} sees {there}")
+        return found()[-1]
+
+    # hands
+
+    async def start(self, payload: str = "") -> Message:
+        return await self.say(f"/start {payload}".strip())
+
+    async def say(
+        self,
+        text: str,
+        *,
+        chat: int | None = None,
+        thread: int | None = None,
+        reply_to: Message | int | None = None,
+        entities: list[dict[str, Any]] | None = None,
+    ) -> Message:
+        entities = entities or found_entities(text)
+        content = {"text": text} | ({"entities": entities} if entities else {})
+        return self._write(content, chat, reply_to=reply_to, thread=thread)
+
+    async def send_photo(self, content: bytes, **more: Any) -> Message:
+        return await self.send("photo", content, **more)
+
+    async def send_video(self, content: bytes, **more: Any) -> Message:
+        return await self.send("video", content, **more)
+
+    async def send_animation(self, content: bytes, **more: Any) -> Message:
+        return await self.send("animation", content, **more)
+
+    async def send_audio(self, content: bytes, **more: Any) -> Message:
+        return await self.send("audio", content, **more)
+
+    async def send_voice(self, content: bytes, **more: Any) -> Message:
+        return await self.send("voice", content, **more)
+
+    async def send_document(self, content: bytes, **more: Any) -> Message:
+        return await self.send("document", content, **more)
+
+    async def send(
+        self,
+        kind: str,
+        content: bytes,
+        *,
+        name: str | None = None,
+        caption: str = "",
+        chat: int | None = None,
+        reply_to: Message | int | None = None,
+    ) -> Message:
+        """A file of some kind. Raises Refused if Telegram would not take it for that."""
+        return (await self.send_all([(kind, content, name)], caption=caption, chat=chat, reply_to=reply_to))[0]
+
+    async def send_album(
+        self, photos: Sequence[bytes], *, caption: str = "", chat: int | None = None, kind: str = "photo"
+    ) -> list[Message]:
+        return await self.send_all([(kind, content, None) for content in photos], caption=caption, chat=chat)
+
+    async def send_all(
+        self,
+        files: Sequence[tuple[str, bytes, str | None]],
+        *,
+        caption: str = "",
+        chat: int | None = None,
+        reply_to: Message | int | None = None,
+    ) -> list[Message]:
+        """Files by kind, content and name; several are an album, whose messages come together or not at all."""
+        stored = [await self._stored(*file) for file in files]
+        album = str(self._world.rng.randrange(10**16, 10**17)) if len(files) > 1 else None
+        captions = [caption, *[""] * len(files)]
+        return [
+            self._write(content_of(one) | ({"caption": words} if words else {}), chat, reply_to=reply_to, album=album)
+            for one, words in zip(stored, captions, strict=False)
+        ]
+
+    async def _stored(self, kind: str, content: bytes, name: str | None) -> Stored:
+        upload = Upload(name=name or NAMES.get(kind, "file.bin"), type="application/octet-stream", content=content)
+        return await self._world.media.store(kind, upload, {"disable_content_type_detection": True})
+
+    async def press(self, message: Message | int, button: str, *, chat: int | None = None) -> CallbackQuery | str:
+        """Press the button with this data or these words; an address button gives its address."""
+        pressed = self._find(message, chat)
+        found = [one for one in pressed.buttons if one.get("callback_data") == button]
+        found = found or [one for one in pressed.buttons if one["text"] == button]
+        if not found:
+            raise NotInChat(f"{button!r} is not among {[one['text'] for one in pressed.buttons]}")
+        if "url" in found[0]:
+            return str(found[0]["url"])
+        if "callback_data" not in found[0]:
+            await self.say(found[0]["text"], chat=chat)
+            return str(found[0]["text"])
+        return self._press(pressed, str(found[0]["callback_data"]))
+
+    def _press(self, message: Message, data: str) -> CallbackQuery:
+        state = self._world
+        press = CallbackQuery(id=str(state.rng.randrange(10**17, 10**18)), person=self.id, at=state.clock())
+        state.callback_queries[press.id] = press
+        query = {
+            "id": press.id,
+            "from": self.user.as_json(),
+            "message": state.show(message),
+            "chat_instance": str(abs(message.chat) * 7919),
+            "data": data,
+        }
+        state.updates.add("callback_query", query, f"user {self.id}")
+        return press
+
+    async def answered(self, press: CallbackQuery, *, seconds: float = 10) -> CallbackQuery:
+        """Wait until the bot has answered the press."""
+        if not await self._world.events.wait_until(lambda: press.answered, seconds):
+            raise NotInChat("the press was not answered")
+        return press
+
+    async def pay(self, invoice: Message | int | str, *, chat: int | None = None) -> Payment:
+        """Pay the invoice of a message, or the one behind a link."""
+        what = invoice if isinstance(invoice, str) else self._find(invoice, chat)
+        return await pay(self._world, self.user, what)
+
+    async def react(self, message: Message | int, emoji: str | None, *, chat: int | None = None) -> None:
+        """Put one's reaction under a message, or take it back; the bot hears of it only if it asked to."""
+        state, found = self._world, self._find(message, chat)
+        old, new = found.reactions.get(self.id), emoji
+        found.reactions = {who: what for who, what in found.reactions.items() if who != self.id}
+        found.reactions |= {self.id: new} if new else {}
+        change = {"chat": state.show_chat(state.chats[found.chat]), "message_id": found.id, "date": state.now()}
+        change |= {"user": self.user.as_json(), "old_reaction": _reaction(old), "new_reaction": _reaction(new)}
+        state.events.add("reaction", person=self.id, chat=found.chat, message_id=found.id, reaction=_reaction(new))
+        state.updates.add("message_reaction", change, f"chat {found.chat}")
+
+    async def edit(self, message: Message, text: str) -> None:
+        self._world.change(message, {"text": text, "entities": found_entities(text)}, None)
+        self._tell("edited_message", message)
+
+    async def delete(self, message: Message | int, *, for_both: bool = True, chat: int | None = None) -> None:
+        """For both: it is gone. Only for oneself: the bot notices nothing."""
+        gone = self._find(message, chat)
+        if for_both:
+            self._world.remove(gone)
+        else:
+            self._hide([gone])
+
+    async def clear(self, *, chat: int | None = None, for_both: bool = False) -> None:
+        """The whole history."""
+        there = self.messages_in(chat or self.id)
+        if for_both:
+            for message in there:
+                self._world.remove(message)
+        else:
+            self._hide(there)
+
+    def _hide(self, messages: list[Message]) -> None:
+        for message in messages:
+            message.hidden_from.add(self.id)
+            self._world.events.add("hide", person=self.id, chat=message.chat, message_id=message.id)
+
+    async def block(self) -> None:
+        self._set_blocked(blocked=True)
+
+    async def unblock(self) -> None:
+        self._set_blocked(blocked=False)
+
+    def _set_blocked(self, *, blocked: bool) -> None:
+        if self.user.blocked == blocked:
+            return
+        self.user.blocked = blocked
+        state, now = self._world, self._world.now()
+        words = ("member", "kicked") if blocked else ("kicked", "member")
+        change = {"chat": state.show_chat(state.chats[self.id]), "from": self.user.as_json(), "date": now}
+        change["old_chat_member"], change["new_chat_member"] = (member(state, state.bot_id, word) for word in words)
+        state.events.add("block", person=self.id, blocked=blocked)
+        state.updates.add("my_chat_member", change, f"chat {self.id}")
+
+    async def deactivate(self) -> None:
+        """Delete the account."""
+        self.user.deactivated = True
+        self._world.events.add("person", person=self.user.as_json(), deactivated=True)
+
+    async def set_language(self, language: str | None) -> None:
+        self.user.language = language
+        self._world.events.add("person", person=self.user.as_json())
+
+    def _find(self, message: Message | int, chat: int | None) -> Message:
+        if isinstance(message, Message):
+            return message
+        return self._world.chats[chat or self.id].messages[message]
+
+    def _write(
+        self, content: dict[str, Any], chat: int | None, *, reply_to: Message | int | None, **more: Any
+    ) -> Message:
+        state = self._world
+        place = state.chats[chat or self.id]
+        if place.private:
+            self.user.started = True
+            self._set_blocked(blocked=False)
+        quoted = reply_to.id if isinstance(reply_to, Message) else reply_to
+        message = state.post(place, self.id, content, silent=place.private, reply_to=quoted, **more)
+        if self._bot_receives(place, message):
+            self._tell("message", message)
+        return message
+
+    def _bot_receives(self, chat: Chat, message: Message) -> bool:
+        """In a group a bot hears commands, answers to itself and its own name, unless it is an administrator."""
+        if chat.private or chat.bot_status == "administrator":
+            return True
+        quoted = chat.messages.get(message.reply_to or 0)
+        to_bot = quoted is not None and quoted.sender == self._world.bot_id
+        named = f"@{self._world.bot['username']}" in message.text
+        return chat.bot_status == "member" and (message.text.startswith("/") or to_bot or named)
+
+    def _tell(self, kind: str, message: Message) -> None:
+        self._world.updates.add(kind, self._world.show(message), f"chat {message.chat}")
+
+
+def _reaction(emoji: str | None) -> list[dict[str, str]]:
+    return [{"type": "emoji", "emoji": emoji}] if emoji else []

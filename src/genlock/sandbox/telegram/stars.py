@@ -1,0 +1,56 @@
+"""What the simulated Telegram knows about Stars."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+STARS = "XTR"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invoice:
+    title: str
+    description: str
+    payload: str
+    amount: int
+
+    def as_json(self) -> dict[str, Any]:
+        fields = {"title": self.title, "description": self.description, "start_parameter": ""}
+        return fields | {"currency": STARS, "total_amount": self.amount}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Payment:
+    """How an attempt to pay ended: a charge, or the reason why there is none."""
+
+    charge_id: str | None = None
+    reason: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.charge_id is not None
+
+
+@dataclass(kw_only=True)
+class Charge:
+    id: str
+    person: int
+    payload: str
+    amount: int
+    at: int
+    refunded_at: int | None = None
+
+
+@dataclass(kw_only=True)
+class StarsLedger:
+    #: of messages, by chat and number, and of links
+    invoices: dict[str, Invoice] = field(default_factory=dict)
+    #: invoices in messages can be paid once
+    paid: set[str] = field(default_factory=set)
+    charges: list[Charge] = field(default_factory=list)
+    #: questions that the bot has not answered yet
+    asked: dict[str, "asyncio.Future[tuple[bool, str]]"] = field(default_factory=dict)
+
+    @property
+    def balance(self) -> int:
+        return sum(charge.amount for charge in self.charges if charge.refunded_at is None)

@@ -1,0 +1,202 @@
+"""A sender killed at every step of a delivery, with and without the answer lost: each part ends on one message."""
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from genlock.app import SystemClock
+from genlock.domain.job import Delivery
+from genlock.domain.money import HoldState
+from genlock.sandbox.kie.media import make_image
+from genlock.stores.sqlite import SqliteStore
+from tests.channels.telegram.house import Shelf, film, running_shelf
+from tests.channels.telegram.sender_alone import Case
+from tests.engine.world import Recorder
+
+ROOT = Path(__file__).parents[2]
+KILLED = -9
+
+
+@asynccontextmanager
+async def process(module: str, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    running = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", module, *arguments),
+        cwd=ROOT,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield running
+    finally:
+        if running.returncode is None:
+            running.kill()
+        await running.wait()
+
+
+async def line(running: asyncio.subprocess.Process) -> str:
+    assert running.stdout is not None
+    async with asyncio.timeout(60):
+        return (await running.stdout.readline()).decode().strip()
+
+
+class Stage:
+    """The simulated Telegram in a process of its own, and senders in theirs."""
+
+    def __init__(self, api: str, web: aiohttp.ClientSession, zygote: asyncio.subprocess.Process, folder: Path) -> None:
+        self._api = api
+        self._web = web
+        self._zygote = zygote
+        self._folder = folder
+        self._number = 0
+        self._calls = 0
+
+    async def ask(self, path: str, **body: Any) -> Any:
+        method = "POST" if body else "GET"
+        async with self._web.request(method, f"{self._api}/sim/{path}", json=body or None) as answer:
+            assert answer.status == 200, await answer.text()
+            return await answer.json()
+
+    async def play(
+        self,
+        pieces: list[list[str]],
+        shelf: Shelf,
+        *,
+        die_at: int | None = None,
+        lose: bool = False,
+        deleted: bool = False,
+    ) -> tuple[list[str], list[dict[str, Any]], int]:
+        """One delivery, killed or not, and whatever the next sender makes of it: steps, messages, uploads."""
+        self._number += 1
+        person = await self.ask("people", name=f"P{self._number}")
+        log = self._folder / f"steps-{self._number}"
+        case = Case(
+            store=str(self._folder / f"store-{self._number}.db"),
+            api=self._api,
+            log=str(log),
+            chat=person["id"],
+            key=f"k{self._number}",
+            pieces=pieces,
+            private=shelf.url.removeprefix("http://"),
+            die_at=die_at,
+            lose=lose,
+            deleted=deleted,
+        )
+        code = await self._run(case)
+        assert code == (0 if die_at is None else KILLED)
+        case.pieces, case.die_at, case.ahead = [], None, 60.0
+        assert await self._run(case) == 0
+        await self._check_row(case)
+        calls = [call for call in (await self._new_calls()) if call["uploaded"]]
+        seen = await self.ask(f"chats/{case.chat}?person={case.chat}")
+        return log.read_text().splitlines(), seen["messages"], len(calls)
+
+    async def _run(self, case: Case) -> int:
+        assert self._zygote.stdin is not None
+        self._zygote.stdin.write(f"{json.dumps(asdict(case))}\n".encode())
+        return int(await line(self._zygote))
+
+    async def _new_calls(self) -> list[dict[str, Any]]:
+        found = await self.ask(f"calls?after={self._calls}")
+        calls: list[dict[str, Any]] = found["calls"] if isinstance(found, dict) else found
+        if calls:
+            self._calls = calls[-1]["number"]
+        return calls
+
+    async def _check_row(self, case: Case) -> None:
+        store = await SqliteStore.open(case.store, clock=SystemClock(), observer=Recorder())
+        [job] = await store.jobs()
+        unknown = case.deleted and job.delivery is Delivery.UNKNOWN
+        expected = (Delivery.UNKNOWN, HoldState.RELEASED) if unknown else (Delivery.DELIVERED, HoldState.CAPTURED)
+        assert (job.delivery, job.hold_state, job.due_at) == (*expected, None)
+        assert (job.attention_reason is not None) == unknown
+        assert await store.violations(settled=True) == []
+        await store.close()
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with (
+        process("genlock.sandbox.telegram") as telegram,
+        process("tests.channels.telegram.sender_alone") as zygote,
+        aiohttp.ClientSession() as web,
+    ):
+        yield Stage(json.loads(await line(telegram))["url"], web, zygote, tmp_path)
+
+
+def pieces_of(what: str, shelf: Shelf) -> list[list[str]]:
+    if what == "one text":
+        return [["text", "the words of the result"]]
+    if what == "one video":
+        return [["file", shelf.put("film.mp4", film(), "video/mp4")]]
+    count = 4 if what == "four photos" else 1
+    urls = [shelf.put(f"{number}.png", make_image(what, {}, number), "image/png") for number in range(count)]
+    return [["file", url] for url in urls]
+
+
+def check(messages: list[dict[str, Any]], pieces: list[list[str]]) -> None:
+    """Every part is on exactly one message, and there is at most one notice."""
+    shown = Counter(
+        view["message"]["text"] if view["shown"] == "text" else f"{view['shown']} {view['message']['caption']}"
+        for view in messages
+    )
+    for number, (kind, value) in enumerate(pieces, 1):
+        expected = value if kind == "text" else f"{'video' if value.endswith('.mp4') else 'photo'} Part {number}"
+        assert shown.pop(expected) == 1, messages
+    assert shown.pop("✅ Generation complete", 0) <= 1
+    # A message placed for a part whose sender died before it was written down stays what it says: a part's place.
+    assert all(", part " in text for text in shown), shown
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("what", ["one photo", "four photos", "one video", "one text"])
+async def test_a_sender_killed_at_any_step_shows_each_part_on_one_message(
+    stage: Stage, what: str, record_property: Any
+) -> None:
+    async with running_shelf() as shelf:
+        pieces = pieces_of(what, shelf)
+        steps, messages, uploads = await stage.play(pieces, shelf)
+        check(messages, pieces)
+        assert len(messages) == len(pieces) + 1
+        files = sum(kind == "file" for kind, _ in pieces)
+        assert uploads == files
+        counted: Counter[int] = Counter()
+        cases = [(at, False) for at in range(len(steps))]
+        cases += [(at, True) for at, step in enumerate(steps) if step.startswith("before ") and _is_call(step)]
+        for at, lose in cases:
+            passed, messages, uploads = await stage.play(pieces, shelf, die_at=at, lose=lose)
+            assert passed[: at + 1] == steps[: at + 1]
+            check(messages, pieces)
+            assert uploads == files, "what was uploaded once is not uploaded again"
+            counted[uploads] += 1
+        record_property("steps", len(steps))
+        record_property("kills", len(cases))
+        record_property("uploads", dict(sorted(counted.items())))
+        print(f"\n{what}: {len(steps)} steps, {len(cases)} kills, uploads {dict(sorted(counted.items()))}")  # noqa: T201
+
+
+@pytest.mark.timeout(600)
+async def test_a_sender_killed_while_it_replaces_a_deleted_message_sends_at_most_one(stage: Stage) -> None:
+    """A send cannot be repeated: it was made, or nobody knows, the money is back and the operator looks."""
+    async with running_shelf() as shelf:
+        pieces = pieces_of("one photo", shelf)
+        steps, messages, _ = await stage.play(pieces, shelf, deleted=True)
+        check(messages, pieces)
+        cases = [(at, False) for at in range(len(steps))]
+        cases += [(at, True) for at, step in enumerate(steps) if step.startswith("before ") and _is_call(step)]
+        for at, lose in cases:
+            _, messages, uploads = await stage.play(pieces, shelf, die_at=at, lose=lose, deleted=True)
+            assert sum(view["shown"] == "photo" for view in messages) <= 1
+            assert uploads <= 2, "one for the edit that found no message, one for the send"
+
+
+def _is_call(step: str) -> bool:
+    return step.removeprefix("before ").startswith(("send_", "edit_"))

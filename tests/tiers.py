@@ -1,0 +1,100 @@
+"""Tiers of tests: markers are set by what a test uses, and a test without one may not start a process.
+
+`make quick` leaves out every test with one of these markers; `make test` runs all.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+import pytest
+
+MARKERS = {
+    "browser": "drives a real browser",
+    "postgres": "needs a PostgreSQL server",
+    "process": "starts a process",
+    "slow": "takes seconds of processor time",
+}
+#: folders whose tests are all of one tier
+FOLDERS = {"journeys": "process", "page": "browser", "simulation": "slow"}
+FIXTURES = {"browser": "browser", "fuzz_cases": "slow"}
+MAY_START = ("browser", "postgres", "process")
+#: audit events of Python that mean a new process
+STARTS = {
+    "os.exec",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.system",
+    "pty.spawn",
+    "subprocess.Popen",
+}
+
+
+class ProcessStarted(Exception):
+    """A test started a process without a marker that allows it."""
+
+
+class _Watch:
+    """Refuses processes while a test runs that may not start one."""
+
+    def __init__(self) -> None:
+        self.armed = False
+        self.started: list[str] = []
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.armed and event in STARTS:
+            what = f"{event} {arguments[:2]!r}"
+            self.started.append(what)
+            raise ProcessStarted(what)
+
+
+_watch = _Watch()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+    sys.addaudithook(_watch.hear)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for marker in tiers_of(item):
+            item.add_marker(marker)
+
+
+def tiers_of(item: pytest.Item) -> Iterator[str]:
+    """Yield the markers that a test gets from its folder, its fixtures and its parameters."""
+    parts = PurePath(item.nodeid.partition("::")[0]).parts
+    yield from (marker for folder, marker in FOLDERS.items() if folder in parts)
+    fixtures: list[str] = getattr(item, "fixturenames", [])
+    yield from (marker for fixture, marker in FIXTURES.items() if fixture in fixtures)
+    callspec = getattr(item, "callspec", None)
+    chosen = "postgres" in callspec.params.values() if callspec else False
+    if chosen or any("postgres" in fixture or "pgbouncer" in fixture for fixture in fixtures):
+        yield "postgres"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    yield from _watched(item)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    yield from _watched(item)
+
+
+def _watched(item: pytest.Item) -> Iterator[None]:
+    """Arm the watch; not while fixtures end, because a server that other tests share may end after this one."""
+    _watch.started.clear()
+    _watch.armed = not any(item.get_closest_marker(name) for name in MAY_START)
+    try:
+        yield
+    finally:
+        _watch.armed = False
+    if _watch.started:
+        pytest.fail(f"a test without a marker started a process: {_watch.started}", pytrace=False)

@@ -127,7 +127,9 @@ def test_a_model_that_the_provider_removed_is_kept_with_the_reason_and_not_offer
     assert model not in catalog.offered()
 
 
-def test_the_smallest_and_the_largest_input_are_valid_and_have_a_price(catalog: Catalog, subtests: pytest.Subtests) -> None:
+def test_the_smallest_and_the_largest_input_are_valid_and_have_a_price(
+    catalog: Catalog, subtests: pytest.Subtests
+) -> None:
     for model in map(catalog.get, OFFERED):
         with subtests.test(model=model.id):
             for values in (model.minimal_input(), model.maximal_input()):

@@ -1,4 +1,4 @@
-"""Log lines and metrics: what an operator searches for."""
+"""Log lines and metrics."""
 
 import json
 import logging
@@ -57,6 +57,6 @@ def test_events_are_counted_by_name() -> None:
     assert registry.get_sample_value("genlock_events_total", {"event": "INSTANCE_DEAD"}) == 1
 
 
-def test_an_unknown_count_is_a_bug() -> None:
+def test_an_unknown_count_raises() -> None:
     with pytest.raises(KeyError):
         MetricsObserver(CollectorRegistry()).count("nonsense")

@@ -23,7 +23,7 @@ def real_answers() -> list[Any]:
     """Return the simulator's records and callbacks of every model, for running, successful and failed tasks."""
     answers: list[Any] = []
     for model in MODELS:
-        face = next(one for one in ENDPOINTS if (one.family, one.operation) == (model.family, model.operation))
+        endpoint = next(one for one in ENDPOINTS if (one.family, one.operation) == (model.family, model.operation))
         for faults in (set(), {Fault.TASK_FAIL}, {Fault.TASK_MODERATED}, {Fault.RESULT_EMPTY}):
             results = [f"https://files.example/{number}.png" for number in range(model.results({}))]
             task = Task(
@@ -40,8 +40,8 @@ def real_answers() -> list[Any]:
                 ended=11.0,
                 results=results,
             )
-            answers += [{"code": 200, "msg": "success", "data": face.record(task)}]
-            answers += [call for _, call in face.callbacks(task)]
+            answers += [{"code": 200, "msg": "success", "data": endpoint.record(task)}]
+            answers += [call for _, call in endpoint.callbacks(task)]
     return answers
 
 

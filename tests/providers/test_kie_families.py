@@ -97,7 +97,9 @@ async def test_a_failure_is_told_alike_by_status_and_callback(
     assert (simulator.service.credits == before) == (fault is not Fault.RESULT_EMPTY)
 
 
-async def test_a_song_is_called_back_in_three_stages(kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver) -> None:
+async def test_a_song_is_called_back_in_three_stages(
+    kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver
+) -> None:
     await kie.create(job("suno/generate"), receiver.url)
     await simulator.service.settled()
     assert [kie.read_callback(body).word for body in receiver.bodies] == ["text", "first", "complete"]

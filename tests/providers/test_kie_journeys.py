@@ -143,7 +143,7 @@ async def test_what_fails_costs_nothing_and_is_told(world: KieWorld, fault: Faul
     assert await world.spent() == 0
 
 
-@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_WRONG_TASK])
+@pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_BAD_URLS])
 async def test_a_result_that_cannot_be_shown_is_a_failure(world: KieWorld, fault: Fault) -> None:
     world.simulator.faults.order(fault)
     [job] = await world.done(await world.order())
@@ -182,7 +182,7 @@ CHANCES = {
 async def test_on_a_bad_day_every_job_comes_to_an_end_and_the_money_adds_up(tmp_path: Path, seed: int) -> None:
     async with running_world(tmp_path, seed=seed) as world:
         for fault, probability in CHANCES.items():
-            world.simulator.faults.rng(fault, probability)
+            world.simulator.faults.set_probability(fault, probability)
         jobs = [await world.order(WORKING[number % len(WORKING)]) for number in range(60)]
         await world.done(*jobs, seconds=40)
         await world.simulator.service.settled()

@@ -118,7 +118,9 @@ def test_status_queries_of_three_instances_meet_no_refusal_and_use_the_allowance
 @pytest.mark.parametrize(
     ("key", "count", "seconds", "held_up"), [("create:kie", 20, 10.0, 1), ("status:kie", 10, 1.0, 0)]
 )
-def test_the_configured_intervals_keep_the_limit_in_every_window(key: str, count: int, seconds: float, held_up: int) -> None:
+def test_the_configured_intervals_keep_the_limit_in_every_window(
+    key: str, count: int, seconds: float, held_up: int
+) -> None:
     """One call more than allowed never fits into a window; for creates not even if the first of them was late."""
     limit = LIMITS[key]
     assert limit.burst == 1
@@ -140,7 +142,7 @@ async def test_a_permit_that_would_be_used_too_late_is_given_up() -> None:
     limiter = limits.RateLimiter(permits, {"a": RateLimit(interval=0.01, late=0.01), "b": RateLimit(interval=0.01)})  # type: ignore[arg-type]
     for key, reserved in (("a", 2), ("b", 1)):
         permits.reserved = 0
-        waiting = asyncio.ensure_future(limiter.turn(key))
+        waiting = asyncio.ensure_future(limiter.acquire(key))
         await asyncio.sleep(0.02)
         asyncio.get_running_loop().call_soon(sleep, 0.1)  # blocks the event loop
         await waiting

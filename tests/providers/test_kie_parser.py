@@ -154,12 +154,20 @@ SONG = {"audio_url": "", "source_audio_url": URL, "stream_audio_url": URL2, "ima
         (envelope({"task_id": TASK, "video_id": "1", "video_url": URL, "image_url": URL2}), [URL]),
         (envelope({"taskId": TASK, "state": "success", "videoInfo": {"videoUrl": URL, "imageUrl": URL2}}), [URL]),
         (envelope({"result_video_url": URL, "result_image_url": URL2}, taskId=TASK), [URL]),
-        (envelope({"taskId": TASK, "successFlag": 1, "response": {"resultVideoUrl": URL, "resultImageUrl": URL2}}), [URL]),
-        (envelope({"task_id": TASK, "callbackType": "complete", "data": [SONG, SONG | {"audio_url": URL2}]}), [URL, URL2]),
+        (
+            envelope({"taskId": TASK, "successFlag": 1, "response": {"resultVideoUrl": URL, "resultImageUrl": URL2}}),
+            [URL],
+        ),
+        (
+            envelope({"task_id": TASK, "callbackType": "complete", "data": [SONG, SONG | {"audio_url": URL2}]}),
+            [URL, URL2],
+        ),
         (envelope({"taskId": TASK, "status": "SUCCESS", "response": {"sunoData": [{"audioUrl": URL}]}}), [URL]),
         (envelope({"task_id": TASK, "audioWavUrl": URL}), [URL]),
         (
-            envelope({"task_id": TASK, "vocal_separation_info": {"origin_url": "https://o.example/", "vocal_url": URL}}),
+            envelope(
+                {"task_id": TASK, "vocal_separation_info": {"origin_url": "https://o.example/", "vocal_url": URL}}
+            ),
             [URL],
         ),
         (envelope({"taskId": TASK, "successFlag": "SUCCESS", "response": {"originUrl": URL2, "vocalUrl": URL}}), [URL]),
@@ -190,7 +198,9 @@ def test_words_are_results_too(result: dict[str, Any], words: list[str]) -> None
 
 
 def test_lyrics_of_the_older_family_are_words() -> None:
-    answer = envelope({"task_id": TASK, "callbackType": "complete", "data": [{"text": "la", "title": "", "status": "x"}]})
+    answer = envelope(
+        {"task_id": TASK, "callbackType": "complete", "data": [{"text": "la", "title": "", "status": "x"}]}
+    )
     assert [piece.value for piece in read_answer(answer).pieces] == ["la"]
 
 

@@ -217,7 +217,9 @@ async def test_a_failure_is_called_back_with_501(signing: KieSimulator, receiver
     assert (said["code"], said["msg"], said["data"]["resultJson"]) == (501, "Playground task failed.", None)
 
 
-async def test_a_callback_is_repeated_three_times_until_it_is_taken(signing: KieSimulator, receiver: CallbackReceiver) -> None:
+async def test_a_callback_is_repeated_three_times_until_it_is_taken(
+    signing: KieSimulator, receiver: CallbackReceiver
+) -> None:
     receiver.answers = [503, 500]
     assert len(await called(signing, receiver)) == 3
     receiver.requests.clear()
@@ -236,7 +238,9 @@ async def test_a_callback_is_repeated_three_times_until_it_is_taken(signing: Kie
         (Fault.CALLBACK_FORGED, 3),
     ],
 )
-async def test_faults_of_callbacks(signing: KieSimulator, receiver: CallbackReceiver, fault: Fault, bodies: int) -> None:
+async def test_faults_of_callbacks(
+    signing: KieSimulator, receiver: CallbackReceiver, fault: Fault, bodies: int
+) -> None:
     requests = await called(signing, receiver, fault)
     assert len(requests) == bodies
     if fault is Fault.CALLBACK_TWICE:

@@ -1,6 +1,6 @@
 """Compares the catalog with the providers' public lists of models and prices.
 
-Each model is compared with the lists of its own provider. A provider without public lists says nothing about its models.
+Each model is compared with the lists of its own provider. The models of a provider without lists are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

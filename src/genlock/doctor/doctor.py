@@ -160,8 +160,8 @@ class Doctor:
         differences = await database.differences()
         require(
             not differences,
-            f"all migrations are applied, but the schema differs: {'; '.join(differences[:5])}. It was changed by hand; "
-            "restore these objects as in stores/sql, or restore a backup",
+            f"all migrations are applied, but the schema differs: {'; '.join(differences[:5])}. It was changed by "
+            "hand; restore these objects as in stores/sql, or restore a backup",
         )
         return "all are applied; every table, constraint and index is as in a new database"
 

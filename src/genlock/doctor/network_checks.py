@@ -93,8 +93,8 @@ class NetworkChecks:
                 body = await answer.json(content_type=None) if status == HTTPStatus.OK else {}
         except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
             raise CheckFailed(
-                f"no answer from {public_url} ({type(error).__name__}): start `genlock serve`, and check the host name, "
-                "the proxy in front of it and GENLOCK_PUBLIC_URL"
+                f"no answer from {public_url} ({type(error).__name__}): start `genlock serve`, and check the host "
+                "name, the proxy in front of it and GENLOCK_PUBLIC_URL"
             ) from None
         require(
             status == HTTPStatus.OK and "queue_depth" in body,

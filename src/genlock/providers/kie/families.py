@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-#: Suno refuses an order without a callback URL. Without a public URL of our own it gets this one, which reaches no host.
+#: Suno refuses an order without a callback URL. Without a public URL it gets this one, which reaches no host.
 UNREACHABLE_URL = "https://callbacks.invalid/none"
 
 

@@ -74,13 +74,13 @@ async def open_store(
 
 async def open_database_check(url: str, *, observer: Observer) -> DatabaseCheck:
     """The store an address names, as it is. Raises StoreUnavailable."""
-    from genlock.stores.check import PostgresExamination, SqliteExamination
+    from genlock.stores.check import PostgresCheck, SqliteCheck
 
     if url.startswith("sqlite:///"):
         path = url.removeprefix("sqlite:///")
         opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, beside=True)
-        return SqliteExamination(opened, path, observer)
-    return PostgresExamination(await PostgresStore.open(url, observer=observer, migrate=False), observer)
+        return SqliteCheck(opened, path)
+    return PostgresCheck(await PostgresStore.open(url, observer=observer, migrate=False))
 
 
 def make_engine(  # noqa: PLR0913 - the parts of an instance
@@ -159,8 +159,8 @@ def make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, downl
     from genlock.channels.telegram.channel import TelegramChannel
 
     # A Bot API server of one's own may reach what Telegram's cannot.
-    near = settings.telegram_api_url != API_URL
-    return TelegramChannel(caller, JobTexts(catalog.get), downloads, near=near)
+    local_bot_api = settings.telegram_api_url != API_URL
+    return TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=local_bot_api)
 
 
 def make_chat(

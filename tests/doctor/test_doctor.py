@@ -28,8 +28,9 @@ from genlock.settings import Settings
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.packaged import CATALOG
+from tests.stores.builders import queued, update
 from tests.stores.conftest import TABLES
-from tests.stores.lives import queued, update
 
 NAMES = ["store", "atomic operations", "callback endpoint", "channel", "migrations", "idempotency", "money"]
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
@@ -59,7 +60,7 @@ class Installation:
             assert not any(secret in phase.detail for secret in (TOKEN, self.kie.key, KEY)), phase
         return {phase.name: phase for phase in phases}
 
-    async def failed(self) -> dict[str, str]:
+    async def failures(self) -> dict[str, str]:
         return {phase.name: phase.detail for phase in (await self.examine()).values() if not phase.ok}
 
     @asynccontextmanager
@@ -85,9 +86,9 @@ class Installation:
     async def raw(self, statement: str) -> list[tuple[Any, ...]]:
         async with self.store() as store:
             if isinstance(store, SqliteStore):
-                return await store._call(lambda connection: list(map(tuple, connection.execute(statement))))
+                return await store.session.call(lambda connection: list(map(tuple, connection.execute(statement))))
             assert isinstance(store, PostgresStore)
-            return [tuple(row) for row in await store._pool.fetch(statement)]
+            return [tuple(row) for row in await store.session.pool.fetch(statement)]
 
     async def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         """Return all rows except those that a running instance keeps writing."""
@@ -104,7 +105,7 @@ async def installation(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncI
     account_id = await store.ensure_account("telegram", "1", "2")
     await store.transfer(account_id, EntryKind.TOPUP, 5000, "payment")
     await store.close()
-    async with running_telegram(token=TOKEN) as telegram, running_kie() as kie:
+    async with running_telegram(token=TOKEN) as telegram, running_kie(catalog=CATALOG) as kie:
         yield Installation(url, tmp_path, telegram, kie)
 
 

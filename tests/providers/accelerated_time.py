@@ -5,7 +5,7 @@ import selectors
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from genlock.ports import Database
+from genlock.stores.database import SqlDatabase
 
 
 class AcceleratedSelector(selectors.DefaultSelector):
@@ -60,12 +60,12 @@ class AcceleratedLoop(asyncio.SelectorEventLoop):
         return asked
 
 
-def on_accelerated_time(store: Database) -> Database:
+def on_accelerated_time(store: SqlDatabase) -> SqlDatabase:
     """Return the store with statements that take no time on the accelerated clock."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, AcceleratedLoop)
     for gate in ("one", "many"):
-        setattr(store, gate, loop.wait_for(getattr(store, gate)))
+        setattr(store.session, gate, loop.wait_for(getattr(store.session, gate)))
     return store
 
 

@@ -19,7 +19,8 @@ from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.callbacks import CallbackEndpoint
-from genlock.web.server import make_web, serving
+from genlock.web.routes import make_web
+from genlock.web.server import serving
 from tests.engine.world import Chat, Recorder, idle
 from tests.providers.conftest import FAST
 from tests.providers.models import CATALOG
@@ -135,7 +136,7 @@ async def running_world(
             rules=rules,
             public_url=url if public else None,
         )
-        endpoint.web = make_web([CallbackEndpoint(engine=engine, provider="kie", check=verify_callback(KEY))])
+        endpoint.web = make_web([CallbackEndpoint(engine=engine, provider="kie", verify=verify_callback(KEY))])
         account_id = await store.ensure_account("chat", "bot", "1")
         await store.transfer(account_id, EntryKind.TOPUP, FUNDS, "funds")
         await engine.start()

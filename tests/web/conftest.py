@@ -45,7 +45,7 @@ class House:
     job_id: int
 
     def inbox(self) -> list[tuple[int, bytes, str, int | None]]:
-        rows = self.store._connection.execute("SELECT id, body, state, job_id FROM inbox ORDER BY id")
+        rows = self.store.session.connection.execute("SELECT id, body, state, job_id FROM inbox ORDER BY id")
         return [tuple(row) for row in rows]
 
 
@@ -80,7 +80,7 @@ async def make_house() -> House:
         chat=chat,
         recorder=recorder,
         web=make_web([CallbackEndpoint(engine=engine, provider="kie")]),
-        signed=make_web([CallbackEndpoint(engine=engine, provider="kie", check=verify_callback(KEY))]),
+        signed=make_web([CallbackEndpoint(engine=engine, provider="kie", verify=verify_callback(KEY))]),
         path=provider.callback_url.removeprefix("https://bot.example"),
         job_id=job.id,
     )

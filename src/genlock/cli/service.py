@@ -22,7 +22,7 @@ def serve() -> None:
     from genlock.settings import ServiceSettings, read_settings
 
     settings = read_settings(ServiceSettings)
-    from genlock.serve import run
+    from genlock.service import run
 
     raise typer.Exit(run(settings))
 

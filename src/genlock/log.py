@@ -1,4 +1,4 @@
-"""Events as log lines: `[correlation] [EVENT] key=value`, or JSON. Secrets are masked in every line."""
+"""Events as log lines: `[correlation id] [EVENT] key=value`, or JSON. Secrets are masked in every line."""
 
 import asyncio
 import json

@@ -171,8 +171,8 @@ BROKEN = [
     ("fields = [", "fields = ", "maker.toml: is not TOML: "),
     (
         "expected_seconds",
-        'provider = "nobody"\nexpected_seconds',
-        "maker.toml: maker/one: provider must be one of kie, not 'nobody'; providers.toml lists them",
+        'provider = "elsewhere"\nexpected_seconds',
+        "maker.toml: maker/one: provider must be one of kie, not 'elsewhere'; providers.toml lists them",
     ),
     ("expected_seconds", "provider = 5\nexpected_seconds", "maker.toml: maker/one: provider must be text, not 5"),
     ("fields = [", 'aliases = ["a", 1]\nfields = [', "maker.toml: maker/one: aliases must be text, not 1"),

@@ -11,7 +11,7 @@ from genlock.log import LogObserver
 from genlock.metrics import COUNTS, MetricsObserver, Observers
 
 
-def test_a_human_line_has_correlation_event_and_facts(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_human_line_has_correlation_id_event_and_facts(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         LogObserver(logging.getLogger("t"), as_json=False).event(
             Event.DELIVER_LOCK_WIN, "c0ffee", job=7, task_id="t1", note=None

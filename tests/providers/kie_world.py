@@ -107,7 +107,7 @@ class KieWorld:
             assert sum(text.partition(" ")[2] == part.value for _, text in self.chat.shown) == 1
         assert self.chat.notices.count(job.id) == 1
 
-    def assert_told(self, job: Job, code: str) -> None:
+    def assert_informed(self, job: Job, code: str) -> None:
         """The account_id knows why there is nothing."""
         assert job.error_code == code
         assert job.placeholder is not None

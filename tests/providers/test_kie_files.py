@@ -41,7 +41,7 @@ async def made(kie: Kie, simulator: KieSimulator, model: str, *faults: Fault, **
 # results
 
 
-async def test_a_picture_is_a_real_picture(
+async def test_an_image_can_be_decoded(
     kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     [url] = await made(kie, simulator, "z-image", aspect_ratio="16:9")
@@ -50,16 +50,16 @@ async def test_a_picture_is_a_real_picture(
     with Image.open(file) as picture:
         picture.load()
         assert (picture.format, picture.size) == ("PNG", (640, 360))
-        assert len(picture.getcolors(100_000) or ()) > 10, "something is drawn on it"
+        assert len(picture.getcolors(100_000) or ()) > 10, "it is not a blank image"
 
 
-async def test_a_film_plays(
+async def test_a_video_can_be_played(
     kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     [url] = await made(kie, simulator, "film")
     file = tmp_path_factory.mktemp("media") / "a.mp4"
     file.write_bytes(content := await fetch(browser, url))
-    assert content.index(b"moov") < content.index(b"mdat"), "it can start before it is loaded"
+    assert content.index(b"moov") < content.index(b"mdat"), "it can be played before it is fully loaded"
     with av.open(str(file)) as film:
         stream = film.streams.video[0]
         assert (stream.codec_context.name, stream.codec_context.pix_fmt) == ("h264", "yuv420p")
@@ -67,7 +67,7 @@ async def test_a_film_plays(
 
 
 @pytest.mark.parametrize(("model", "tracks"), [("voice", 1), ("suno/generate", 2)])
-async def test_a_sound_plays(
+async def test_a_sound_can_be_played(
     kie: Kie,
     simulator: KieSimulator,
     browser: aiohttp.ClientSession,
@@ -143,7 +143,7 @@ async def test_a_refused_upload_is_a_provider_error(kie: Kie) -> None:
 # the account
 
 
-async def test_credits_are_taken_at_once_and_given_back_on_failure(kie: Kie, simulator: KieSimulator) -> None:
+async def test_credits_are_deducted_at_once_and_refunded_on_failure(kie: Kie, simulator: KieSimulator) -> None:
     start = await kie.credits()
     await made(kie, simulator, "z-image")
     assert await kie.credits() == start - 800

@@ -1,4 +1,4 @@
-"""From an order to the chat, through the real adapter, the real door and a Kie.ai that misbehaves."""
+"""Jobs from order to delivery, with the real client, the real callback endpoint and a faulty Kie.ai."""
 
 import asyncio
 from collections import Counter
@@ -29,8 +29,8 @@ ONE_OF_EACH = list({family(model): model for model in reversed(WORKING)}.values(
 
 
 @pytest.mark.parametrize("public", [True, False])
-async def test_every_model_finds_its_way_into_the_chat(tmp_path: Path, public: bool) -> None:  # noqa: FBT001 - a case
-    """With callbacks, and by asking alone."""
+async def test_the_result_of_every_model_is_delivered(tmp_path: Path, public: bool) -> None:  # noqa: FBT001 - a case
+    """With callbacks, and by polling only."""
     async with running_world(tmp_path, public=public) as world:
         jobs = await world.done(*[await world.order(model) for model in WORKING])
         for job in jobs:
@@ -61,8 +61,8 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("fault", HARMLESS)
-async def test_a_bad_callback_or_query_changes_nothing(world: KieWorld, fault: Fault) -> None:
-    """In every family the result arrives once, is paid once, and no stranger's is shown."""
+async def test_a_faulty_callback_or_query_changes_nothing(world: KieWorld, fault: Fault) -> None:
+    """In every family the result is delivered once, paid once, and no forged result is shown."""
     jobs = []
     for model in ONE_OF_EACH:
         world.simulator.faults.order(fault)
@@ -81,35 +81,35 @@ async def test_a_bad_callback_or_query_changes_nothing(world: KieWorld, fault: F
 
 
 @pytest.mark.parametrize("fault", [Fault.CREATE_CUT, Fault.CREATE_GARBLED, Fault.CREATE_NO_ID, Fault.CREATE_SLOW])
-async def test_an_order_whose_answer_was_lost_is_saved_by_its_callback(world: KieWorld, fault: Fault) -> None:
+async def test_a_job_whose_create_answer_was_lost_is_completed_by_its_callback(world: KieWorld, fault: Fault) -> None:
     jobs = []
     for model in ONE_OF_EACH:
         world.simulator.faults.order(fault)
         jobs.append(await world.order(model))
     for job in await world.done(*jobs):
         world.assert_delivered_once(job)
-    assert world.tasks() == len(jobs), "each was sent once"
+    assert world.tasks() == len(jobs), "each was submitted once"
 
 
-async def test_an_order_that_nobody_ever_answers_for_ends_with_the_money_back(world: KieWorld) -> None:
+async def test_a_job_without_an_answer_or_callback_expires_and_releases_its_hold(world: KieWorld) -> None:
     world.simulator.faults.order(Fault.CREATE_CUT, Fault.CALLBACK_LOST)
     [job] = await world.done(await world.order())
     assert job.state is State.EXPIRED
-    world.assert_told(job, "submit_unknown")
+    world.assert_informed(job, "submit_unknown")
     assert (world.tasks(), await world.spent()) == (1, 0)
 
 
 @pytest.mark.parametrize("fault", [Fault.CREATE_500, Fault.CREATE_HTTP_500, Fault.CREATE_502])
-async def test_an_order_that_may_have_been_taken_is_not_sent_again(world: KieWorld, fault: Fault) -> None:
+async def test_a_job_that_may_have_been_accepted_is_not_submitted_again(world: KieWorld, fault: Fault) -> None:
     world.simulator.faults.order(fault)
     [job] = await world.done(await world.order())
-    world.assert_told(job, "submit_unknown")
+    world.assert_informed(job, "submit_unknown")
     assert len(world.simulator.service.creates.admitted) == 0
     assert len(world.recorder.of(Event.SUBMIT_START)) == 1
 
 
 @pytest.mark.parametrize("fault", [Fault.CREATE_429, Fault.CREATE_HTTP_429, Fault.CREATE_433, Fault.CREATE_455])
-async def test_an_order_that_was_put_off_is_sent_again_later(world: KieWorld, fault: Fault) -> None:
+async def test_a_temporarily_refused_job_is_submitted_again_later(world: KieWorld, fault: Fault) -> None:
     world.simulator.faults.order(fault)
     job = await world.order()
     await world.recorder.until(Event.SUBMIT_BUSY)
@@ -132,14 +132,14 @@ async def test_an_order_that_was_put_off_is_sent_again_later(world: KieWorld, fa
         (Fault.RESULT_EMPTY, "empty_result"),
     ],
 )
-async def test_what_fails_costs_nothing_and_is_told(world: KieWorld, fault: Fault, code: str) -> None:
+async def test_a_failed_job_is_free_and_the_user_is_informed(world: KieWorld, fault: Fault, code: str) -> None:
     jobs = []
     for model in ONE_OF_EACH:
         world.simulator.faults.order(fault)
         jobs.append(await world.order(model))
     for job in await world.done(*jobs):
         assert (job.state, job.delivery) == (State.FAILED, Delivery.DELIVERED)
-        world.assert_told(job, code)
+        world.assert_informed(job, code)
     assert await world.spent() == 0
 
 
@@ -147,12 +147,12 @@ async def test_what_fails_costs_nothing_and_is_told(world: KieWorld, fault: Faul
 async def test_a_result_that_cannot_be_shown_is_a_failure(world: KieWorld, fault: Fault) -> None:
     world.simulator.faults.order(fault)
     [job] = await world.done(await world.order())
-    world.assert_told(job, "empty_result")
-    assert job.cost == 800, "what the provider took is on record"
+    world.assert_informed(job, "empty_result")
+    assert job.cost == 800, "the provider's cost is recorded"
     assert await world.spent() == 0
 
 
-async def test_a_result_after_the_deadline_is_shown_for_free(world: KieWorld) -> None:
+async def test_a_result_after_the_deadline_is_delivered_free(world: KieWorld) -> None:
     world.simulator.service.speed = 10.0
     [job] = await world.done(await world.order(deadline_seconds=0.3))
     assert job.state is State.EXPIRED
@@ -165,7 +165,7 @@ async def test_a_result_after_the_deadline_is_shown_for_free(world: KieWorld) ->
     assert await world.spent() == 0
 
 
-CHANCES = {
+PROBABILITIES = {
     Fault.CREATE_CUT: 0.04,
     Fault.CREATE_500: 0.03,
     Fault.CREATE_PAUSED: 0.03,
@@ -179,9 +179,9 @@ CHANCES = {
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_on_a_bad_day_every_job_comes_to_an_end_and_the_money_adds_up(tmp_path: Path, seed: int) -> None:
+async def test_with_random_faults_every_job_ends_and_the_ledger_balances(tmp_path: Path, seed: int) -> None:
     async with running_world(tmp_path, seed=seed) as world:
-        for fault, probability in CHANCES.items():
+        for fault, probability in PROBABILITIES.items():
             world.simulator.faults.set_probability(fault, probability)
         jobs = [await world.order(WORKING[number % len(WORKING)]) for number in range(60)]
         await world.done(*jobs, seconds=40)
@@ -200,14 +200,14 @@ async def test_on_a_bad_day_every_job_comes_to_an_end_and_the_money_adds_up(tmp_
         assert world.chat.showing(STOLEN) == []
         assert world.tasks() <= len(jobs)
         assert await world.store.violations(settled=True) == []
-        assert max(Counter(_orders(world)).values()) == 1, "no order was sent twice"
+        assert max(Counter(_orders(world)).values()) == 1, "no job was submitted twice"
 
 
 def _orders(world: KieWorld) -> list[str]:
     return [task.values["prompt"] for task in world.simulator.service.tasks.values()]
 
 
-def test_one_of_each_family_is_tried() -> None:
+def test_every_family_is_covered() -> None:
     assert {family(model) for model in ONE_OF_EACH} == {
         "",
         "veo",

@@ -1,4 +1,4 @@
-"""One parser: every documented shape of callback and record, and the broken ones."""
+"""The parser reads every documented form of callback and record, and broken ones."""
 
 import json
 from typing import Any
@@ -42,12 +42,12 @@ def market(result: Any, **more: Any) -> dict[str, Any]:
         envelope(json.dumps({"taskId": TASK, "state": "waiting"})),
     ],
 )
-def test_the_task_is_found_in_every_place(answer: dict[str, Any]) -> None:
+def test_the_task_id_is_found_in_every_place(answer: dict[str, Any]) -> None:
     assert read_answer(answer).task_id == TASK
 
 
 @pytest.mark.parametrize("value", ["", " ", "a b", "a\0", "x" * 200, 5, None, [TASK], {"a": 1}, "\ud800", "../x"])
-def test_what_cannot_be_an_id_is_none(value: Any) -> None:
+def test_an_invalid_task_id_is_none(value: Any) -> None:
     assert read_answer(envelope({"taskId": value, "state": "success"})).task_id is None
 
 
@@ -74,7 +74,7 @@ def test_what_cannot_be_an_id_is_none(value: Any) -> None:
         ({}, Outcome.UNKNOWN),
     ],
 )
-def test_states_go_by_the_one_table(record: dict[str, Any], outcome: Outcome) -> None:
+def test_states_are_read_by_the_table(record: dict[str, Any], outcome: Outcome) -> None:
     assert read_answer(envelope({"taskId": TASK, **record})).outcome is outcome
 
 
@@ -94,28 +94,28 @@ def test_of_three_stages_only_complete_ends_a_song(stage: str, code: int, outcom
     assert read_answer(envelope(data, code)).outcome is outcome
 
 
-def test_the_state_of_the_record_counts_more_than_the_code_of_the_envelope() -> None:
+def test_the_state_of_the_record_wins_over_the_code_of_the_envelope() -> None:
     assert read_answer(envelope({"taskId": TASK, "state": "success"}, code=501)).outcome is Outcome.SUCCESS
 
 
-def test_a_code_alone_ends_a_task_only_if_there_is_one() -> None:
+def test_a_code_alone_ends_a_task_only_with_a_task_id() -> None:
     assert read_answer(envelope({"taskId": TASK}, code=500)).outcome is Outcome.FAILURE
     assert read_answer(envelope(None, code=500)).outcome is Outcome.UNKNOWN
     for passing in (429, 433, 455):
         assert read_answer(envelope({"taskId": TASK}, code=passing)).outcome is Outcome.UNKNOWN
 
 
-def test_the_answer_to_a_create_call_ends_nothing() -> None:
+def test_the_answer_to_a_create_call_does_not_end_the_task() -> None:
     assert read_answer(envelope({"taskId": TASK, "recordId": TASK})).outcome is Outcome.UNKNOWN
 
 
-def test_a_song_whose_callback_failed_is_there_all_the_same() -> None:
+def test_a_song_whose_callback_failed_is_a_success() -> None:
     tracks = {"sunoData": [{"audioUrl": URL}]}
     answer = envelope({"taskId": TASK, "status": "CALLBACK_EXCEPTION", "response": tracks})
     assert read_answer(answer).outcome is Outcome.SUCCESS
 
 
-def test_a_callback_that_failed_before_the_songs_were_ready_ends_nothing() -> None:
+def test_a_callback_that_failed_before_the_songs_were_ready_does_not_end_the_task() -> None:
     tracks = {"sunoData": [{"audioUrl": URL}, {"streamAudioUrl": URL}]}
     answer = envelope({"taskId": TASK, "status": "CALLBACK_EXCEPTION", "response": tracks})
     assert read_answer(answer).outcome is Outcome.RUNNING
@@ -192,12 +192,12 @@ def test_results_are_found_in_every_place(answer: dict[str, Any], expected: list
         ({"resultObject": {"text": "a\0b\ud800"}}, ["ab"]),
     ],
 )
-def test_words_are_results_too(result: dict[str, Any], words: list[str]) -> None:
+def test_a_text_is_a_result(result: dict[str, Any], words: list[str]) -> None:
     report = read_answer(market(json.dumps(result)))
     assert [(piece.kind, piece.value) for piece in report.pieces] == [(PartKind.TEXT, word) for word in words]
 
 
-def test_lyrics_of_the_older_family_are_words() -> None:
+def test_lyrics_of_the_older_family_are_texts() -> None:
     answer = envelope(
         {"task_id": TASK, "callbackType": "complete", "data": [{"text": "la", "title": "", "status": "x"}]}
     )
@@ -231,7 +231,7 @@ def test_the_inputs_that_a_record_repeats_are_not_its_results() -> None:
         "https://" + "a" * 5000,
     ],
 )
-def test_what_is_no_address_is_no_result(url: str) -> None:
+def test_an_invalid_url_is_not_a_result(url: str) -> None:
     assert [piece.value for piece in read_answer(market({"resultUrls": [url]})).pieces] in (
         [],
         [url.strip()][: "\n" in url],
@@ -245,11 +245,11 @@ def test_what_is_no_address_is_no_result(url: str) -> None:
     ("value", "cost"),
     [(0.8, 800), (38.0, 38000), (5, 5000), (0, 0), (-1, None), (True, None), ("5", None), (1e300, None), (None, None)],
 )
-def test_what_it_cost_is_counted_in_thousandths(value: Any, cost: int | None) -> None:
+def test_the_cost_is_in_thousandths(value: Any, cost: int | None) -> None:
     assert read_answer(market("", creditsConsumed=value)).cost == cost
 
 
-def test_a_failure_says_why() -> None:
+def test_a_failure_has_a_code_and_a_text() -> None:
     record = {"taskId": TASK, "state": "fail", "resultJson": None, "failCode": "500", "creditsConsumed": 0}
     report = read_answer(envelope(record | {"failMsg": "Internal Error, Please try again later."}, 501))
     assert report.error_code == "provider_failed"
@@ -262,6 +262,6 @@ def test_a_failure_says_why() -> None:
     "body",
     [b"", b"x", b"null", b"[]", b"5", b'"a"', b"{}", b'{"data":null}', b"\xff\xfe", b"[" * 200_000, b'{"a":' * 90_000],
 )
-def test_what_says_nothing_is_refused(body: bytes) -> None:
+def test_a_body_without_a_task_or_a_state_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_callback(body)

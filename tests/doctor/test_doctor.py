@@ -116,6 +116,7 @@ async def test_a_healthy_world_is_healthy_and_left_as_it_was(clinic: Clinic) -> 
     assert await clinic.everything() == before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("key", [None, KEY])
 async def test_a_running_service_is_called_back_and_left_as_it_was(clinic: Clinic, key: str | None) -> None:
     if key:
@@ -130,6 +131,7 @@ async def test_a_running_service_is_called_back_and_left_as_it_was(clinic: Clini
         assert instance.status is None
 
 
+@pytest.mark.process
 async def test_it_runs_as_a_command(clinic: Clinic) -> None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "genlock", "doctor", "--json"),
@@ -145,6 +147,7 @@ async def test_it_runs_as_a_command(clinic: Clinic) -> None:
     assert said["warnings"] == []
 
 
+@pytest.mark.process
 async def test_a_variable_that_is_no_setting_is_named_and_its_value_is_not(clinic: Clinic) -> None:
     clinic.settings["GENLOCK_KIE_WEBHOOK_KEYS"] = KEY
     (clinic.folder / ".env").write_text(f"GENLOCK_ADMIN_ID={KEY}\n")
@@ -203,6 +206,7 @@ async def test_a_stranger_at_the_public_address_is_named(clinic: Clinic) -> None
     assert "something in front of genlock answers instead" in (await clinic.ill())["callback door"]
 
 
+@pytest.mark.process
 async def test_a_service_on_another_database_is_named(
     clinic: Clinic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +218,7 @@ async def test_a_service_on_another_database_is_named(
     assert "uses another one, such as a second instance with an SQLite file" in ill["callback door"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("mine", [None, "another-key-than-theirs"])
 async def test_another_webhook_key_is_named(clinic: Clinic, mine: str | None) -> None:
     clinic.settings["GENLOCK_KIE_WEBHOOK_KEY"] = KEY
@@ -225,6 +230,7 @@ async def test_another_webhook_key_is_named(clinic: Clinic, mine: str | None) ->
     assert "has another GENLOCK_KIE_WEBHOOK_KEY" in ill["callback door"]
 
 
+@pytest.mark.process
 async def test_a_key_that_the_service_lacks_is_named(clinic: Clinic) -> None:
     async with clinic.serving():
         clinic.settings["GENLOCK_KIE_WEBHOOK_KEY"] = KEY
@@ -233,6 +239,7 @@ async def test_a_key_that_the_service_lacks_is_named(clinic: Clinic) -> None:
         assert await clinic.raw("SELECT count(*) FROM inbox") == [(0,)]
 
 
+@pytest.mark.process
 async def test_a_webhook_that_leads_elsewhere_is_named(clinic: Clinic) -> None:
     async with clinic.serving():
         pass

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from html import escape
 from typing import TypeVar
 
-from genlock.channels.telegram.messages import FileLabel, MessageTexts, OutgoingMessage
+from genlock.ports.message_texts import FileLabel, MessageTexts, OutgoingMessage
 from genlock.domain.delivery import Part
 from genlock.domain.events import Event
 from genlock.domain.job import Job
@@ -42,7 +42,9 @@ class FallbackTexts(MessageTexts):
         return self._try(lambda: self._texts.failed(job, language), job, fallback)
 
     def notice(self, job: Job, language: str) -> OutgoingMessage:
-        return self._try(lambda: self._texts.notice(job, language), job, OutgoingMessage(text=f"#{job.id}: {job.state}"))
+        return self._try(
+            lambda: self._texts.notice(job, language), job, OutgoingMessage(text=f"#{job.id}: {job.state}")
+        )
 
     def _try(self, compose: Callable[[], T], job: Job, fallback: T) -> T:
         try:

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_the_bench_prints_its_fixed_keys(store: str) -> None:

@@ -19,6 +19,8 @@ from genlock.domain.money import EntryKind
 from genlock.log import Silent
 from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
 
+pytestmark = pytest.mark.process
+
 
 class Shell:
     """Runs `genlock` against one database."""

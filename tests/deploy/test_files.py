@@ -83,6 +83,7 @@ def health_check() -> list[str]:
     return [sys.executable, *command[1:]]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("status", "healthy"), [(200, True), (500, False), (None, False)])
 def test_the_health_check_of_the_image_reports_the_status(status: int | None, healthy: bool) -> None:  # noqa: FBT001 - a case
     port = find_free_port()

@@ -39,6 +39,7 @@ def test_every_named_module_exists(page: Path) -> None:
         assert path.is_dir() or path.with_suffix(".py").exists(), name
 
 
+@pytest.mark.process
 def test_the_order_that_the_readme_shows_is_delivered_and_paid_for() -> None:
     shown = re.search(r"```python\n(.*?)```", Path("README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert shown

@@ -116,6 +116,7 @@ async def test_a_working_installation_passes_and_is_left_as_it_was(installation:
     assert await installation.everything() == before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("key", [None, KEY])
 async def test_a_running_service_receives_callbacks_and_is_left_as_it_was(
     installation: Installation, key: str | None
@@ -132,6 +133,7 @@ async def test_a_running_service_receives_callbacks_and_is_left_as_it_was(
         assert instance.status is None
 
 
+@pytest.mark.process
 async def test_it_runs_as_a_command(installation: Installation) -> None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "genlock", "doctor", "--json"),
@@ -147,6 +149,7 @@ async def test_it_runs_as_a_command(installation: Installation) -> None:
     assert report["warnings"] == []
 
 
+@pytest.mark.process
 async def test_an_unknown_setting_is_named_without_its_value(installation: Installation) -> None:
     installation.settings["GENLOCK_KIE_WEBHOOK_KEYS"] = KEY
     (installation.folder / ".env").write_text(f"GENLOCK_ADMIN_ID={KEY}\n")
@@ -205,6 +208,7 @@ async def test_another_program_at_the_public_url_is_named(installation: Installa
     assert "something in front of genlock answers instead" in (await installation.failures())["callback endpoint"]
 
 
+@pytest.mark.process
 async def test_a_service_on_another_database_is_named(
     installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +220,7 @@ async def test_a_service_on_another_database_is_named(
     assert "uses another one, such as a second instance with its own SQLite file" in failed["callback endpoint"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("mine", [None, "another-key-than-theirs"])
 async def test_another_webhook_key_is_named(installation: Installation, mine: str | None) -> None:
     installation.settings["GENLOCK_KIE_WEBHOOK_KEY"] = KEY
@@ -227,6 +232,7 @@ async def test_another_webhook_key_is_named(installation: Installation, mine: st
     assert "has another webhook key for kie" in failed["callback endpoint"]
 
 
+@pytest.mark.process
 async def test_a_key_that_the_service_lacks_is_named(installation: Installation) -> None:
     async with installation.serving():
         installation.settings["GENLOCK_KIE_WEBHOOK_KEY"] = KEY
@@ -235,6 +241,7 @@ async def test_a_key_that_the_service_lacks_is_named(installation: Installation)
         assert await installation.raw("SELECT count(*) FROM inbox") == [(0,)]
 
 
+@pytest.mark.process
 async def test_a_webhook_with_another_url_is_named(installation: Installation) -> None:
     async with installation.serving():
         pass

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from genlock.app import operator_language
 from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.alarm import Words
@@ -14,7 +15,6 @@ from genlock.domain.errors import ChannelOutcomeUnknown
 from genlock.domain.payment import PaymentState
 from genlock.sandbox.kie.faults import Fault as Failure
 from genlock.sandbox.telegram.faults import Fault
-from genlock.service import _language_of
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.conftest import BOSS, Office
 from tests.bot.test_gifts import with_free
@@ -476,7 +476,7 @@ async def test_alarms_come_in_the_operators_language(office: Office) -> None:
     await here.store.set_language(ann.number, "ru")
 
     async def language(outside: int) -> str:
-        return await _language_of(here.store, outside)
+        return await operator_language(here.store, outside)
 
     words = Words(english="Look at `genlock <doctor>`", russian="Посмотрите `genlock`")
     await notify_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, words)

@@ -156,7 +156,7 @@ class Service:
         settings = self._settings
         if settings.public_url is None:
             poller = Poller(
-                caller, take_in=updates.receive, is_active=lambda: self.engine.active, observer=self.observer
+                caller, receive=updates.receive, is_active=lambda: self.engine.active, observer=self.observer
             )
             return poller.run, []
         secret = await webhook_secret(store, settings.bot_id)
@@ -252,7 +252,7 @@ async def _handle(chat: ChatBot, bot: telegram.Bot, store: UpdateStore, mask: Ma
         return telegram.Update.de_json(json.loads(body), bot)
 
     async def behind() -> telegram.Update | None:
-        following = await store.update_behind(update.id)
+        following = await store.following_update(update.id)
         return read(following.body) if following else None
 
     try:

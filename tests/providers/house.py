@@ -22,7 +22,7 @@ from genlock.settings import Settings
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.routes import make_web
 from genlock.web.server import serving
-from tests.engine.world import Chat, Recorder, idle
+from tests.engine.world import FakeChannel, Recorder, idle
 from tests.providers.conftest import FAST
 from tests.providers.models import CATALOG
 
@@ -48,7 +48,7 @@ class House:
     kie: Kie
     store: SqliteStore
     engine: Engine
-    chat: Chat
+    chat: FakeChannel
     recorder: Recorder
     person: int
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
@@ -128,7 +128,7 @@ async def open_house(
     ):
         kie = Kie(key=fake.key, find_model=CATALOG.get, api_url=fake.url, upload_url=fake.url, timeout_seconds=1.0)
         store = await SqliteStore.open(str(folder / "genlock.db"), clock=SystemClock(), observer=recorder)
-        chat = Chat()
+        chat = FakeChannel()
         engine = make_engine(
             store,
             recorder,

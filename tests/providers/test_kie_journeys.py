@@ -116,7 +116,7 @@ async def test_an_order_that_was_put_off_is_sent_again_later(house: House, fault
     waiting = await house.reached(job, State.QUEUED)
     assert waiting.due_at is not None
     assert (waiting.due_at - waiting.read_at).total_seconds() > 3
-    await house.store.retry(job.id)  # instead of waiting
+    await house.store.retry_job(job.id)  # instead of waiting
     [ended] = await house.done(job)
     house.assert_delivered_once(ended)
 

@@ -19,7 +19,7 @@ from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.service import Window
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.simulation.virtual_time import VirtualClock
-from tests.engine.world import Chat, Recorder
+from tests.engine.world import FakeChannel, Recorder
 from tests.providers.models import CATALOG
 from tests.providers.quick_time import on_quick_time, run_quickly
 
@@ -42,7 +42,7 @@ async def instances(url: str, simulator: KieSimulator, rules: EngineRules) -> As
             stack.push_async_callback(store.close)
             kie = Kie(key=simulator.key, find_model=CATALOG.get, api_url=simulator.url)
             stack.push_async_callback(kie.close)
-            engine = make_engine(store, recorder, providers={"kie": kie}, channels={"chat": Chat()}, rules=rules)
+            engine = make_engine(store, recorder, providers={"kie": kie}, channels={"chat": FakeChannel()}, rules=rules)
             await engine.start()
             stack.push_async_callback(engine.stop)
             engines.append(engine)
@@ -130,7 +130,7 @@ async def test_a_turn_that_was_slept_through_is_given_up() -> None:
     class TelegramRateLimiter:
         asked = 0
 
-        async def reserve(self, *_: Any) -> list[float]:
+        async def reserve_permits(self, *_: Any) -> list[float]:
             self.asked += 1
             return [0.05]
 
@@ -138,7 +138,7 @@ async def test_a_turn_that_was_slept_through_is_given_up() -> None:
     kept = limits.RateLimiter(turns, {"a": RateLimit(interval=0.01, late=0.01), "b": RateLimit(interval=0.01)})  # type: ignore[arg-type]
     for key, asked in (("a", 2), ("b", 1)):
         turns.asked = 0
-        waiting = asyncio.ensure_future(kept.turn(key))
+        waiting = asyncio.ensure_future(kept.acquire(key))
         await asyncio.sleep(0.02)
         asyncio.get_running_loop().call_soon(sleep, 0.1)  # nothing else gets on meanwhile
         await waiting

@@ -65,7 +65,7 @@ class Doctor:
     async def store(self) -> str:
         """Write, read, roll back; compare the clocks; see who is there."""
         self._examined = examined = await examine_store(self._settings.database_url, observer=Silent())
-        skew = abs((await examined.store.clock()).timestamp() - self._now())
+        skew = abs((await examined.store.read_clock()).timestamp() - self._now())
         need(
             skew <= SKEW_SECONDS_MAX,
             f"the database's clock and this machine's differ by {skew:.0f} s: let both be set by NTP (`timedatectl`)",
@@ -98,12 +98,12 @@ class Doctor:
         if public is None:
             return "no public address: Telegram and the provider are asked, they cannot call (GENLOCK_PUBLIC_URL)"
         store = self._current().store
-        mark, after = f"doctor-{secrets.token_hex(8)}", await store.last_callback()
+        mark, after = f"doctor-{secrets.token_hex(8)}", await store.last_callback_id()
         try:
             count = await self._outside.knock(public, mark)
             kept = await self._kept(after, mark, count)
         finally:
-            await store.drop_callbacks(after, mark.encode())
+            await store.delete_callbacks(after, mark.encode())
         need(all(job is None for job, _ in kept), "a forged callback was believed: it was given to a job")
         signed = self._settings.kie_webhook_key is not None
         told = "a signed one was kept, a forged one refused" if signed else "one was kept, a forged one not believed"
@@ -111,7 +111,7 @@ class Doctor:
 
     async def _kept(self, after: int, mark: str, count: int) -> list[tuple[int | None, str]]:
         for _ in range(int(ARRIVAL_SECONDS / 0.1)):
-            kept = await self._opened().store.marked_callbacks(after, mark.encode())
+            kept = await self._opened().store.find_callbacks(after, mark.encode())
             if len(kept) >= count:
                 return kept
             await asyncio.sleep(0.1)

@@ -29,13 +29,13 @@ _BLAME = "something in front of genlock answers instead, or another version runs
 class NoLimits:
     """Two questions need no turns."""
 
-    async def reserve(self, *_: Any) -> list[float]:
+    async def reserve_permits(self, *_: Any) -> list[float]:
         return [0.0]
 
     async def take_permits(self, keys: Any, *_: Any) -> list[float]:
         return [0.0 for _ in keys]
 
-    async def block(self, *_: Any) -> None: ...
+    async def block_limit(self, *_: Any) -> None: ...
 
 
 def _session() -> aiohttp.ClientSession:

@@ -32,10 +32,10 @@ class LongAgo:
 async def try_atomic(store: Database, clock: LongAgo) -> str:
     """Acquire a lease, lose it to another, and see the old holder refused."""
     order = await _order(store)
-    job = (await store.accept(order, A)).job
-    need(not await store.claim(10, B), "a leased job was claimed by a second instance")
+    job = (await store.accept_job(order, A)).job
+    need(not await store.claim_jobs(10, B), "a leased job was claimed by a second instance")
     clock.turn(A.seconds + 1)
-    claimed = await store.claim(10, B)
+    claimed = await store.claim_jobs(10, B)
     need([one.id for one in claimed] == [job.id], "an expired lease was not taken over")
     token = claimed[0].lease_token
     need(
@@ -92,10 +92,10 @@ async def _role(store: Store, clock: LongAgo) -> None:
 async def try_replays(store: Database) -> str:
     """Do everything twice that must happen once."""
     order = await _order(store)
-    first, again = await store.accept(order, None), await store.accept(order, None)
+    first, again = await store.accept_job(order, None), await store.accept_job(order, None)
     need(again.job.id == first.job.id and not again.fresh, "the same key made a second job")
     try:
-        await store.accept(replace(order, input='{"prompt":"another"}'), None)
+        await store.accept_job(replace(order, input='{"prompt":"another"}'), None)
     except IdempotencyKeyReused:
         pass
     else:

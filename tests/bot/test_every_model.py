@@ -14,7 +14,8 @@ from genlock.domain.field import FILES, FieldType
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
 from tests.bot.order_by_chat import TEXT_MAX, ChatOrder
-from tests.bot.world import CATALOG, running_bot, sqlite_url
+from tests.bot.world import running_bot, sqlite_url
+from tests.packaged import CATALOG
 
 AT_ONCE = 12
 KINDS = {Output.IMAGE: {"photo", "document"}, Output.VIDEO: {"video"}, Output.AUDIO: {"audio"}, Output.TEXT: {"text"}}

@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 
-from genlock.bot.handlers.files import looks_like
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
-from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from genlock.engine.retention import KEEP_SECONDS
 from genlock.sandbox.kie.media import make_audio, make_video
 from genlock.sandbox.telegram import media as telegram_media
 from genlock.sandbox.telegram.journal import Call
 from tests.bot.pages import label, page
-from tests.bot.test_length import SECONDS, film
 from tests.bot.test_unexpected_input import picture
 from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
+from tests.media.samples import SECONDS, encode_video
 
 
 async def opened(world: BotWorld, title: str) -> ChatUser:
@@ -170,7 +168,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_price_uses_the_measured_length_not_the_declared_one(world: BotWorld) -> None:
     ann = await opened(world, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
-    await ann.send("video", film("mp4", "libx264"))
+    await ann.send("video", encode_video("mp4", "libx264"))
     shown = await ann.sees(page("confirm.price"))
     job = await ordered(world, ann)
 
@@ -186,7 +184,7 @@ async def test_the_price_uses_the_measured_length_not_the_declared_one(world: Bo
 async def test_a_file_of_unknown_length_is_priced_as_the_longest_and_the_user_is_told(world: BotWorld) -> None:
     ann = await opened(world, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
-    await ann.send("video", film("mp4", "libx264", fragments=True))
+    await ann.send("video", encode_video("mp4", "libx264", fragments=True))
     await ann.sees("the price of the longest file, 30 seconds")
     job = await ordered(world, ann)
 
@@ -200,12 +198,12 @@ async def test_a_file_of_unknown_length_is_priced_as_the_longest_and_the_user_is
 @pytest.mark.usefixtures("declared")
 async def test_a_video_longer_than_declared_is_refused_if_it_exceeds_the_limit(world: BotWorld) -> None:
     ann = await world.add_user()
-    await ann.send("video", film("mp4", "libx264"), caption="make it snow")
+    await ann.send("video", encode_video("mp4", "libx264"), caption="make it snow")
     await ann.sees(page("misc.what_with_file"))
     await ann.write("/models Wan 2.7 Video Edit")
     await ann.tap("Wan 2.7 Video Edit ·")
     await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
-    await ann.send("video", film("mp4", "libx264"))
+    await ann.send("video", encode_video("mp4", "libx264"))
     await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
 
     assert await world.jobs(ann) == []
@@ -342,18 +340,3 @@ async def test_an_earlier_order_of_the_user_can_be_continued(world: BotWorld) ->
         await person.tap("Earlier")
         await person.write(f"#{job.id}")
         await person.sees(told)
-
-
-@pytest.mark.parametrize(
-    ("first", "kind", "good"),
-    [
-        (b"\x89PNG\r\n\x1a\n", FieldType.IMAGE, True), (b"\xff\xd8\xff\xe0", FieldType.IMAGE, True),
-        (b"RIFF\0\0\0\0WEBP", FieldType.IMAGE, True), (b"RIFF\0\0\0\0WAVE", FieldType.IMAGE, False),
-        (b"RIFF\0\0\0\0WAVE", FieldType.AUDIO, True), (b"OggS\0", FieldType.AUDIO, True),
-        (b"\xff\xfb\x90", FieldType.AUDIO, True), (b"\0\0\0\x20ftypisom", FieldType.VIDEO, True),
-        (b"<html>", FieldType.IMAGE, False), (b"<html>", FieldType.VIDEO, False), (b"", FieldType.AUDIO, False),
-        (b"", FieldType.IMAGE, False), (b"MZ\x90\0", FieldType.AUDIO, False),
-    ],
-)  # fmt: skip
-def test_content_is_recognised_by_its_signature(first: bytes, kind: FieldType, *, good: bool) -> None:
-    assert looks_like(first, kind) is good

@@ -13,7 +13,8 @@ from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.pages import label, page
 from tests.bot.test_money import OPEN, bought
-from tests.bot.world import CATALOG, BotWorld, die_once, running_bot, sqlite_url
+from tests.bot.world import BotWorld, die_once, running_bot, sqlite_url
+from tests.packaged import CATALOG
 
 EN = translator("en")
 
@@ -48,7 +49,7 @@ async def test_free_runs_are_told_where_there_is_something_free(tmp_path: Path) 
         ann = await world.add_user()
         await ann.write("/balance")
         assert page("menu.free_today", n=2)(ann.screen)
-        await world.store.make_promo(gift, lasting=None, author="op")
+        await world.store.create_promo(gift, lasting=None, author="op")
         await ann.write("/promo threeruns")
         assert page("menu.free_left", n=5)(ann.screen), "those that were given do not end with the day"
     async with running_bot(sqlite_url(tmp_path), rules=rules) as world:
@@ -74,7 +75,7 @@ async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> Non
 async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None:
     async with running_bot(sqlite_url(tmp_path), rules=replace(OPEN, welcome=5000)) as world:
         ann = await world.add_user(having=0)
-        die_once(world.store, "see_profile", after=True)
+        die_once(world.store, "ensure_profile", after=True)
         await ann.write("a fox")
 
         assert await ann.available() == 5000
@@ -151,7 +152,7 @@ async def test_nobody_invites_themselves_or_those_who_were_here(world: BotWorld)
 
 async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
     async with running_bot(database_url, rules=OPEN) as world:
-        await world.store.make_promo(
+        await world.store.create_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
@@ -173,7 +174,7 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
     database_url: str,
 ) -> None:
     async with running_bot(database_url, rules=OPEN) as world:
-        await world.store.make_promo(
+        await world.store.create_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
@@ -191,7 +192,7 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
 
 
 async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(world: BotWorld) -> None:
-    await world.store.make_promo(
+    await world.store.create_promo(
         Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     ann = await world.add_user(having=0)
@@ -206,10 +207,10 @@ async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_aga
 
 async def test_promo_codes_give_credits_or_runs_and_say_why_not(world: BotWorld) -> None:
     ann = await world.add_user(having=0)
-    await world.store.make_promo(
+    await world.store.create_promo(
         Promo(code="CAT", amount=5000, runs=0, uses_max=1, per_account=1, until=None), lasting=None, author="op"
     )
-    await world.store.make_promo(
+    await world.store.create_promo(
         Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     await ann.write("/promo cat")

@@ -94,14 +94,14 @@ async def test_a_refund_is_gone_on_with_though_somebody_looked_at_the_open_ones_
 ) -> None:
     ann = await world.add_user(having=0)
     charge = await bought(ann)
-    payments, move = world.bot._payments, world.store.move_payment
+    payments, move = world.bot._payments, world.store.change_payment_state
 
     async def looked_at(*arguments: Any) -> int | None:
-        monkeypatch.setattr(world.store, "move_payment", move)
+        monkeypatch.setattr(world.store, "change_payment_state", move)
         await payments.resume_refunds(0.0)
         return await move(*arguments)
 
-    monkeypatch.setattr(world.store, "move_payment", looked_at)
+    monkeypatch.setattr(world.store, "change_payment_state", looked_at)
     world.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
     with pytest.raises(ChannelOutcomeUnknown):
         await payments.refund(charge, "op")
@@ -140,7 +140,7 @@ async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
     ann = await world.add_user(having=0)
     charge = await bought(ann)
     stars = ann.client.user.stars
-    payments, give, move = world.bot._payments, world.bot._payments._give_back, world.store.move_payment
+    payments, give, move = world.bot._payments, world.bot._payments._give_back, world.store.change_payment_state
 
     async def refused(*_: object) -> None:
         raise LevelRefused("BOT_BALANCE_TOO_LOW")
@@ -152,7 +152,7 @@ async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
 
     with monkeypatch.context() as then:
         then.setattr(payments, "_give_back", refused)
-        then.setattr(world.store, "move_payment", dead_at_the_end)
+        then.setattr(world.store, "change_payment_state", dead_at_the_end)
         with pytest.raises(StoreError):
             await payments.refund(charge, "op")
     assert payments._give_back == give
@@ -207,7 +207,7 @@ async def test_a_refund_that_outlives_one_without_credits_takes_them_once(
 async def test_a_refund_that_died_before_the_credits_were_taken_takes_them(world: BotWorld) -> None:
     ann = await world.add_user(having=0)
     charge = await bought(ann)
-    await world.store.move_payment(charge, PaymentState.PAID, PaymentState.REFUNDING)
+    await world.store.change_payment_state(charge, PaymentState.PAID, PaymentState.REFUNDING)
     await world.bot._payments.refund(charge, "op")
 
     assert (await paid(world, charge)).state is PaymentState.REFUNDED
@@ -239,7 +239,7 @@ async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_tel
 async def test_whom_we_cannot_pay_keeps_the_credits(world: BotWorld) -> None:
     person = await world.store.ensure_account("telegram", str(world.caller.bot.id), "77")  # known by a payment only
     await world.store.transfer(person, EntryKind.TOPUP, 120_000, "stars:c77", "100 stars")
-    await world.store.keep_payment("c77", person, 100, 120_000)
+    await world.store.add_payment("c77", person, 100, 120_000)
     with pytest.raises(AccountNotFound):
         await world.bot._payments.refund("c77", "op")
 

@@ -229,7 +229,7 @@ async def test_a_poison_result_cannot_be_sent_again_by_the_user(world: BotWorld)
     await world.quiet()
     assert isinstance(world.store, SqliteStore)
     words = "its work ended the process 8 times"
-    await world.store._call(
+    await world.store.session.call(
         lambda connection: connection.execute(
             "UPDATE jobs SET attention_code = 'poison', attention_reason = ?", (words,)
         )

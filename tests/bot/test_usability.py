@@ -19,7 +19,8 @@ from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.media import make_video
 from tests.bot.pages import label, page
 from tests.bot.test_unexpected_input import picture
-from tests.bot.world import CATALOG, BotWorld, holds, running_bot, sqlite_url
+from tests.bot.world import BotWorld, holds, running_bot, sqlite_url
+from tests.packaged import CATALOG
 
 SHOP = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
 

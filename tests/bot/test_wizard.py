@@ -25,7 +25,7 @@ from genlock.domain.field import FieldType
 from genlock.domain.money import Wallet
 from genlock.domain.promo import FreeRuns
 from genlock.i18n.translator import package_texts, translator
-from tests.bot.world import CATALOG
+from tests.packaged import CATALOG
 
 LANGUAGES = tuple(package_texts().languages)
 

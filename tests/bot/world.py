@@ -17,11 +17,11 @@ from genlock.bot.order.job_texts import JobTexts
 from genlock.bot.router import BotRouter
 from genlock.bot.router import make_bot as make_router
 from genlock.bot.rules import BotRules, Package
-from genlock.catalog import load
 from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
-from genlock.channels.telegram.operator_messages import answer_repeated
+from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import Poller
+from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
 from genlock.domain.events import Event
@@ -41,18 +41,21 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Recorder
+from tests.packaged import CATALOG
 
-CATALOG = load()
 CREDITS = 1000
 PATIENCE_SECONDS = 20.0
 QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
 PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
 
 
-class NoLimits:
-    """A rate limiter without limits."""
+class NoLimits(TelegramRateLimiter):
+    """Grants every permit at once: tests/channels/telegram/test_limits.py tests the limits."""
 
-    async def take(self, chat: int, priority: Priority) -> None: ...
+    def __init__(self) -> None:
+        """Use no store."""
+
+    async def acquire(self, chat: int, priority: Priority) -> None: ...
 
     async def stop(self, chat: int | None, seconds: float) -> None: ...
 
@@ -106,7 +109,7 @@ class Intake:
             raise
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)  # asyncio writes out what a fixture gave, each time it sets a signal handler
 class BotWorld:
     telegram: TelegramSimulator
     kie: KieSimulator
@@ -155,7 +158,7 @@ class BotWorld:
         """Make all uploads older."""
         assert isinstance(self.store, SqliteStore)
         back = round(days * 86_400_000_000)
-        await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
+        await self.store.session.call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
 
     @property
     def drafts(self) -> DraftView:
@@ -255,7 +258,7 @@ def _make_engine(
         rules=QUICK,
         expected=expected_seconds(catalog),
         paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
-        make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(answer_repeated, caller)),
+        make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
     )
     assert engine.updates is not None
     intake.receive = engine.updates.receive
@@ -276,12 +279,12 @@ async def running_bot(
     store: Any = await open_store(database_url, observer=recorder)
     async with (
         running_telegram() as telegram,
-        running_kie(speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
+        running_kie(catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, near=True)
+        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, local_bot_api=True)
         intake = Intake()
         engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, catalog, rules)
 
@@ -291,7 +294,7 @@ async def running_bot(
 
         intake.bot = bot = make()
         await bot.start()
-        poller = Poller(caller, take_in=intake.take_in, is_active=lambda: True, observer=recorder)
+        poller = Poller(caller, receive=intake.take_in, is_active=lambda: True, observer=recorder)
         await engine.start()
         polling = asyncio.get_running_loop().create_task(poller.run())
         try:

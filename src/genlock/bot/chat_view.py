@@ -9,7 +9,7 @@ from telegram.constants import ParseMode
 
 from genlock.bot.context import UpdateContext
 from genlock.channels.telegram.caller import Caller, Priority
-from genlock.channels.telegram.errors import HasMedia, Unchanged
+from genlock.channels.telegram.errors import MessageHasMedia, MessageNotModified
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.channels.telegram.text import fitted, keyboard
 from genlock.domain.errors import ChannelError, PlaceholderGone, RecipientUnreachable
@@ -45,7 +45,9 @@ class ChatView:
             if ctx.button_message == ctx.draft.message:
                 return ctx.button_message
             # In a group the message may be another user's screen.
-            keep = ctx.group or ctx.on_notice or await self._store.is_of_order(ctx.account_id, str(ctx.button_message))
+            keep = (
+                ctx.group or ctx.on_notice or await self._store.is_job_message(ctx.account_id, str(ctx.button_message))
+            )
             return None if keep else ctx.button_message
         shown = ctx.draft.message
         return shown if shown is not None and ctx.message is not None and shown > ctx.message else None
@@ -53,7 +55,7 @@ class ChatView:
     async def _move(self, ctx: UpdateContext, message_id: int) -> None:
         """Record which message is the screen now, and remove the one before."""
         old = ctx.draft.message
-        await self._store.show_draft(ctx.account_id, ctx.chat, message_id)
+        await self._store.set_draft_message(ctx.account_id, ctx.chat, message_id)
         ctx.draft = replace(ctx.draft, message=message_id)
         if old is not None and old != message_id:
             await self.remove(ctx.chat, old)
@@ -68,9 +70,9 @@ class ChatView:
                 message_id=message_id,
                 **_content(message),
             )
-        except Unchanged:
+        except MessageNotModified:
             return True
-        except (PlaceholderGone, HasMedia):
+        except (PlaceholderGone, MessageHasMedia):
             return False
         return True
 

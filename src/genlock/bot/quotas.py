@@ -31,5 +31,5 @@ class Quotas:
 
     async def upload(self, ctx: UpdateContext) -> Problem | None:
         """Return why the user may not send another file now; None if allowed."""
-        sent, wait = await self._store.uploads_wait(ctx.account_id)
+        sent, wait = await self._store.recent_uploads(ctx.account_id)
         return None if sent < self._rules.uploads_per_hour else Problem(name="uploads", allowed={"wait": wait})

@@ -105,7 +105,7 @@ class BotRouter:
         """Handle an update from the update queue; the handler may look at the user's next one."""
 
         async def next_update() -> Update | None:
-            following = await self._store.update_behind(stored.id)
+            following = await self._store.following_update(stored.id)
             return self._parse(following.body) if following else None
 
         await self.handle(self._parse(stored.body), first=stored.attempts == 1, next_update=next_update)
@@ -199,7 +199,7 @@ class BotRouter:
 
     async def _make_context(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
         account_id = await self._account_id(user.id)
-        profile = await self._store.see_profile(
+        profile = await self._store.ensure_profile(
             account_id,
             language=self._bundle.texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],

@@ -210,7 +210,7 @@ class Orders:
 
     async def find_by_draft(self, ctx: UpdateContext, version: int) -> Job | None:
         """The job that was ordered with this version of the draft."""
-        return await self._store.job_ordered(ctx.account_id, _key(ctx, version))
+        return await self._store.job_by_request_key(ctx.account_id, _key(ctx, version))
 
     async def cancel(self, ctx: UpdateContext, job: Job) -> None:
         """Cancel a running job; its hold is released at once."""

@@ -279,17 +279,18 @@ async def test_the_user_can_change_the_language(world: BotWorld) -> None:
     await ann.sees(page("language.chosen", language="ru"))
 
 
-async def test_the_chat_has_one_screen_message_that_is_edited(world: BotWorld) -> None:
+async def test_the_chat_has_one_screen_message_that_is_edited(world: BotWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is one screen, below the last message of the user."""
+    monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", 0.0)  # the menu button is tapped twice on purpose
     ann = await world.add_user()
     await ann.write("/start")
     await ann.sees(page("menu.hello"))
-    for button, words in (
-        ("Balance", "Your balance"), ("My results", "not made anything"), ("Menu", "What shall we make?"),
-        ("Help", "How it works"), ("Menu", "What shall we make?"), ("All models", "All models"),
+    for button, shown in (
+        ("button.balance", "balance.title"), ("button.history", "history.none"), ("button.menu", "menu.nothing_chosen"),
+        ("button.help", "help.text"), ("button.menu", "menu.nothing_chosen"), ("button.models", "list.all"),
     ):  # fmt: skip
-        await ann.tap(button)
-        await ann.sees(words)
+        await ann.tap(label(button))
+        await ann.sees(page(shown))
     await ann.write("/help")
     await ann.sees(page("help.text"))
 

@@ -208,7 +208,7 @@ def _count_error(ctx: EngineContext, job: Job, reason: str) -> None:
 # applying terminal reports
 
 
-async def apply_report(  # noqa: PLR0913 - where the report came from
+async def apply_report(
     ctx: EngineContext,
     job_id: int,
     provider: str,

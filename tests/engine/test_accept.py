@@ -129,5 +129,5 @@ async def test_a_full_instance_accepts_orders_for_the_others(world: World) -> No
 
     assert (job.state, job.lease_owner) == (State.QUEUED, None)
     assert world.provider.created == []
-    [claimed] = await world.store.claim(10, world.engine().ctx.lease)
+    [claimed] = await world.store.claim_jobs(10, world.engine().ctx.lease)
     assert claimed.id == job.id

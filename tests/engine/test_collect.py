@@ -700,7 +700,7 @@ async def test_an_exhausted_rate_limit_does_not_expire_a_job_at_its_deadline(wor
     await engine.ctx.limits.acquire("status:fake")
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(61)
-    [taken] = await world.store.claim(1, engine.ctx.lease)
+    [taken] = await world.store.claim_jobs(1, engine.ctx.lease)
 
     engine.worker.start(taken)
     await idle(engine)

@@ -23,7 +23,7 @@ async def test_one_of_many_instances_delivers_and_the_others_stop_at_once(world:
     engines = [world.engine() for _ in range(5)]
     job = await world.ended(engines[0])
 
-    claims = await asyncio.gather(*(world.store.claim(10, engine.ctx.lease) for engine in engines))
+    claims = await asyncio.gather(*(world.store.claim_jobs(10, engine.ctx.lease) for engine in engines))
 
     assert [row.id for rows in claims for row in rows] == [job.id]
 
@@ -32,7 +32,9 @@ async def test_many_jobs_are_divided_between_instances_without_overlap(world: Wo
     engines = [world.engine() for _ in range(4)]
     jobs = [await world.ended(engines[0]) for _ in range(20)]
 
-    claims = await asyncio.gather(*(world.store.claim(7, engine.ctx.lease) for engine in engines for _ in range(3)))
+    claims = await asyncio.gather(
+        *(world.store.claim_jobs(7, engine.ctx.lease) for engine in engines for _ in range(3))
+    )
 
     assert sorted(row.id for rows in claims for row in rows) == [job.id for job in jobs]
 
@@ -40,12 +42,12 @@ async def test_many_jobs_are_divided_between_instances_without_overlap(world: Wo
 async def test_a_valid_lease_is_respected_and_an_expired_one_claimed(world: World) -> None:
     first, second = world.engine(), world.engine()
     job = await world.ended(first)
-    [held] = await world.store.claim(1, first.ctx.lease)
+    [held] = await world.store.claim_jobs(1, first.ctx.lease)
 
     world.clock.turn(LEASE - 1)
-    assert await world.store.claim(1, second.ctx.lease) == []
+    assert await world.store.claim_jobs(1, second.ctx.lease) == []
     world.clock.turn(1)
-    [taken] = await world.store.claim(1, second.ctx.lease)
+    [taken] = await world.store.claim_jobs(1, second.ctx.lease)
 
     assert (taken.id, taken.lease_owner) == (job.id, second.ctx.instance)
     assert taken.lease_token == held.lease_token + 1
@@ -101,7 +103,7 @@ WRITES: dict[str, Callable[[Store, Job, Lease], Awaitable[object]]] = {
     "park": lambda store, job, _: store.reschedule(
         Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="x")
     ),
-    "renew": lambda store, job, zombie: store.renew(job.id, job.lease_token, zombie),
+    "renew": lambda store, job, zombie: store.renew_lease(job.id, job.lease_token, zombie),
 }
 
 
@@ -121,10 +123,10 @@ async def test_no_write_with_a_stale_token_changes_anything(world: World, stage:
         proxy.faults.add("begin_notice", TimeoutError())
         await work(world.engine(store=proxy))
     world.clock.turn(LEASE * 5)
-    [stale] = await world.store.claim(1, zombie.ctx.lease)
+    [stale] = await world.store.claim_jobs(1, zombie.ctx.lease)
     assert stale.id == job.id
     world.clock.turn(LEASE + 1)
-    [held] = await world.store.claim(1, holder.ctx.lease)
+    [held] = await world.store.claim_jobs(1, holder.ctx.lease)
     assert (held.notice is Notice.DUE) == (stage == "notice")
     before, money = await world.see(job), await world.store.ledger_entries(world.account, 10)
 

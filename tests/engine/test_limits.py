@@ -13,7 +13,7 @@ from tests.engine.world import FaultProxy, World, idle, work
 
 
 async def reserve(world: World, limit: RateLimit, count: int) -> list[float]:
-    return await world.store.reserve("create:fake", count, limit.interval, limit.burst, HORIZON_SECONDS)
+    return await world.store.reserve_permits("create:fake", count, limit.interval, limit.burst, HORIZON_SECONDS)
 
 
 async def test_a_key_without_a_limit_is_free(world: World) -> None:
@@ -84,7 +84,7 @@ async def test_requests_beyond_the_horizon_are_refused_with_spread_waits(world: 
 async def test_a_database_failure_is_raised_in_every_waiting_request_and_the_next_gets_a_permit(world: World) -> None:
     proxy = FaultProxy(world.store)
     limits = RateLimiter(proxy, {"create:fake": RateLimit(interval=0.001, burst=10)})
-    proxy.faults.add("reserve", StoreUnavailable())
+    proxy.faults.add("reserve_permits", StoreUnavailable())
     answers = await asyncio.gather(*(limits.acquire("create:fake") for _ in range(3)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
 

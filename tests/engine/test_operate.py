@@ -146,7 +146,7 @@ async def test_a_retry_within_the_grace_period_does_not_end_it_even_after_the_de
 
 async def test_a_retry_is_refused_while_the_job_is_being_processed(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    await world.store.claim(1, engine.ctx.lease)
+    await world.store.claim_jobs(1, engine.ctx.lease)
     with pytest.raises(ActionNotAllowed, match=f"job {job.id} is being processed at this moment"):
         await operate.retry(engine.ctx, job.id, "ann")
 
@@ -245,7 +245,7 @@ async def test_a_resend_that_fails_while_the_notice_still_waited_sends_none(worl
 async def test_a_resend_is_refused_before_there_is_a_result(world: World, engine: Engine, stage: str) -> None:
     job = await (world.running if stage == "running" else world.ended)(engine)
     if stage == "sending":
-        await world.store.claim(1, engine.ctx.lease)
+        await world.store.claim_jobs(1, engine.ctx.lease)
     with pytest.raises(ActionNotAllowed, match=f"job {job.id} has nothing to resend yet"):
         await operate.resend(engine.ctx, job.id, "ann")
 

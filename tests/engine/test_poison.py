@@ -50,7 +50,7 @@ async def start_fresh(world: World) -> Engine:
 async def work_until_crash(world: World, engine: Engine, channel: CrashingChannel) -> bool:
     """Process jobs until none is due or the instance crashes. Returns whether it survived."""
     while True:
-        for job in await world.store.claim(engine.worker.free_capacity, engine.ctx.lease):
+        for job in await world.store.claim_jobs(engine.worker.free_capacity, engine.ctx.lease):
             engine.worker.start(job)
         await engine.worker.claim_poison_jobs()
         if not tasks_of(engine.worker):
@@ -99,7 +99,7 @@ async def after_crashes(world: World, job: Job, times: int) -> Job:
         [held] = [
             one
             for one in (
-                *await world.store.claim(10, world.engine().ctx.lease),
+                *await world.store.claim_jobs(10, world.engine().ctx.lease),
                 *await world.store.claim_poison_jobs(SLOTS, world.engine().ctx.lease),
             )
             if one.id == job.id
@@ -146,7 +146,7 @@ async def test_an_instance_without_a_jobs_provider_does_not_reset_its_crash_coun
 
 async def test_a_send_that_may_have_been_made_ends_as_unknown_for_a_poison_job(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    [held] = await world.store.claim(1, engine.ctx.lease)
+    [held] = await world.store.claim_jobs(1, engine.ctx.lease)
     sending = (Part(kind=held.parts[0].kind, value=URL, gone=True, step=Step.SEND),)
     assert await world.store.save_parts(job.id, held.lease_token, sending, engine.ctx.lease)
     await world.store.release_leases(engine.ctx.instance)
@@ -163,7 +163,7 @@ async def test_an_open_poison_job_waits_for_the_operator_with_its_hold(
     world: World, engine: Engine, state: State
 ) -> None:
     if state is State.QUEUED:
-        job = (await world.store.accept(world.order(), None)).job
+        job = (await world.store.accept_job(world.order(), None)).job
     else:
         job = await world.running(engine)
         world.clock.turn(30)
@@ -188,7 +188,7 @@ async def test_an_operator_may_retry_a_poison_job(world: World, engine: Engine) 
     await work(engine)
     world.provider.reports["task-1"] = success("task-1")
 
-    assert await world.store.retry(job.id)
+    assert await world.store.retry_job(job.id)
     await work(engine)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
@@ -211,7 +211,7 @@ async def test_the_late_cost_of_a_cancelled_poison_job_is_no_longer_queried(worl
 async def test_a_notice_is_sent_however_many_instances_crashed(world: World, engine: Engine) -> None:
     """It is journaled before it is sent, so it cannot crash two instances."""
     job = await world.ended(engine)
-    [held] = await world.store.claim(1, engine.ctx.lease)
+    [held] = await world.store.claim_jobs(1, engine.ctx.lease)
     shown = (replace(held.parts[0], step=Step.DONE, message="m1"),)
     finish = FinishDelivery(job_id=job.id, token=held.lease_token, delivery=Delivery.DELIVERED, parts=shown)
     assert await world.store.finish_delivery(finish, engine.ctx.lease)

@@ -93,7 +93,7 @@ async def test_an_instance_without_the_lease_shows_no_progress(world: World, eng
     await world.claim_one(engine)
     await world.provider.status_gate.holds()
     world.clock.turn(60)
-    await world.store.claim(1, world.engine().ctx.lease)
+    await world.store.claim_jobs(1, world.engine().ctx.lease)
     world.provider.status_gate.open()
     await idle(engine)
     assert said(world) == []
@@ -149,7 +149,7 @@ async def test_the_instance_that_takes_over_an_interrupted_delivery_puts_the_fir
     proxy = FaultProxy(world.store)
     job = await world.running(slow, notice=False)
     world.clock.turn(10)
-    [taken] = await world.store.claim(1, slow.ctx.lease)
+    [taken] = await world.store.claim_jobs(1, slow.ctx.lease)
     dying = world.engine(EngineRules(progress_seconds=5.0), store=proxy, expected=EXPECTED)
     urls = [URL, f"{URL}2"]
     callback = asyncio.create_task(world.call_back(dying, job, urls=urls))

@@ -47,7 +47,7 @@ async def test_jobs_beyond_the_capacity_stay_due_for_other_instances(world: Worl
 
     assert busy.worker.free_capacity == 0
     assert (await world.store.counts())["due"] == 2
-    left = await world.store.claim(10, world.engine().ctx.lease)
+    left = await world.store.claim_jobs(10, world.engine().ctx.lease)
     assert [job.id for job in left] == [job.id for job in jobs[3:]]
     world.channel.gate.open()
     await busy.stop()
@@ -100,8 +100,8 @@ async def test_the_longest_overdue_goes_first(world: World, engine: Engine) -> N
     first = await world.ended(engine)
     world.clock.turn(1)
     second = await world.ended(engine)
-    assert [job.id for job in await world.store.claim(1, engine.ctx.lease)] == [first.id]
-    assert [job.id for job in await world.store.claim(1, engine.ctx.lease)] == [second.id]
+    assert [job.id for job in await world.store.claim_jobs(1, engine.ctx.lease)] == [first.id]
+    assert [job.id for job in await world.store.claim_jobs(1, engine.ctx.lease)] == [second.id]
 
 
 # poison
@@ -193,7 +193,7 @@ async def test_a_database_failure_while_a_failing_job_is_parked_does_not_stop_th
 async def test_claiming_continues_after_any_failure_of_the_store(world: World) -> None:
     world.clock.run()
     proxy = FaultProxy(world.store)
-    proxy.faults.add("claim", StoreUnavailable(), RuntimeError("read-only server"), OSError())
+    proxy.faults.add("claim_jobs", StoreUnavailable(), RuntimeError("read-only server"), OSError())
     engine = world.engine(QUICK, store=proxy)
     job = await world.ended(world.engine())
 
@@ -214,7 +214,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed(world: World, engine: Eng
         world.clock.turn(LEASE - 1)
         age_running_jobs(engine)
         await engine.worker.renew_leases()
-        assert await world.store.claim(1, world.engine().ctx.lease) == []
+        assert await world.store.claim_jobs(1, world.engine().ctx.lease) == []
 
     world.channel.gate.open()
     await idle(engine)
@@ -242,7 +242,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
         world.clock.turn(LEASE - 1)
         age_running_jobs(engine)
         await engine.worker.renew_leases()
-        assert await world.store.claim(1, world.engine().ctx.lease) == []
+        assert await world.store.claim_jobs(1, world.engine().ctx.lease) == []
 
     world.channel.gate.open()
     await idle(engine)
@@ -254,7 +254,7 @@ async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
 
 async def test_short_work_is_not_renewed(world: World) -> None:
     proxy = FaultProxy(world.store)
-    proxy.faults.add("renew", AssertionError("renewed"))
+    proxy.faults.add("renew_lease", AssertionError("renewed"))
     engine = world.engine(store=proxy)
     await deliver_slowly(world, engine)
     await engine.worker.renew_leases()
@@ -263,7 +263,7 @@ async def test_short_work_is_not_renewed(world: World) -> None:
 async def test_work_on_a_job_is_cancelled_when_its_lease_is_lost(world: World, engine: Engine) -> None:
     job = await deliver_slowly(world, engine)
     world.clock.turn(LEASE + 1)
-    [again] = await world.store.claim(1, world.engine().ctx.lease)
+    [again] = await world.store.claim_jobs(1, world.engine().ctx.lease)
     age_running_jobs(engine)
 
     await engine.worker.renew_leases()
@@ -292,9 +292,9 @@ async def test_a_newer_lease_for_the_same_job_replaces_the_older_work(world: Wor
 async def test_an_older_lease_that_arrives_late_does_not_replace_the_newer_work(world: World, engine: Engine) -> None:
     """The answers of two claims crossed."""
     await world.ended(engine)
-    [older] = await world.store.claim(1, engine.ctx.lease)
+    [older] = await world.store.claim_jobs(1, engine.ctx.lease)
     world.clock.turn(LEASE + 1)
-    [newer] = await world.store.claim(1, engine.ctx.lease)
+    [newer] = await world.store.claim_jobs(1, engine.ctx.lease)
     world.channel.gate.shut()
     engine.worker.start(newer)
     await world.channel.gate.holds()
@@ -370,7 +370,7 @@ async def test_an_instance_taken_for_dead_registers_again_when_it_resumes(world:
     await alive.worker.heartbeat()
     await paused.worker.heartbeat()
     job = await world.ended(paused)
-    await world.store.claim(1, paused.ctx.lease)
+    await world.store.claim_jobs(1, paused.ctx.lease)
     world.clock.turn(SILENT + 1)
 
     await alive.worker.heartbeat()
@@ -383,12 +383,12 @@ async def test_a_lease_acquired_unseen_is_released_at_the_next_heartbeat(world: 
     engine, other = world.engine(), world.engine()
     mine = await deliver_slowly(world, engine)
     unseen = await world.ended(other)
-    await world.store.claim(1, engine.ctx.lease)
+    await world.store.claim_jobs(1, engine.ctx.lease)
     world.store.session.uncertain_commits += 1
 
     await engine.worker.heartbeat()
 
-    assert [row.id for row in await world.store.claim(10, other.ctx.lease)] == [unseen.id]
+    assert [row.id for row in await world.store.claim_jobs(10, other.ctx.lease)] == [unseen.id]
     assert (await world.see(mine)).lease_owner == engine.ctx.instance
 
 
@@ -450,7 +450,7 @@ async def test_a_stopping_instance_sends_heartbeats_while_it_finishes_long_work(
         world.clock.turn(SILENT - 0.5)
         await proxy.until("heartbeat", 2)  # the first may have been on its way
         await peer.worker.heartbeat()
-        assert await world.store.claim(1, peer.ctx.lease) == []
+        assert await world.store.claim_jobs(1, peer.ctx.lease) == []
     world.channel.gate.open()
     await stopping
 

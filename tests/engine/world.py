@@ -479,7 +479,7 @@ class World:
 
     async def claim_one(self, engine: Engine) -> Job:
         """Let an instance claim the one job that is due."""
-        [taken] = await self.store.claim(1, engine.ctx.lease)
+        [taken] = await self.store.claim_jobs(1, engine.ctx.lease)
         engine.worker.start(taken)
         return taken
 
@@ -522,7 +522,7 @@ async def idle(*engines: Engine) -> None:
 
 async def work(engine: Engine) -> list[Job]:
     """Let an instance claim and process what is due."""
-    jobs = await engine.ctx.store.claim(engine.worker.free_capacity, engine.ctx.lease)
+    jobs = await engine.ctx.store.claim_jobs(engine.worker.free_capacity, engine.ctx.lease)
     jobs += await engine.ctx.store.claim_poison_jobs(SLOTS, engine.ctx.lease)
     for job in jobs:
         engine.worker.start(job)

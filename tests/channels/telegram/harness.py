@@ -116,8 +116,8 @@ class Harness:
 
     async def again(self, job: Job) -> Job:
         """Make the next attempt now."""
-        await self.store.retry(job.id)
-        for taken in await self.store.claim(10, self.engine.ctx.lease):
+        await self.store.retry_job(job.id)
+        for taken in await self.store.claim_jobs(10, self.engine.ctx.lease):
             self.engine.worker.start(taken)
         await idle(self.engine)
         return await self.see(job)
@@ -127,7 +127,7 @@ class Harness:
         row = await self.see(job)
         assert row.due_at is not None
         self.clock.ahead += max(timedelta(), row.due_at - self.clock.now()) + timedelta(seconds=0.001)
-        for taken in await self.store.claim(10, self.engine.ctx.lease):
+        for taken in await self.store.claim_jobs(10, self.engine.ctx.lease):
             self.engine.worker.start(taken)
         await idle(self.engine)
         return await self.see(job)

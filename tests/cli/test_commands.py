@@ -192,7 +192,7 @@ def test_an_account_is_found_and_given_credits(shell: Shell) -> None:
 
     async def introduce() -> None:
         store = await open_store(shell.url, observer=Silent())
-        await store.see_profile(1, language="en", name="Ann Lee", username="ann", referred_by=None)
+        await store.ensure_profile(1, language="en", name="Ann Lee", username="ann", referred_by=None)
         await store.close()
 
     asyncio.run(introduce())

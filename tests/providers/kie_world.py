@@ -21,7 +21,7 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.routes import make_web
 from genlock.web.server import serving
-from tests.engine.world import Chat, Recorder, idle
+from tests.engine.world import FakeChannel, Recorder, idle
 from tests.providers.conftest import FAST
 from tests.providers.models import CATALOG
 
@@ -47,7 +47,7 @@ class KieWorld:
     kie: Kie
     store: SqliteStore
     engine: Engine
-    chat: Chat
+    chat: FakeChannel
     recorder: Recorder
     account_id: int
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
@@ -127,7 +127,7 @@ async def running_world(
     ):
         kie = Kie(key=fake.key, find_model=CATALOG.get, api_url=fake.url, upload_url=fake.url, timeout_seconds=1.0)
         store = await SqliteStore.open(str(folder / "genlock.db"), clock=SystemClock(), observer=recorder)
-        chat = Chat()
+        chat = FakeChannel()
         engine = make_engine(
             store,
             recorder,

@@ -116,7 +116,7 @@ async def test_a_temporarily_refused_job_is_submitted_again_later(world: KieWorl
     waiting = await world.reached(job, State.QUEUED)
     assert waiting.due_at is not None
     assert (waiting.due_at - waiting.read_at).total_seconds() > 3
-    await world.store.retry(job.id)  # instead of waiting
+    await world.store.retry_job(job.id)  # instead of waiting
     [ended] = await world.done(job)
     world.assert_delivered_once(ended)
 

@@ -20,7 +20,7 @@ from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.service import Window
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.simulation.virtual_time import VirtualClock
-from tests.engine.world import Chat, Recorder
+from tests.engine.world import FakeChannel, Recorder
 from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
 from tests.providers.models import CATALOG
 
@@ -44,7 +44,7 @@ async def instances(url: str, simulator: KieSimulator, rules: EngineRules) -> As
             stack.push_async_callback(store.close)
             kie = Kie(key=simulator.key, find_model=CATALOG.get, api_url=simulator.url)
             stack.push_async_callback(kie.close)
-            engine = make_engine(store, recorder, providers={"kie": kie}, channels={"chat": Chat()}, rules=rules)
+            engine = make_engine(store, recorder, providers={"kie": kie}, channels={"chat": FakeChannel()}, rules=rules)
             await engine.start()
             stack.push_async_callback(engine.stop)
             engines.append(engine)
@@ -134,7 +134,7 @@ async def test_a_permit_that_would_be_used_too_late_is_given_up() -> None:
     class Permits:
         reserved = 0
 
-        async def reserve(self, *_: Any) -> list[float]:
+        async def reserve_permits(self, *_: Any) -> list[float]:
             self.reserved += 1
             return [0.05]
 

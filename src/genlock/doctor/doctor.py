@@ -73,7 +73,7 @@ class Doctor:
     async def store(self) -> str:
         """Write, read and roll back; compare the clocks; count the running instances."""
         self._database = database = await open_database_check(self._settings.database_url, observer=Silent())
-        skew = abs((await database.store.clock()).timestamp() - self._now())
+        skew = abs((await database.store.read_clock()).timestamp() - self._now())
         require(
             skew <= SKEW_SECONDS_MAX,
             f"the database's clock and this machine's differ by {skew:.0f} s: set both by NTP (`timedatectl`)",
@@ -118,12 +118,12 @@ class Doctor:
 
     async def _check_callbacks(self, database: DatabaseCheck, public_url: str, bundle: ProviderBundle) -> str:
         store = database.store
-        mark, after = f"doctor-{secrets.token_hex(8)}", await store.last_callback()
+        mark, after = f"doctor-{secrets.token_hex(8)}", await store.last_callback_id()
         try:
             count = await self._network.send_callbacks(public_url, bundle, mark)
             stored = await self._wait_for_callbacks(database, after, mark, count)
         finally:
-            await store.drop_callbacks(after, mark.encode())
+            await store.delete_callbacks(after, mark.encode())
         require(all(job is None for job, _ in stored), "a forged callback was matched to a job")
         if bundle.verify_callback is None:
             return f"{bundle.name}: a callback was stored, a forged one was not trusted"
@@ -133,7 +133,7 @@ class Doctor:
         self, database: DatabaseCheck, after: int, mark: str, count: int
     ) -> list[tuple[int | None, str]]:
         for _ in range(int(ARRIVAL_SECONDS / 0.1)):
-            stored = await database.store.marked_callbacks(after, mark.encode())
+            stored = await database.store.find_callbacks(after, mark.encode())
             if len(stored) >= count:
                 return stored
             await asyncio.sleep(0.1)

@@ -25,13 +25,13 @@ _PROXY_FAULT = "something in front of genlock answers instead, or another versio
 class UnlimitedPermits:
     """A limit store that grants every permit: the doctor makes two calls."""
 
-    async def reserve(self, *_: Any) -> list[float]:
+    async def reserve_permits(self, *_: Any) -> list[float]:
         return [0.0]
 
     async def take_permits(self, keys: Any, *_: Any) -> list[float]:
         return [0.0 for _ in keys]
 
-    async def block(self, *_: Any) -> None: ...
+    async def block_limit(self, *_: Any) -> None: ...
 
 
 def _session() -> aiohttp.ClientSession:

@@ -32,10 +32,10 @@ class TrialClock:
 async def check_leases(store: Database, clock: TrialClock) -> str:
     """Acquire a lease, lose it to another instance, and see the old holder's writes refused."""
     order = await _order(store)
-    job = (await store.accept(order, A)).job
-    require(not await store.claim(10, B), "a leased job was claimed by a second instance")
+    job = (await store.accept_job(order, A)).job
+    require(not await store.claim_jobs(10, B), "a leased job was claimed by a second instance")
     clock.advance(A.seconds + 1)
-    claimed = await store.claim(10, B)
+    claimed = await store.claim_jobs(10, B)
     require([one.id for one in claimed] == [job.id], "an expired lease was not taken over")
     token = claimed[0].lease_token
     require(
@@ -94,10 +94,10 @@ async def _check_leadership(store: Store, clock: TrialClock) -> None:
 async def check_replays(store: Database) -> str:
     """Repeat every operation that must take effect once."""
     order = await _order(store)
-    first, again = await store.accept(order, None), await store.accept(order, None)
+    first, again = await store.accept_job(order, None), await store.accept_job(order, None)
     require(again.job.id == first.job.id and not again.fresh, "the same idempotency key made a second job")
     try:
-        await store.accept(replace(order, input='{"prompt":"another"}'), None)
+        await store.accept_job(replace(order, input='{"prompt":"another"}'), None)
     except IdempotencyKeyReused:
         pass
     else:

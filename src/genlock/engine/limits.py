@@ -70,7 +70,7 @@ class RateLimiter:
         try:
             while queue:
                 count = len(queue)
-                waits = await self._store.reserve(key, count, limit.interval, limit.burst, HORIZON_SECONDS)
+                waits = await self._store.reserve_permits(key, count, limit.interval, limit.burst, HORIZON_SECONDS)
                 now = loop.time()
                 for wait in waits:
                     loop.call_at(now + wait, _grant, queue.popleft(), Permit(now + wait + limit.late))

@@ -65,4 +65,6 @@ class CallbackEndpoint:
     async def _has_secret(self, token: str | None) -> bool:
         """Whether the token holds the secret of a job. Asked only for bodies over the unauthenticated limit."""
         job_id, secret = read_token(token)
-        return job_id is not None and await self.engine.ctx.store.is_secret(job_id, self.provider, hash_secret(secret))
+        return job_id is not None and await self.engine.ctx.store.is_callback_secret(
+            job_id, self.provider, hash_secret(secret)
+        )

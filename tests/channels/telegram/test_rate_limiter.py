@@ -26,7 +26,7 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
-from tests.engine.world import Mill, Recorder
+from tests.engine.world import FakeProvider, Recorder
 from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
@@ -52,7 +52,9 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
             stack.push_async_callback(caller.close)
             channel = TelegramChannel(caller, PlainTexts(), Downloads())
             channels = {"telegram": channel}
-            engines.append(make_engine(store, recorder, providers={"mill": Mill()}, channels=channels, rules=RULES))
+            engines.append(
+                make_engine(store, recorder, providers={"mill": FakeProvider()}, channels=channels, rules=RULES)
+            )
         yield engines
 
 
@@ -60,10 +62,10 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
     """Create jobs that have all just ended, each with its placeholder in one of the chats."""
     account_id = await store.ensure_account("telegram", "42", "1")
     world = telegram.state
-    people = [telegram.add_user(f"P{number}") for number in range(CHATS)]
+    users = [telegram.add_user(f"P{number}") for number in range(CHATS)]
 
     async def one(number: int) -> None:
-        chat = people[number % CHATS].id
+        chat = users[number % CHATS].id
         message = world.post(world.chats[chat], world.bot_id, {"text": "accepted"}, silent=True)
         order = NewJob(
             account_id=account_id,
@@ -77,7 +79,7 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
             deadline_seconds=3600,
             placeholder=str(message.id),
         )
-        job = (await store.accept(order, None)).job
+        job = (await store.accept_job(order, None)).job
         parts = plan([Piece(kind=PartKind.TEXT, value=f"the text of {number}")])
         ended = await store.end_job(EndJob(job_id=job.id, state=State.SUCCEEDED, parts=parts), None)
         assert ended.verdict is Verdict.WON

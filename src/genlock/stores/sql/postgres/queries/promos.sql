@@ -3,7 +3,7 @@
 -- failed does not count, and one that was cancelled counts only after its submit. `free_run_count` is compared again
 -- when the row is locked: if another transaction took a run meanwhile, the caller retries.
 WITH me AS MATERIALIZED (
-    SELECT account_id, free_run_count FROM profiles WHERE account_id = :account_id
+    SELECT id AS account_id, free_run_count FROM accounts WHERE id = :account_id
 ), used AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')) AS today,
         count(*) FILTER (WHERE f.source = 'gift') AS gifts
@@ -20,9 +20,9 @@ WITH me AS MATERIALIZED (
     FROM me, used, given
     WHERE NOT EXISTS (SELECT FROM same) AND (used.today < :per_day OR used.gifts < given.runs)
 ), counted AS (
-    UPDATE profiles p SET free_run_count = p.free_run_count + 1
-    FROM due WHERE p.account_id = due.account_id AND p.free_run_count = due.free_run_count
-    RETURNING p.account_id, due.source
+    UPDATE accounts a SET free_run_count = a.free_run_count + 1
+    FROM due WHERE a.id = due.account_id AND a.free_run_count = due.free_run_count
+    RETURNING a.id AS account_id, due.source
 ), taken AS (
     INSERT INTO free_runs (account_id, request_key, source, at)
     SELECT account_id, :request_key::text, source, :now FROM counted
@@ -47,7 +47,7 @@ SELECT
           AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
               OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
 
--- name: make_promo
+-- name: create_promo
 -- Create a promo code.
 INSERT INTO promos (code, bot, amount, runs, uses_max, per_account, until_at, author, created_at)
 VALUES (
@@ -88,7 +88,7 @@ SELECT p.amount, p.runs, coalesce((SELECT number FROM added), own.same) AS numbe
     EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM added) AS retry
 FROM promo p, own;
 
--- name: promo_used
+-- name: is_promo_used
 -- Return the code that was used under a key.
 SELECT code FROM promo_uses WHERE account_id = :account_id AND request_key = :request_key;
 
@@ -101,6 +101,6 @@ WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
     AND EXISTS (SELECT FROM payments y WHERE y.account_id = p.account_id AND y.state = 'paid')
 ORDER BY p.account_id LIMIT :limit;
 
--- name: set_rewarded
+-- name: mark_rewarded
 -- Record that an invitation was rewarded.
 UPDATE profiles SET rewarded_at = :now WHERE account_id = :account_id AND rewarded_at IS NULL RETURNING account_id;

@@ -44,7 +44,7 @@ async def test_free_runs_are_told_where_there_is_something_free(tmp_path: Path) 
         ann = await here.person()
         await ann.say("/balance")
         assert "Free runs left today: 2" in ann.screen.text
-        await here.store.make_promo(gift, lasting=None, author="op")
+        await here.store.create_promo(gift, lasting=None, author="op")
         await ann.say("/promo threeruns")
         assert "Free runs left: 5" in ann.screen.text, "those that were given do not end with the day"
     async with town(sqlite_url(tmp_path), rules=rules) as here:
@@ -70,7 +70,7 @@ async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None
     async with town(sqlite_url(tmp_path), rules=replace(OPEN, welcome=5000)) as here:
         here.postman.patient = True
         ann = await here.person(having=0)
-        die_once(here.store, "see_profile", after=True)
+        die_once(here.store, "ensure_profile", after=True)
         await ann.say("a fox")
 
         assert await ann.available() == 5000
@@ -145,7 +145,7 @@ async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> N
 
 async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
     async with town(database_url, rules=OPEN) as here:
-        await here.store.make_promo(
+        await here.store.create_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
@@ -168,7 +168,7 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
 ) -> None:
     async with town(database_url, rules=OPEN) as here:
         here.postman.patient = True
-        await here.store.make_promo(
+        await here.store.create_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
@@ -187,7 +187,7 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
 
 async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(here: Town) -> None:
     here.postman.patient = True
-    await here.store.make_promo(
+    await here.store.create_promo(
         Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     ann = await here.person(having=0)
@@ -202,10 +202,10 @@ async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_aga
 
 async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> None:
     ann = await here.person(having=0)
-    await here.store.make_promo(
+    await here.store.create_promo(
         Promo(code="CAT", amount=5000, runs=0, uses_max=1, per_account=1, until=None), lasting=None, author="op"
     )
-    await here.store.make_promo(
+    await here.store.create_promo(
         Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     await ann.say("/promo cat")

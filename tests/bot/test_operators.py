@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from genlock.app import operator_language
 from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.alarm import Words
@@ -14,7 +15,6 @@ from genlock.domain.errors import ChannelOutcomeUnknown
 from genlock.domain.payment import PaymentState
 from genlock.sandbox.kie.faults import Fault as Failure
 from genlock.sandbox.telegram.faults import Fault
-from genlock.service import _language_of
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.conftest import BOSS, Office
 from tests.bot.test_gifts import with_free
@@ -183,7 +183,7 @@ async def test_credit_for_a_name_that_several_people_have_is_refused(office: Off
     here, boss, ann = office
     bob = await here.person("Bob", having=0)
     for one in (ann, bob):
-        await here.store.see_profile(one.number, language="en", name="X", username="cat", referred_by=None)
+        await here.store.ensure_profile(one.number, language="en", name="X", username="cat", referred_by=None)
     await boss.say("/admin credit @cat 5 sorry")
     await boss.sees("Several people are called @cat. Use the Telegram id.")
     assert (await ann.available(), await bob.available()) == (10_000, 0)
@@ -226,7 +226,7 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
     assert running.total == 7
     here.telegram.faults.once(Fault.DROP_AFTER, method="sendMessage", chat=people[0].hands.id)
     for _ in range(4):  # as a process would that dies after each
-        found = await here.store.reach_next(running.id)
+        found = await here.store.next_recipient(running.id)
         assert found is not None
         await here.bot._broadcasts._send(running, found[0], int(found[2]))
     await boss.say("/admin stop")
@@ -476,7 +476,7 @@ async def test_alarms_come_in_the_operators_language(office: Office) -> None:
     await here.store.set_language(ann.number, "ru")
 
     async def language(outside: int) -> str:
-        return await _language_of(here.store, outside)
+        return await operator_language(here.store, outside)
 
     words = Words(english="Look at `genlock <doctor>`", russian="Посмотрите `genlock`")
     await notify_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, words)

@@ -76,7 +76,9 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
             "FROM end_item WHERE 1 = 0",
         ),
     ],
-    "a lease never expires": [Sql("claim", "WHERE due_at <= :now", "WHERE due_at <= :now AND lease_owner IS NULL")],
+    "a lease never expires": [
+        Sql("claim_jobs", "WHERE due_at <= :now", "WHERE due_at <= :now AND lease_owner IS NULL")
+    ],
     "the first end does not win": [Sql("end_job", f"WHEN {OPEN} THEN 'won'", "WHEN 1 = 1 THEN 'won'")],
     "a late result is dropped": [
         Sql("end_job", "THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END", "THEN 'duplicate'")
@@ -103,7 +105,7 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
     "a late result overwrites the message about the failure": [
         Sql("end_job", "placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,", ""),
     ],
-    "parts of an older row are resent": [Sql("resend", "coalesce(:token, lease_token)", "lease_token")],
+    "parts of an older row are resent": [Sql("resend_job", "coalesce(:token, lease_token)", "lease_token")],
     "the orphan of a submit is not matched": [Sql("mark_submitted", "SET state = 'matched'", "SET state = 'done'")],
 }
 

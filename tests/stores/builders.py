@@ -89,7 +89,7 @@ async def unchanged(store: Store, before: Job) -> bool:
 
 async def queued(store: Store, lease: Lease | None = ME, **changes: Any) -> Job:
     account_id = changes.pop("account_id", None) or await account_with(store)
-    return (await store.accept(order(account_id, **changes), lease)).job
+    return (await store.accept_job(order(account_id, **changes), lease)).job
 
 
 async def submitting(store: Store, lease: Lease = ME, **changes: Any) -> Job:
@@ -140,7 +140,7 @@ async def delivered(store: Store, state: State = State.SUCCEEDED, **changes: Any
 
 async def claimed(store: Store, job: Job, lease: Lease = ME) -> Job:
     """Claim all due jobs and return this one."""
-    [found] = [taken for taken in await store.claim(100, lease) if taken.id == job.id]
+    [found] = [taken for taken in await store.claim_jobs(100, lease) if taken.id == job.id]
     return found
 
 

@@ -16,7 +16,7 @@ from genlock.stores.batch import Batch
 from tests.stores.builders import ME, account_with, order, see, until
 from tests.stores.conftest import RecordingObserver
 
-pytestmark = pytest.mark.timeout(20)  # a lost call would wait for ever
+pytestmark = pytest.mark.timeout(20)  # a lost call would never be answered
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Statement:
         return [f"{item} done" for item in items]
 
     async def in_flight(self, count: int) -> None:
-        """Until so many batches have begun."""
+        """Until this many batches have begun."""
         await until(lambda: len(self.batches) == count)
 
 
@@ -289,10 +289,10 @@ def test_every_call_gets_its_own_answer_whatever_the_interleaving(seed: int, cal
 async def test_concurrent_orders_share_a_statement(store: Store, observer: RecordingObserver) -> None:
     accounts = [await account_with(store) for _ in range(50)]
 
-    await asyncio.gather(*(store.accept(order(account_id), ME) for account_id in accounts))
+    await asyncio.gather(*(store.accept_job(order(account_id), ME) for account_id in accounts))
 
-    assert observer.total("store_batch_items", operation="accept") == 50
-    assert observer.total("store_batches", operation="accept") <= 3
+    assert observer.total("store_batch_items", operation="accept_job") == 50
+    assert observer.total("store_batches", operation="accept_job") <= 3
 
 
 async def test_a_bad_order_does_not_hide_that_others_were_written(store: Store) -> None:
@@ -303,7 +303,7 @@ async def test_a_bad_order_does_not_hide_that_others_were_written(store: Store) 
     leases = [ME, None, ME, None, ME, None]
 
     answers = await asyncio.gather(
-        *(store.accept(one, lease) for one, lease in zip(orders, leases, strict=True)), return_exceptions=True
+        *(store.accept_job(one, lease) for one, lease in zip(orders, leases, strict=True)), return_exceptions=True
     )
 
     for answer, lease in zip(answers[:5], leases, strict=False):

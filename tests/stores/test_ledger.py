@@ -76,7 +76,7 @@ class Ledger(RuleBasedStateMachine):
         super().__init__()
         self._runner = asyncio.Runner()
         self._store = self._run(self._open())
-        self._purses: dict[int, Balances] = {}
+        self._balances: dict[int, Balances] = {}
         self._orders: dict[int, Order] = {}
         self._accepted: dict[str, int] = {}
         self._paid_in = 0
@@ -97,8 +97,8 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(target=accounts, amount=AMOUNTS)
     def meet(self, amount: int) -> int:
-        account_id = self._run(self._store.ensure_account("chat", "bot", str(len(self._purses))))
-        self._purses[account_id] = Balances()
+        account_id = self._run(self._store.ensure_account("chat", "bot", str(len(self._balances))))
+        self._balances[account_id] = Balances()
         self.pay_in(account_id, EntryKind.GRANT, amount)
         return account_id
 
@@ -109,7 +109,7 @@ class Ledger(RuleBasedStateMachine):
         self._keys += 1
         transfer = (account_id, kind, amount, f"transfer:{self._keys}")
         assert self._run(self._store.transfer(*transfer))
-        self._purses[account_id].available += amount
+        self._balances[account_id].available += amount
         self._paid_in += amount
         return transfer
 
@@ -117,12 +117,12 @@ class Ledger(RuleBasedStateMachine):
     def take_out(self, account_id: int, amount: int) -> Any:
         self._keys += 1
         transfer = (account_id, EntryKind.DEBIT, amount, f"transfer:{self._keys}")
-        if amount > self._purses[account_id].available:
+        if amount > self._balances[account_id].available:
             with pytest.raises(InsufficientBalance):
                 self._run(self._store.transfer(*transfer))
             return multiple()
         assert self._run(self._store.transfer(*transfer))
-        self._purses[account_id].available -= amount
+        self._balances[account_id].available -= amount
         self._paid_in -= amount
         return transfer
 
@@ -138,13 +138,13 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(target=jobs, wanted=orders, lease=LEASES)
     def accept(self, wanted: NewJob, lease: Any) -> Any:
-        balances = self._purses[wanted.account_id]
+        balances = self._balances[wanted.account_id]
         known = self._accepted.get(wanted.request_key)
         if known is None and wanted.price > balances.available:
             with pytest.raises(InsufficientBalance):
-                self._run(self._store.accept(wanted, lease))
+                self._run(self._store.accept_job(wanted, lease))
             return multiple()
-        accepted = self._run(self._store.accept(wanted, lease))
+        accepted = self._run(self._store.accept_job(wanted, lease))
         job = accepted.job
         assert accepted.fresh == (known is None)
         if known is not None:
@@ -224,7 +224,7 @@ class Ledger(RuleBasedStateMachine):
         job = self._orders[job_id]
         possible = job.delivery in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN)
 
-        assert self._run(self._store.resend(job_id, again(RESULT))) == possible
+        assert self._run(self._store.resend_job(job_id, again(RESULT))) == possible
 
         if possible:
             job.token += 1
@@ -235,7 +235,7 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 3))
     def claim(self, limit: int) -> None:
-        for taken in self._run(self._store.claim(limit, ME)):
+        for taken in self._run(self._store.claim_jobs(limit, ME)):
             job = self._orders[taken.id]
             job.token += 1
             job.leased = True
@@ -248,7 +248,7 @@ class Ledger(RuleBasedStateMachine):
         if job.hold_state is not HoldState.HELD:
             return
         job.hold_state = hold_state
-        balances = self._purses[job.account_id]
+        balances = self._balances[job.account_id]
         balances.held -= job.price
         if hold_state is HoldState.RELEASED:
             balances.available += job.price
@@ -259,11 +259,11 @@ class Ledger(RuleBasedStateMachine):
 
     @invariant()
     def balances_match_the_model(self) -> None:
-        for account_id, balances in self._purses.items():
+        for account_id, balances in self._balances.items():
             expected = Wallet(account_id=account_id, available=balances.available, held=balances.held)
             assert self._run(self._store.wallet(account_id)) == expected
             assert min(balances.available, balances.held) >= 0
-        assert sum(balances.available + balances.held for balances in self._purses.values()) == self._paid_in
+        assert sum(balances.available + balances.held for balances in self._balances.values()) == self._paid_in
 
     @invariant()
     def hold_states_match_the_model(self) -> None:

@@ -97,7 +97,7 @@ async def test_the_store_stops_waiting_for_a_server_that_never_starts(
 
 async def complete_job(store: Store, account_id: int, **changes: Any) -> Job:
     """A job from its order to its notice. Answers may be lost and steps repeated: what counts is the row."""
-    job = (await store.accept(order(account_id, **changes), ME)).job
+    job = (await store.accept_job(order(account_id, **changes), ME)).job
     await store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
     await store.mark_submitted(job.id, job.lease_token, f"task-{job.id}", 60.0)
     callback = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
@@ -225,7 +225,7 @@ async def test_a_deadlock_is_retried_and_counted(postgres_url: str, observer: Re
         async with opened(postgres_url, observer) as store:
             first, second = await account_with(store), await account_with(store)
             await other.execute("SELECT * FROM accounts WHERE id = $1 FOR UPDATE", second)
-            answers = asyncio.gather(*(store.accept(order(account_id), ME) for account_id in (first, second)))
+            answers = asyncio.gather(*(store.accept_job(order(account_id), ME) for account_id in (first, second)))
             await waiting_for_locks(store, 1)
 
             await other.execute("SELECT * FROM accounts WHERE id = $1 FOR UPDATE", first)
@@ -247,13 +247,13 @@ async def test_a_database_that_does_not_answer_is_unavailable_after_the_patience
         await asyncio.to_thread(own_postgres.stop)
 
         async with asyncio.timeout(5):  # not half a second for each
-            answers = await asyncio.gather(*(store.accept(one, ME) for one in orders), return_exceptions=True)
+            answers = await asyncio.gather(*(store.accept_job(one, ME) for one in orders), return_exceptions=True)
             with pytest.raises(StoreUnavailable, match="the database did not answer"):
                 await store.wallet(accounts[0])
 
         assert [type(answer) for answer in answers] == [StoreUnavailable] * len(orders)
         await asyncio.to_thread(own_postgres.start)
-        assert all(answer.fresh for answer in await asyncio.gather(*(store.accept(one, ME) for one in orders)))
+        assert all(answer.fresh for answer in await asyncio.gather(*(store.accept_job(one, ME) for one in orders)))
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ async def test_an_order_whose_answer_was_lost_is_one_job(
     account_id = await account_with(postgres, 1000)
     lose_an_answer()
 
-    accepted = await postgres.accept(order(account_id, price=100), ME)
+    accepted = await postgres.accept_job(order(account_id, price=100), ME)
 
     assert await postgres.jobs() == [accepted.job]
     assert await postgres.wallet(account_id) == Wallet(account_id=account_id, available=900, held=100)
@@ -406,7 +406,7 @@ async def test_an_instance_can_release_leases_it_never_saw(
     known = await queued(postgres)
     unseen = await queued(postgres, lease=None)
     lose_an_answer()
-    assert await postgres.claim(10, ME) == [], "the job was in the answer that was lost"
+    assert await postgres.claim_jobs(10, ME) == [], "the job was in the answer that was lost"
     assert postgres.uncertain_commits == 1
     assert (await see(postgres, unseen)).lease_owner == ME.owner
 
@@ -450,13 +450,13 @@ async def test_every_kind_of_statement_works_through_a_pooler(pgbouncer_url: str
         await store.heartbeat("me", 3.0)
         role = await store.take_role("active", "me", 3.0)
         assert await store.expire_orphans(0.0, role) == []
-        assert await store.reserve("create", 3, 1.0, 3, 1.0) == pytest.approx([0, 0, 0])
+        assert await store.reserve_permits("create", 3, 1.0, 3, 1.0) == pytest.approx([0, 0, 0])
         job = await complete_job(store, account_id)
-        assert await store.resend(job.id, again(job.parts))
+        assert await store.resend_job(job.id, again(job.parts))
         assert await store.release_leases("me") == 0
-        assert [taken.id for taken in await store.claim(10, ME)] == [job.id]
+        assert [taken.id for taken in await store.claim_jobs(10, ME)] == [job.id]
         assert await store.counts()
-        await store.leave_role("active", "me")
+        await store.release_role("active", "me")
 
 
 # the clock and the plan
@@ -487,7 +487,7 @@ SELECT 'instant', n, 'old-' || n, '{}', 'done', now() FROM generate_series(1, 50
 
 @pytest.fixture
 async def long_used(postgres_url: str, observer: RecordingObserver) -> AsyncIterator[PostgresStore]:
-    """A store with so many finished jobs that the planner avoids scanning them."""
+    """A store with enough finished jobs that the planner avoids scanning them."""
     await make_history("postgres", postgres_url, 5000)
     async with opened(postgres_url, observer) as store:
         await store.session.pool.execute(CALLBACKS_OF_LONG_AGO)
@@ -498,7 +498,7 @@ async def long_used(postgres_url: str, observer: RecordingObserver) -> AsyncIter
 @pytest.mark.parametrize(
     ("name", "values", "index"),
     [
-        ("claim", {"limit": 10, "owner": "me", "seconds": 30.0}, "jobs_due"),
+        ("claim_jobs", {"limit": 10, "owner": "me", "seconds": 30.0}, "jobs_due"),
         ("claim_callbacks", {"limit": 10, "hold_seconds": 5.0}, "inbox_due"),
         ("match_orphans", {"limit": 10}, "inbox_orphans"),
         ("jobs_needing_attention", {"limit": 10}, "jobs_attention"),

@@ -22,7 +22,7 @@ from tests.stores.builders import PRICE, SECRET, SHOWN, account_with, delivered,
 from tests.stores.conftest import RecordingObserver
 from tests.stores.other_connections import other_connection, waiting_for_locks
 
-pytestmark = pytest.mark.timeout(60)  # a lost job would be waited for for ever
+pytestmark = pytest.mark.timeout(60)  # without a limit, a lost job would block the test
 
 T = TypeVar("T")
 INSTANCES = 4
@@ -63,7 +63,7 @@ class Fleet:
         async def start(number: int) -> Job:
             instance = self.any()
             wanted = order(self.accounts[number % PEOPLE], deadline_seconds=3600.0)
-            job = (await instance.store.accept(wanted, instance.lease)).job
+            job = (await instance.store.accept_job(wanted, instance.lease)).job
             assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
             assert await instance.store.mark_submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
             return job
@@ -122,7 +122,7 @@ def winners(attempts: Iterable[JobEnd]) -> list[Job]:
 async def deliver_claims(instance: Instance, wanted: int, done: list[int]) -> None:
     """Claim and deliver until all instances together have delivered `wanted` jobs."""
     while len(done) < wanted:
-        jobs = await instance.store.claim(50, instance.lease)
+        jobs = await instance.store.claim_jobs(50, instance.lease)
         sent = await asyncio.gather(*(finish(instance.store, job, lease=instance.lease) for job in jobs))
         done += [job.id for job, ok in zip(jobs, sent, strict=True) if ok]
 
@@ -131,7 +131,7 @@ async def test_the_same_order_through_all_instances_is_one_job(fleet: Fleet) -> 
     orders = [order(fleet.accounts[number % PEOPLE]) for number in range(300)]
 
     accepted = await fleet.at_once(
-        instance.store.accept(wanted, instance.lease) for wanted in orders for instance in fleet.instances
+        instance.store.accept_job(wanted, instance.lease) for wanted in orders for instance in fleet.instances
     )
 
     assert len({acceptance.job.id for acceptance in accepted}) == len(orders)
@@ -148,7 +148,7 @@ async def test_the_last_credits_are_spent_once(fleet: Fleet) -> None:
     poor = [await account_with(store, 5 * PRICE) for _ in range(20)]
 
     answers = await asyncio.gather(
-        *(fleet.any().store.accept(order(account_id), None) for account_id in poor for _ in range(20)),
+        *(fleet.any().store.accept_job(order(account_id), None) for account_id in poor for _ in range(20)),
         return_exceptions=True,
     )
 
@@ -234,7 +234,7 @@ async def test_claims_of_all_instances_never_overlap(fleet: Fleet) -> None:
     jobs = await fleet.sending_jobs(800, None)
 
     claims = await fleet.at_once(
-        instance.store.claim(20, instance.lease) for instance in fleet.instances for _ in range(30)
+        instance.store.claim_jobs(20, instance.lease) for instance in fleet.instances for _ in range(30)
     )
 
     taken = [job for claim in claims for job in claim]
@@ -305,7 +305,7 @@ async def test_jobs_of_a_silent_instance_are_done_once_though_it_comes_back(flee
         await deliver_claims(peer, len(jobs), done)
 
     async def wake_up(job: Job) -> None:
-        await dead.store.renew(job.id, job.lease_token, dead.lease)
+        await dead.store.renew_lease(job.id, job.lease_token, dead.lease)
         await dead.store.save_parts(job.id, job.lease_token, SHOWN, dead.lease)
         if await finish(dead.store, job, lease=dead.lease):
             done.append(job.id)
@@ -327,7 +327,7 @@ async def begins_its_notice(store: PostgresStore, job: Job) -> bool:
 
 
 async def shows_it_again(store: PostgresStore, job: Job) -> bool:
-    return await store.resend(job.id, SHOWN)
+    return await store.resend_job(job.id, SHOWN)
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ async def test_orphans_are_matched_however_they_race_with_the_answer(fleet: Flee
     async def start(number: int) -> Job:
         instance = fleet.any()
         wanted = order(fleet.accounts[number % PEOPLE])
-        job = (await instance.store.accept(wanted, instance.lease)).job
+        job = (await instance.store.accept_job(wanted, instance.lease)).job
         assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
         return job
 
@@ -391,7 +391,7 @@ async def test_orphans_are_matched_however_they_race_with_the_answer(fleet: Flee
         pass
 
     assert len(await store.callbacks(InboxState.MATCHED, 10**6)) == 2 * len(jobs)
-    due = await store.claim(10**6, fleet.instances[0].lease)
+    due = await store.claim_jobs(10**6, fleet.instances[0].lease)
     assert {job.id for job in due} == {job.id for job in jobs}, "all are to be asked about at once"
     assert fleet.observer.total("store_retries") == 0
 
@@ -410,7 +410,7 @@ async def test_ends_and_deliveries_of_one_account_do_not_deadlock(fleet: Fleet) 
         [
             *(end(fleet.any().store, job, State.FAILED) for job in jobs),
             *(finish(fleet.any().store, job) for job in sending),
-            *(fleet.any().store.accept(order(account_id), None) for account_id in few.accounts[:40]),
+            *(fleet.any().store.accept_job(order(account_id), None) for account_id in few.accounts[:40]),
         ]
     )
 

@@ -80,6 +80,7 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "new" / "genlock.db")
 
 
+@pytest.mark.process
 async def test_a_second_process_is_refused_with_a_message_that_names_the_first(
     path: str, clock: ManualClock, observer: RecordingObserver
 ) -> None:
@@ -93,6 +94,7 @@ async def test_a_second_process_is_refused_with_a_message_that_names_the_first(
     )
 
 
+@pytest.mark.process
 async def test_commits_survive_a_killed_process_and_its_file_is_free(
     path: str, clock: ManualClock, observer: RecordingObserver
 ) -> None:
@@ -154,7 +156,7 @@ async def test_every_commit_is_synced_to_the_disk(sqlite: SqliteStore) -> None:
 
 
 async def test_the_event_loop_runs_while_a_statement_does(sqlite: SqliteStore) -> None:
-    """The loop ends the statement: if the statement blocked the loop, both would wait for ever."""
+    """The loop ends the statement: if the statement blocked the loop, neither would end."""
     held = await Held.by(sqlite)
 
     held.go.set()
@@ -228,7 +230,7 @@ async def test_a_full_disk_is_reported_and_work_resumes_when_there_is_space(sqli
     await set_pages_max(sqlite, 0)  # as few as there are now
 
     answers = await asyncio.gather(
-        *(sqlite.accept(order(account_id, input="x" * 100_000), ME) for _ in range(3)),
+        *(sqlite.accept_job(order(account_id, input="x" * 100_000), ME) for _ in range(3)),
         sqlite.transfer(account_id, EntryKind.TOPUP, 1, "key", "y" * 100_000),
         return_exceptions=True,
     )
@@ -236,7 +238,7 @@ async def test_a_full_disk_is_reported_and_work_resumes_when_there_is_space(sqli
     assert [type(answer) for answer in answers] == [StoreError] * 4
     await set_pages_max(sqlite, 10**6)
     assert (await sqlite.wallet(account_id)).held == 0
-    assert isinstance(await sqlite.accept(order(account_id), ME), Accepted)
+    assert isinstance(await sqlite.accept_job(order(account_id), ME), Accepted)
     assert await sqlite.violations(settled=False) == []
 
 

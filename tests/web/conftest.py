@@ -1,8 +1,7 @@
 """An instance with a callback endpoint and a store in memory."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from time import time
 
 import pytest
 from starlette.applications import Starlette
@@ -11,12 +10,12 @@ from genlock.app import SystemClock, make_engine
 from genlock.domain.job import NewJob
 from genlock.domain.money import EntryKind
 from genlock.engine.engine import Engine
+from genlock.providers.kie.bundle import verify_callback
 from genlock.providers.kie.client import Kie
-from genlock.providers.kie.signature import is_signed
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.routes import make_web
-from tests.engine.world import Chat, Recorder, die, idle
+from tests.engine.world import FakeChannel, Recorder, die, idle
 from tests.providers.models import CATALOG
 
 TASK = "86007839a9ca205ad3af437f7974310f"
@@ -37,7 +36,7 @@ class OfflineKie(Kie):
 class Instance:
     store: SqliteStore
     engine: Engine
-    chat: Chat
+    chat: FakeChannel
     recorder: Recorder
     #: does not check signatures
     web: Starlette
@@ -52,15 +51,11 @@ class Instance:
         return [tuple(row) for row in rows]
 
 
-async def verify(headers: Mapping[str, str], body: bytes) -> bool:
-    return is_signed(headers, body, KEY, time())
-
-
 async def make_instance() -> Instance:
     recorder = Recorder()
     store = await SqliteStore.open(":memory:", clock=SystemClock(), observer=recorder)
     provider = OfflineKie(key="k", find_model=CATALOG.get)
-    chat = Chat()
+    chat = FakeChannel()
     engine = make_engine(
         store, recorder, providers={"kie": provider}, channels={"chat": chat}, public_url="https://bot.example"
     )
@@ -87,7 +82,7 @@ async def make_instance() -> Instance:
         chat=chat,
         recorder=recorder,
         web=make_web([CallbackEndpoint(engine=engine, provider="kie")]),
-        signed=make_web([CallbackEndpoint(engine=engine, provider="kie", verify=verify)]),
+        signed=make_web([CallbackEndpoint(engine=engine, provider="kie", verify=verify_callback(KEY))]),
         path=provider.callback_url.removeprefix("https://bot.example"),
         job_id=job.id,
     )

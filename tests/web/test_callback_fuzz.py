@@ -13,8 +13,8 @@ from genlock.domain.events import Event
 from genlock.engine import collect
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
 from tests.engine.world import idle
-from tests.providers.mutants import mutants
-from tests.providers.shapes import BODIES
+from tests.providers.mutated_answers import mutated_answers
+from tests.providers.strategies import BODIES
 from tests.web.asgi import request
 from tests.web.conftest import KEY, TASK, Instance, make_instance
 
@@ -81,7 +81,7 @@ def test_any_body_on_any_path_is_stored_and_acknowledged(fuzzed: Fuzzed, fuzz_ca
 
 
 def test_mutated_callbacks_to_the_callback_url_of_a_job_are_stored(fuzzed: Fuzzed, fuzz_cases: int) -> None:
-    for body in mutants(99, fuzz_cases // 10):
+    for body in mutated_answers(99, fuzz_cases // 10):
         assert fuzzed.check("own", body, {}) == 200
 
 
@@ -96,6 +96,6 @@ def test_signed_and_unsigned_bodies_are_stored_or_refused(fuzzed: Fuzzed, fuzz_c
     ]
     statuses = [
         fuzzed.check("own", body, given_headers[number % len(given_headers)], signed=True)
-        for number, body in enumerate(islice(mutants(7, fuzz_cases), fuzz_cases // 40))
+        for number, body in enumerate(islice(mutated_answers(7, fuzz_cases), fuzz_cases // 40))
     ]
     assert {200, 401} == set(statuses)

@@ -123,14 +123,14 @@ class ChatView:
             if ctx.pressed == ctx.draft.message:
                 return ctx.pressed
             # In a group it may be somebody else's.
-            kept = ctx.group or ctx.notice or await self.store.is_of_order(ctx.person, str(ctx.pressed))
+            kept = ctx.group or ctx.notice or await self.store.is_job_message(ctx.person, str(ctx.pressed))
             return None if kept else ctx.pressed
         shown = ctx.draft.message
         return shown if shown is not None and ctx.message is not None and shown > ctx.message else None
 
     async def _move(self, ctx: UpdateContext, message: int) -> None:
         old = ctx.draft.message
-        await self.store.show_draft(ctx.person, ctx.chat, message)
+        await self.store.set_draft_message(ctx.person, ctx.chat, message)
         ctx.draft = replace(ctx.draft, message=message)
         if old is not None and old != message:
             await self.remove(ctx.chat, old)

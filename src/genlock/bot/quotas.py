@@ -43,5 +43,5 @@ class Quotas:
 
     async def upload(self, ctx: UpdateContext) -> Problem | None:
         """Why the person may not send another file now."""
-        sent, wait = await self._store.uploads_wait(ctx.person)
+        sent, wait = await self._store.recent_uploads(ctx.person)
         return None if sent < self._rules.uploads_per_hour else Problem(name="uploads", allowed={"wait": wait})

@@ -197,7 +197,7 @@ class ChatBot:
 
     async def _visit(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
         person = await self._person(user.id)
-        profile = await self._store.see_profile(
+        profile = await self._store.ensure_profile(
             person,
             language=guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],

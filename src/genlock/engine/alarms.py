@@ -84,7 +84,7 @@ class Alarms:
         if found is not None:
             self._calm[key] = 0
             if incident is None:
-                since = (await self._store.clock()).timestamp()
+                since = (await self._store.read_clock()).timestamp()
                 incident = {"since": since, "told": False}
                 await self._store.kv_put(key, json.dumps(incident))
                 self._ctx.observer.event(Event.ALARM, name=alarm.name, found=found.english)
@@ -97,7 +97,7 @@ class Alarms:
                 await self._recover(alarm, key, incident)
 
     async def _recover(self, alarm: Alarm, key: str, incident: Any) -> None:
-        lasted = (await self._store.clock()).timestamp() - incident["since"]
+        lasted = (await self._store.read_clock()).timestamp() - incident["since"]
         if not incident["told"] or await self._try_to_tell(good_news(alarm, lasted)):
             await self._store.kv_delete(key)
             self._ctx.observer.event(Event.RECOVERED, name=alarm.name, seconds=round(lasted))

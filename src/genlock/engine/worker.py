@@ -208,7 +208,7 @@ class Worker:
         while True:
             self._capacity_freed.clear()
             wanted = self.free_capacity
-            jobs = await ctx.store.claim(wanted, ctx.lease) if wanted else []
+            jobs = await ctx.store.claim_jobs(wanted, ctx.lease) if wanted else []
             for job in jobs:
                 self.start(job)
             if len(jobs) < wanted:
@@ -254,7 +254,9 @@ class Worker:
         ctx = self._ctx
         old = ctx.loop.time() - ctx.rules.lease_seconds / 3
         renewed = [(running, running.job) for running in self._jobs.values() if running.since < old]
-        answers = await asyncio.gather(*(ctx.store.renew(job.id, job.lease_token, ctx.lease) for _, job in renewed))
+        answers = await asyncio.gather(
+            *(ctx.store.renew_lease(job.id, job.lease_token, ctx.lease) for _, job in renewed)
+        )
         for (running, job), held in zip(renewed, answers, strict=True):
             if not held and await self._has_newer_lease(job) and self._is_current(running, job):
                 ctx.event(Event.LEASE_LOST, job, token=job.lease_token)

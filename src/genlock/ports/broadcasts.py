@@ -6,7 +6,7 @@ from genlock.domain.broadcast import Broadcast, BroadcastState
 
 
 class BroadcastStore(Protocol):
-    async def reachable(self, bot: str) -> int:
+    async def count_reachable(self, bot: str) -> int:
         """How many users a broadcast of this bot would go to."""
 
     async def begin_broadcast(
@@ -19,13 +19,13 @@ class BroadcastStore(Protocol):
     async def running_broadcast(self, bot: str | None = None) -> Broadcast | None:
         """The oldest running broadcast of this bot, or of any."""
 
-    async def reach_next(self, broadcast_id: int) -> tuple[int, str, str] | None:
+    async def next_recipient(self, broadcast_id: int) -> tuple[int, str, str] | None:
         """Take the next recipient: account id, language, external id. No other caller gets the same one.
 
         None when all users of the bot were reached, or the broadcast was stopped.
         """
 
-    async def count_broadcast(self, broadcast_id: int, *, sent: bool) -> None:
+    async def count_broadcast_message(self, broadcast_id: int, *, sent: bool) -> None:
         """Count one message of the broadcast as sent or failed."""
 
     async def end_broadcast(self, broadcast_id: int, state: BroadcastState) -> bool:

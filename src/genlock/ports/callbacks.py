@@ -10,7 +10,7 @@ class CallbackStore(Protocol):
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         """Store a raw callback, with its job if the secret is that of the job."""
 
-    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+    async def is_callback_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
         """Whether this is the secret of a job's callback address."""
 
     async def count_unauthenticated_callbacks(self, seconds: float, limit: int) -> int:

@@ -30,5 +30,5 @@ class InstanceStore(Protocol):
     async def take_role(self, name: str, instance: str, seconds: float) -> Role:
         """Take or renew a role if it is free. Returns the current holder."""
 
-    async def leave_role(self, name: str, instance: str) -> None:
+    async def release_role(self, name: str, instance: str) -> None:
         """Give up a role at once, if this instance has it."""

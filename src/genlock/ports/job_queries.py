@@ -9,7 +9,7 @@ from genlock.domain.job import Job, State
 class JobQueries(Protocol):
     async def job(self, job_id: int) -> Job | None: ...
 
-    async def job_ordered(self, account_id: int, request_key: str) -> Job | None:
+    async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         """The job that an idempotency key of this account was used for."""
 
     async def jobs(
@@ -20,7 +20,7 @@ class JobQueries(Protocol):
     async def jobs_needing_attention(self, limit: int) -> list[Job]:
         """The operator's list, oldest first."""
 
-    async def is_of_order(self, account_id: int, message: str) -> bool:
+    async def is_job_message(self, account_id: int, message: str) -> bool:
         """Whether a message shows one of the account's jobs, and so must not be overwritten."""
 
     async def activity(self, account_id: int) -> Activity:

@@ -110,7 +110,7 @@ class JobStore(Protocol):
     """Writes to jobs. Each method is one commit; a method that takes a token changes nothing if the lease is lost."""
 
     # acceptance and submission
-    async def accept(self, order: NewJob, lease: Lease | None) -> Accepted:
+    async def accept_job(self, order: NewJob, lease: Lease | None) -> Accepted:
         """Write a job and its hold. Raises InsufficientBalance, IdempotencyKeyReused and AccountNotFound."""
 
     async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
@@ -144,24 +144,24 @@ class JobStore(Protocol):
         """Record the notice before it is sent, so that it is sent at most once, and release the lease."""
 
     # leases
-    async def claim(self, limit: int, lease: Lease) -> list[Job]:
+    async def claim_jobs(self, limit: int, lease: Lease) -> list[Job]:
         """Lease due jobs, the longest overdue first, except those whose worker crashed."""
 
     async def claim_poison_jobs(self, slots: Sequence[int], lease: Lease) -> list[Job]:
         """Lease due jobs whose worker crashed: `slots[n]` jobs with n + 1 crashes; the last slot also takes more."""
 
-    async def renew(self, job_id: int, token: int, lease: Lease) -> bool:
+    async def renew_lease(self, job_id: int, token: int, lease: Lease) -> bool:
         """Renew the lease of a job. Returns False if it was lost."""
 
     async def reschedule(self, wait: Reschedule) -> bool:
         """Release a job until later. Returns False if the lease was lost."""
 
     # operators
-    async def retry(self, job_id: int) -> bool:
+    async def retry_job(self, job_id: int) -> bool:
         """Make a waiting job due now; queue a parked submit again."""
 
-    async def resend(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
+    async def resend_job(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
         """Deliver an ended job's parts again; with a token, only if the row has not changed since it was read."""
 
-    async def resend_paid(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
+    async def resend_paid_job(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
         """Resend an undeliverable result and hold its price again. Raises InsufficientBalance."""

@@ -7,7 +7,7 @@ from typing import Protocol
 class LimitStore(Protocol):
     """Rate limits by key: when the next permit of each is free."""
 
-    async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
+    async def reserve_permits(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
         """Reserve up to `count` permits. Returns the seconds until each may be used, at most `horizon`."""
 
     async def take_permits(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
@@ -16,5 +16,5 @@ class LimitStore(Protocol):
         Only permits that have been free for `spare` seconds are taken.
         """
 
-    async def block(self, key: str, seconds: float) -> None:
+    async def block_limit(self, key: str, seconds: float) -> None:
         """Give no permit of this limit for so long."""

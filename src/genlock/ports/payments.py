@@ -6,7 +6,7 @@ from genlock.domain.payment import Payment, PaymentState
 
 
 class PaymentStore(Protocol):
-    async def keep_payment(self, charge: str, account_id: int, stars: int, amount: int) -> bool:
+    async def add_payment(self, charge: str, account_id: int, stars: int, amount: int) -> bool:
         """Record a payment whose credit is in the ledger already. Returns False if it was known."""
 
     async def payment(self, charge: str) -> Payment | None: ...
@@ -14,7 +14,7 @@ class PaymentStore(Protocol):
     async def payments(self, account_id: int, limit: int) -> list[Payment]:
         """The account's payments, newest first."""
 
-    async def move_payment(
+    async def change_payment_state(
         self,
         charge: str,
         before: PaymentState,

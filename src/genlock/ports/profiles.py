@@ -6,7 +6,7 @@ from genlock.domain.profile import AccountSummary, Profile
 
 
 class ProfileStore(Protocol):
-    async def see_profile(
+    async def ensure_profile(
         self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
     ) -> Profile:
         """Update the profile of a user who has just written, or create it.

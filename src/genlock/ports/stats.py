@@ -25,7 +25,7 @@ class InvariantStore(Protocol):
 
 
 class StatsStore(Protocol):
-    async def clock(self) -> datetime:
+    async def read_clock(self) -> datetime:
         """The time by the clock that the store's writes use."""
 
     async def live_instances(self, silent_seconds: float) -> list[str]:
@@ -40,11 +40,11 @@ class StatsStore(Protocol):
     async def money_violations(self) -> list[Violation]:
         """Check the invariants of wallets and ledger."""
 
-    async def last_callback(self) -> int:
+    async def last_callback_id(self) -> int:
         """The id of the newest callback, 0 if there is none."""
 
-    async def marked_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
+    async def find_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
         """Job and state of the callbacks after this id whose body contains a mark: the doctor's probes."""
 
-    async def drop_callbacks(self, after: int, mark: bytes) -> int:
+    async def delete_callbacks(self, after: int, mark: bytes) -> int:
         """Delete them. Returns how many there were."""

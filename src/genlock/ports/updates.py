@@ -31,7 +31,7 @@ class UpdateStore(Protocol):
     async def next_update(self, queue: UpdateQueue) -> UpdateQueue | None:
         """The queue with its first update. None if it is empty or the lease was lost."""
 
-    async def update_behind(self, update: int) -> Update | None:
+    async def following_update(self, update: int) -> Update | None:
         """The next update in the queue of this one, if it has arrived."""
 
     async def settle_update(self, queue: UpdateQueue, state: UpdateState, note: str, lease: Lease) -> Settled | None:

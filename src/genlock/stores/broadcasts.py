@@ -7,8 +7,8 @@ from genlock.stores.session import Subject
 
 
 class Broadcasts(Subject):
-    async def reachable(self, bot: str) -> int:
-        return int((await self.session.one("reachable", bot=bot))[0]["count"])
+    async def count_reachable(self, bot: str) -> int:
+        return int((await self.session.one("count_reachable", bot=bot))[0]["count"])
 
     async def begin_broadcast(
         self, text: str, *, bot: str, author: str, request_key: str, content: str = ""
@@ -30,8 +30,8 @@ class Broadcasts(Subject):
         rows = await self.session.one("running_broadcast", bot=bot)
         return read_broadcast(rows[0], self.session.time) if rows else None
 
-    async def reach_next(self, broadcast_id: int) -> tuple[int, str, str] | None:
-        while rows := await self.session.one("reach_next", broadcast_id=broadcast_id):
+    async def next_recipient(self, broadcast_id: int) -> tuple[int, str, str] | None:
+        while rows := await self.session.one("next_recipient", broadcast_id=broadcast_id):
             row = rows[0]
             if row["moved"]:
                 return row["account_id"], row["language"], row["external_id"]
@@ -40,8 +40,8 @@ class Broadcasts(Subject):
                 return None
         return None
 
-    async def count_broadcast(self, broadcast_id: int, *, sent: bool) -> None:
-        await self.session.one("count_broadcast", broadcast_id=broadcast_id, sent=sent)
+    async def count_broadcast_message(self, broadcast_id: int, *, sent: bool) -> None:
+        await self.session.one("count_broadcast_message", broadcast_id=broadcast_id, sent=sent)
 
     async def end_broadcast(self, broadcast_id: int, state: BroadcastState) -> bool:
         return bool(await self.session.one("end_broadcast", broadcast_id=broadcast_id, state=state.value))

@@ -31,8 +31,10 @@ class Callbacks(Subject):
         rows = {row["ord"]: row for row in await self.session.rows("store_callback", items)}
         return [rows[item.params["ord"]] for item in items]
 
-    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
-        return bool(await self.session.one("is_secret", job_id=job_id, provider=provider, secret_hash=secret_hash))
+    async def is_callback_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+        return bool(
+            await self.session.one("is_callback_secret", job_id=job_id, provider=provider, secret_hash=secret_hash)
+        )
 
     async def count_unauthenticated_callbacks(self, seconds: float, limit: int) -> int:
         rows = await self.session.one("count_unauthenticated_callbacks", older_than=seconds, limit=limit)

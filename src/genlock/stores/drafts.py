@@ -23,16 +23,16 @@ class Drafts(Subject):
         )
         return int(rows[0]["version"]) if rows else None
 
-    async def show_draft(self, account_id: int, chat: int, message: int | None) -> None:
-        await self.session.one("show_draft", account_id=account_id, chat=chat, message=message)
+    async def set_draft_message(self, account_id: int, chat: int, message: int | None) -> None:
+        await self.session.one("set_draft_message", account_id=account_id, chat=chat, message=message)
 
     async def draft_owner(self, chat: int, message: int) -> int | None:
         rows = await self.session.one("draft_owner", chat=chat, message=message)
         return rows[0]["account_id"] if rows else None
 
-    async def keep_upload(self, upload: Upload) -> None:
+    async def add_upload(self, upload: Upload) -> None:
         await self.session.one(
-            "keep_upload",
+            "add_upload",
             address=upload.address,
             account_id=upload.account_id,
             file=upload.file,
@@ -40,13 +40,13 @@ class Drafts(Subject):
             seconds=upload.seconds,
         )
 
-    async def use_upload(self, address: str) -> None:
-        await self.session.one("use_upload", address=address)
+    async def mark_upload_used(self, address: str) -> None:
+        await self.session.one("mark_upload_used", address=address)
 
     async def upload(self, address: str) -> Upload | None:
         rows = await self.session.one("upload", address=address)
         return read_upload(rows[0]) if rows else None
 
-    async def uploads_wait(self, account_id: int) -> tuple[int, float]:
-        row = (await self.session.one("uploads_wait", account_id=account_id))[0]
+    async def recent_uploads(self, account_id: int) -> tuple[int, float]:
+        row = (await self.session.one("recent_uploads", account_id=account_id))[0]
         return row["hour"], row["hour_wait"]

@@ -34,5 +34,5 @@ class Instances(Subject):
                 return Role(holder=rows[0]["holder"], epoch=rows[0]["epoch"])
         raise StoreError(f"could not take or read the role {name}")
 
-    async def leave_role(self, name: str, instance: str) -> None:
-        await self.session.one("leave_role", name=name, instance=instance)
+    async def release_role(self, name: str, instance: str) -> None:
+        await self.session.one("release_role", name=name, instance=instance)

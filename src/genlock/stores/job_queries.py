@@ -11,7 +11,7 @@ class JobLookups(Subject):
         rows = await self.session.one("job", job_id=job_id)
         return read_job(rows[0], self.session.time) if rows else None
 
-    async def job_ordered(self, account_id: int, request_key: str) -> Job | None:
+    async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
         return read_job(rows[0], self.session.time) if rows and rows[0]["id"] is not None else None
 
@@ -27,8 +27,8 @@ class JobLookups(Subject):
         rows = await self.session.one("jobs_needing_attention", limit=limit)
         return [read_job(row, self.session.time) for row in rows]
 
-    async def is_of_order(self, account_id: int, message: str) -> bool:
-        return bool(await self.session.one("is_of_order", account_id=account_id, message=message))
+    async def is_job_message(self, account_id: int, message: str) -> bool:
+        return bool(await self.session.one("is_job_message", account_id=account_id, message=message))
 
     async def activity(self, account_id: int) -> Activity:
         return read_activity((await self.session.one("activity", account_id=account_id))[0])

@@ -16,20 +16,20 @@ from genlock.stores.session import Session, Subject
 
 #: what the items of most batches share
 NOTHING: Params = {}
-_FENCED = ("begin_submit", "mark_submitted", "save_parts", "begin_notice", "reschedule", "renew")
+_FENCED = ("begin_submit", "mark_submitted", "save_parts", "begin_notice", "reschedule", "renew_lease")
 
 
 class Jobs(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._accept = session.batch("accept", self._run_accept)
+        self._accept = session.batch("accept_job", self._run_accept)
         self._end = session.batch("end_job", self._run_end)
         self._finish = session.batch("finish_delivery", self._run_finish)
         self._fenced = {name: session.batch(name, partial(self._run_fenced, name)) for name in _FENCED}
 
     # acceptance and submission
 
-    async def accept(self, order: NewJob, lease: Lease | None) -> Accepted:
+    async def accept_job(self, order: NewJob, lease: Lease | None) -> Accepted:
         item = {
             "account_id": order.account_id,
             "request_key": order.request_key,
@@ -49,7 +49,7 @@ class Jobs(Subject):
         return await self._accept(Item(order.account_id, _lease(lease), item, order))
 
     async def _run_accept(self, items: list[Item[NewJob]]) -> list[Accepted | Exception]:
-        added = {row["account_id"]: row for row in await self.session.rows("accept", items)}
+        added = {row["account_id"]: row for row in await self.session.rows("accept_job", items)}
         owner = items[0].shared["owner"]
         answers: list[Accepted | Exception] = []
         for item in items:
@@ -171,16 +171,16 @@ class Jobs(Subject):
 
     # leases
 
-    async def claim(self, limit: int, lease: Lease) -> list[Job]:
-        rows = await self.session.one("claim", limit=limit, **_lease(lease))
+    async def claim_jobs(self, limit: int, lease: Lease) -> list[Job]:
+        rows = await self.session.one("claim_jobs", limit=limit, **_lease(lease))
         return [read_job(row, self.session.time) for row in rows]
 
     async def claim_poison_jobs(self, slots: Sequence[int], lease: Lease) -> list[Job]:
         rows = await self.session.one("claim_poison_jobs", slots=self.session.array(slots), **_lease(lease))
         return [read_job(row, self.session.time) for row in rows]
 
-    async def renew(self, job_id: int, token: int, lease: Lease) -> bool:
-        return await self._fence("renew", _lease(lease), job_id=job_id, token=token)
+    async def renew_lease(self, job_id: int, token: int, lease: Lease) -> bool:
+        return await self._fence("renew_lease", _lease(lease), job_id=job_id, token=token)
 
     async def reschedule(self, wait: Reschedule) -> bool:
         return await self._fence(
@@ -207,14 +207,14 @@ class Jobs(Subject):
 
     # operators
 
-    async def retry(self, job_id: int) -> bool:
-        return bool(await self.session.one("retry", job_id=job_id))
+    async def retry_job(self, job_id: int) -> bool:
+        return bool(await self.session.one("retry_job", job_id=job_id))
 
-    async def resend(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
-        return bool(await self.session.one("resend", job_id=job_id, parts=dump_parts(parts), token=token))
+    async def resend_job(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
+        return bool(await self.session.one("resend_job", job_id=job_id, parts=dump_parts(parts), token=token))
 
-    async def resend_paid(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
-        if await self.session.one("resend_paid", job_id=job_id, parts=dump_parts(parts), token=token):
+    async def resend_paid_job(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
+        if await self.session.one("resend_paid_job", job_id=job_id, parts=dump_parts(parts), token=token):
             return True
         rows = await self.session.one("job", job_id=job_id)
         job = read_job(rows[0], self.session.time) if rows else None

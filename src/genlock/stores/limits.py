@@ -12,14 +12,14 @@ class Limits(Subject):
         #: limits whose row is known to exist
         self._opened: set[str] = set()
 
-    async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
+    async def reserve_permits(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
         rows: list[Row] = []
         while not rows:
             if key not in self._opened:
                 await self.session.one("open_limit", key=key)
                 self._opened.add(key)
             rows = await self.session.one(
-                "reserve", key=key, count=count, interval=interval, burst=burst, horizon=horizon
+                "reserve_permits", key=key, count=count, interval=interval, burst=burst, horizon=horizon
             )
             if not rows:  # the row was pruned, because it was not used for long
                 self._opened.discard(key)
@@ -37,5 +37,5 @@ class Limits(Subject):
         # A key without a row was taken by another transaction during the statement.
         return [waits.get(key, interval / 2) for key in keys]
 
-    async def block(self, key: str, seconds: float) -> None:
-        await self.session.one("block", key=key, seconds=seconds)
+    async def block_limit(self, key: str, seconds: float) -> None:
+        await self.session.one("block_limit", key=key, seconds=seconds)

@@ -6,8 +6,8 @@ from genlock.stores.session import Subject
 
 
 class Payments(Subject):
-    async def keep_payment(self, charge: str, account_id: int, stars: int, amount: int) -> bool:
-        rows = await self.session.one("keep_payment", charge=charge, account_id=account_id, stars=stars, amount=amount)
+    async def add_payment(self, charge: str, account_id: int, stars: int, amount: int) -> bool:
+        rows = await self.session.one("add_payment", charge=charge, account_id=account_id, stars=stars, amount=amount)
         return bool(rows)
 
     async def payment(self, charge: str) -> Payment | None:
@@ -18,7 +18,7 @@ class Payments(Subject):
         rows = await self.session.one("payments", account_id=account_id, limit=limit)
         return [read_payment(row, self.session.time) for row in rows]
 
-    async def move_payment(
+    async def change_payment_state(
         self,
         charge: str,
         before: PaymentState,
@@ -28,6 +28,11 @@ class Payments(Subject):
         untaken: bool = False,
     ) -> int | None:
         rows = await self.session.one(
-            "move_payment", charge=charge, before=before.value, state=state.value, refunds=refunds, untaken=untaken
+            "change_payment_state",
+            charge=charge,
+            before=before.value,
+            state=state.value,
+            refunds=refunds,
+            untaken=untaken,
         )
         return int(rows[0]["refunds"]) if rows else None

@@ -10,13 +10,13 @@ from genlock.stores.session import Subject
 
 
 class Profiles(Subject):
-    async def see_profile(
+    async def ensure_profile(
         self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
     ) -> Profile:
         # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
         for _ in range(2):
             rows = await self.session.one(
-                "see_profile",
+                "ensure_profile",
                 account_id=account_id,
                 language=language,
                 name=name,

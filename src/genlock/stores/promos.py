@@ -20,9 +20,9 @@ class Promos(Subject):
         row = (await self.session.one("free_runs", account_id=account_id, but=but))[0]
         return FreeRuns(today=max(per_day - row["used"], 0), gifts=max(row["gifts"], 0))
 
-    async def make_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool:
+    async def create_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool:
         rows = await self.session.one(
-            "make_promo",
+            "create_promo",
             code=promo.code,
             bot=promo.bot,
             amount=promo.amount,
@@ -48,8 +48,8 @@ class Promos(Subject):
             return PromoUse(verdict=PromoVerdict.USED if row["spent"] else PromoVerdict.OVER)
         return PromoUse(verdict=PromoVerdict.GIVEN, number=row["number"], amount=row["amount"], runs=row["runs"])
 
-    async def promo_used(self, account_id: int, request_key: str) -> bool:
-        return bool(await self.session.one("promo_used", account_id=account_id, request_key=request_key))
+    async def is_promo_used(self, account_id: int, request_key: str) -> bool:
+        return bool(await self.session.one("is_promo_used", account_id=account_id, request_key=request_key))
 
     async def _counted(self, name: str, **params: Any) -> Row | None:
         """Run a statement that counts and then writes, again while other transactions change the count meanwhile."""
@@ -65,5 +65,5 @@ class Promos(Subject):
         rows = await self.session.one("rewards_due", bot=bot, limit=limit)
         return [(row["account_id"], row["referred_by"]) for row in rows]
 
-    async def set_rewarded(self, account_id: int) -> bool:
-        return bool(await self.session.one("set_rewarded", account_id=account_id))
+    async def mark_rewarded(self, account_id: int) -> bool:
+        return bool(await self.session.one("mark_rewarded", account_id=account_id))

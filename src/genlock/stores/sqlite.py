@@ -172,7 +172,7 @@ class SqliteSession(Session):
                 group.append(request)
             try:
                 _commit(self.connection, group)
-            except Exception as error:  # noqa: BLE001 - if this thread ended, every later caller would wait for ever
+            except Exception as error:  # noqa: BLE001 - if this thread ended, no later caller would get an answer
                 for request in group:
                     request.fail(StoreError(f"SQLite could not roll back: {error!r}"))
             loop = first.future.get_loop()
@@ -192,7 +192,7 @@ class SqliteStore(SqlDatabase):
         """Open or create the file, lock it for this process, and apply pending migrations.
 
         With `beside`, open it while another process has the lock, to read or to do single operations: nothing is
-        migrated, and each commit waits for its turn. A process that works on jobs must have the lock.
+        migrated, and each commit waits for the other process. A process that works on jobs must have the lock.
         """
         if beside:
             must_exist(path)

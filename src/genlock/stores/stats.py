@@ -15,8 +15,8 @@ _MONEY = ("check_wallets", "check_zero_sum", "check_hold_states")
 
 
 class Statistics(Subject):
-    async def clock(self) -> datetime:
-        return certain(self.session.time((await self.session.one("clock"))[0]["now"]))
+    async def read_clock(self) -> datetime:
+        return certain(self.session.time((await self.session.one("read_clock"))[0]["now"]))
 
     async def live_instances(self, silent_seconds: float) -> list[str]:
         return [row["id"] for row in await self.session.one("live_instances", silent_seconds=silent_seconds)]
@@ -46,12 +46,12 @@ class Statistics(Subject):
             Violation(rule=rule, subject=row["subject"], detail=row["detail"]) for row in await self.session.one(name)
         ]
 
-    async def last_callback(self) -> int:
-        return int((await self.session.one("last_callback"))[0]["id"])
+    async def last_callback_id(self) -> int:
+        return int((await self.session.one("last_callback_id"))[0]["id"])
 
-    async def marked_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
-        rows = await self.session.one("marked_callbacks", after=after, mark=mark)
+    async def find_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
+        rows = await self.session.one("find_callbacks", after=after, mark=mark)
         return [(row["job_id"], row["state"]) for row in rows]
 
-    async def drop_callbacks(self, after: int, mark: bytes) -> int:
-        return len(await self.session.one("drop_callbacks", after=after, mark=mark))
+    async def delete_callbacks(self, after: int, mark: bytes) -> int:
+        return len(await self.session.one("delete_callbacks", after=after, mark=mark))

@@ -9,7 +9,7 @@ from genlock.stores.batch import Item
 from genlock.stores.rows import read_update, read_update_queue
 from genlock.stores.session import Session, Subject
 
-#: a second press of the same button on the same message within so many seconds is ignored
+#: a second press of the same button on the same message within this time is ignored
 REPEAT_SECONDS = 3.0
 _RECEIVED = {None: Received.KNOWN, "new": Received.FRESH, "repeated": Received.REPEATED}
 
@@ -57,8 +57,8 @@ class Updates(Subject):
         rows = await self.session.one("next_update", queue_id=queue.id, token=queue.token)
         return read_update_queue(rows[0], self.session.time) if rows else None
 
-    async def update_behind(self, update: int) -> Update | None:
-        rows = await self.session.one("update_behind", id=update)
+    async def following_update(self, update: int) -> Update | None:
+        rows = await self.session.one("following_update", id=update)
         return read_update(rows[0], self.session.time) if rows else None
 
     async def settle_update(self, queue: UpdateQueue, state: UpdateState, note: str, lease: Lease) -> Settled | None:

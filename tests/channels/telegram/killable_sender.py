@@ -33,7 +33,7 @@ from genlock.ports import EndJob
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.harness import AdjustableClock, NoLimits
 from tests.channels.telegram.plain_texts import PlainTexts
-from tests.engine.world import Mill, Recorder, idle
+from tests.engine.world import FakeProvider, Recorder, idle
 
 T = TypeVar("T")
 WRITES = ("save_parts", "finish_delivery", "begin_notice", "reschedule", "mark_result_invalid", "change_address")
@@ -145,7 +145,7 @@ async def run(case: Case) -> None:
     engine = Engine(
         EngineContext(
             store=stepped,
-            providers={"mill": Mill()},
+            providers={"mill": FakeProvider()},
             channels={"telegram": channel},
             observer=recorder,
             instance=f"{case.key}-{case.ahead}",
@@ -177,7 +177,7 @@ async def _ended(case: Case, store: SqliteStore, channel: TelegramChannel, engin
         price=100,
         deadline_seconds=36_000,
     )
-    job = (await store.accept(order, engine.ctx.lease)).job
+    job = (await store.accept_job(order, engine.ctx.lease)).job
     message = await channel.create_placeholder(job, 0)
     await store.begin_submit(job.id, job.lease_token, "hash", message)
     if case.deleted:
@@ -192,7 +192,7 @@ async def _ended(case: Case, store: SqliteStore, channel: TelegramChannel, engin
 async def _process_all(store: SqliteStore, engine: Engine, clock: AdjustableClock) -> None:
     """Process due jobs until none is left."""
     for _ in range(20):
-        for job in await store.claim(10, engine.ctx.lease):
+        for job in await store.claim_jobs(10, engine.ctx.lease):
             engine.worker.start(job)
         await idle(engine)
         if not [row for row in await store.jobs(limit=1000) if row.due_at is not None]:

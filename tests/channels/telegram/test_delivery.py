@@ -395,8 +395,8 @@ async def test_a_backlog_of_uploads_is_processed_a_few_at_a_time(remote_harness:
     harness.telegram.faults.off(lost)
     before = len(harness.methods())
     for job in jobs:
-        await harness.store.retry(job.id)
-    for taken in await harness.store.claim(len(jobs), harness.engine.ctx.lease):
+        await harness.store.retry_job(job.id)
+    for taken in await harness.store.claim_jobs(len(jobs), harness.engine.ctx.lease):
         harness.engine.worker.start(taken)
     await idle(harness.engine)
     methods = harness.methods()[before:]

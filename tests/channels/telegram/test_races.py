@@ -19,7 +19,7 @@ from tests.media.samples import image, short_video
 async def poll(harness: Harness, engine: Engine) -> Job:
     """Let an instance claim the running job at its first progress point, poll the provider and show progress."""
     harness.clock.ahead += timedelta(seconds=PROGRESS_POINTS[0] * EXPECTED_SECONDS + 0.1)
-    [taken] = await harness.store.claim(1, engine.ctx.lease)
+    [taken] = await harness.store.claim_jobs(1, engine.ctx.lease)
     engine.worker.start(taken)
     return taken
 
@@ -81,7 +81,7 @@ async def test_two_instances_that_upload_the_same_result_show_it_once_at_the_sam
     await until(lambda: len(harness.telegram.calls("editMessageMedia")) == 1)
     harness.clock.ahead += timedelta(seconds=60)
     other = harness.another("other")
-    [taken] = await harness.store.claim(1, other.ctx.lease)
+    [taken] = await harness.store.claim_jobs(1, other.ctx.lease)
     other.worker.start(taken)
     await idle(other)
     await first

@@ -9,7 +9,7 @@ from genlock.domain.money import EntryKind, LedgerAccount, LedgerEntry, Wallet
 from genlock.ports import Store
 from tests.stores.builders import ManualClock, account_with, queued
 
-NOBODY = 10**9
+UNKNOWN_ACCOUNT = 10**9
 REFUSED_BY_THE_DATABASE = (sqlite3.IntegrityError, asyncpg.IntegrityConstraintViolationError)
 
 
@@ -34,7 +34,7 @@ async def test_concurrent_first_updates_create_one_account(store: Store) -> None
 
 async def test_an_unknown_account_has_no_wallet(store: Store) -> None:
     with pytest.raises(AccountNotFound):
-        await store.wallet(NOBODY)
+        await store.wallet(UNKNOWN_ACCOUNT)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ async def test_concurrent_debits_never_overdraw(store: Store) -> None:
 
 async def test_a_transfer_to_an_unknown_account_is_refused(store: Store) -> None:
     with pytest.raises(AccountNotFound):
-        await store.transfer(NOBODY, EntryKind.TOPUP, 1, "key")
+        await store.transfer(UNKNOWN_ACCOUNT, EntryKind.TOPUP, 1, "key")
 
 
 @pytest.mark.parametrize("amount", [0, -5])

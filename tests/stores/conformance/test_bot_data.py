@@ -21,7 +21,7 @@ CHAT = 77
 
 async def profiled(store: SqlDatabase, external_id: str, *, name: str = "Ann", referred_by: int | None = None) -> int:
     account = await store.ensure_account("chat", "bot", external_id)
-    await store.see_profile(
+    await store.ensure_profile(
         account, language="ru", name=name, username=name.lower() + external_id, referred_by=referred_by
     )
     return account
@@ -32,10 +32,10 @@ async def profiled(store: SqlDatabase, external_id: str, *, name: str = "Ann", r
 
 async def test_a_profile_is_created_once_and_updated(store: SqlDatabase, clock: ManualClock) -> None:
     account = await store.ensure_account("chat", "bot", "501")
-    first = await store.see_profile(account, language="ru", name="Ann", username="ann", referred_by=None)
+    first = await store.ensure_profile(account, language="ru", name="Ann", username="ann", referred_by=None)
     made = clock.now()
     clock.advance(1)
-    again = await store.see_profile(account, language="en", name="Anna", username="ann", referred_by=None)
+    again = await store.ensure_profile(account, language="en", name="Anna", username="ann", referred_by=None)
 
     assert first.fresh
     assert not again.fresh
@@ -53,9 +53,9 @@ async def test_only_an_older_account_can_be_the_inviter(store: SqlDatabase) -> N
     host = await profiled(store, "1")
     guest = await profiled(store, "2", referred_by=host)
     itself = await store.ensure_account("chat", "bot", "3")
-    alone = await store.see_profile(itself, language="en", name="C", username="c", referred_by=itself)
+    alone = await store.ensure_profile(itself, language="en", name="C", username="c", referred_by=itself)
     from_the_future = await profiled(store, "4", referred_by=10**6)
-    late = await store.see_profile(host, language="en", name="Ann", username="x", referred_by=guest)
+    late = await store.ensure_profile(host, language="en", name="Ann", username="x", referred_by=guest)
 
     assert (await store.profile(guest)).referred_by == host
     assert alone.referred_by is None
@@ -92,7 +92,7 @@ async def test_accounts_are_listed_with_their_balances_newest_first(store: SqlDa
 
 async def test_profiles_are_found_in_any_capitalisation(store: SqlDatabase) -> None:
     account = await store.ensure_account("telegram", "42", "77")
-    await store.see_profile(account, language="ru", name="Аня Кузнецова", username="", referred_by=None)
+    await store.ensure_profile(account, language="ru", name="Аня Кузнецова", username="", referred_by=None)
     for text in ("Аня", "аня", "АНЯ", "кузнец", "аня кузнецова"):
         assert [found.account_id for found in await store.find_profiles(text, 10)] == [account], text
         assert [found.account_id for found in await store.account_summaries(text, 10)] == [account], text
@@ -102,7 +102,7 @@ async def test_the_newest_profiles_come_first(store: SqlDatabase) -> None:
     accounts = []
     for number in range(3):
         accounts.append(await store.ensure_account("telegram", "42", str(900 + number)))
-        await store.see_profile(accounts[-1], language="en", name=f"P{number}", username="", referred_by=None)
+        await store.ensure_profile(accounts[-1], language="en", name=f"P{number}", username="", referred_by=None)
 
     assert [found.account_id for found in await store.newest_profiles(2)] == accounts[:0:-1]
 
@@ -119,7 +119,7 @@ async def test_language_model_bans_and_blocks_are_stored(store: SqlDatabase, clo
     assert seen.banned_at == seen.blocked_at == clock.now()
     assert await store.set_ban(account, banned=False, reason="")
     assert not await store.set_ban(9999, banned=True, reason="")
-    back = await store.see_profile(account, language="ru", name="Ann", username="ann1", referred_by=None)
+    back = await store.ensure_profile(account, language="ru", name="Ann", username="ann1", referred_by=None)
     assert (back.banned_at, back.blocked_at) == (None, None)
 
 
@@ -147,7 +147,7 @@ async def test_one_of_two_concurrent_changes_of_a_draft_wins(store: SqlDatabase)
 
 async def test_a_draft_is_found_by_the_message_that_shows_it(store: SqlDatabase) -> None:
     await store.save_draft(1, CHAT, SavedDraft(version=0, message=None, body="{}"))
-    await store.show_draft(1, CHAT, 42)
+    await store.set_draft_message(1, CHAT, 42)
 
     assert await store.draft_owner(CHAT, 42) == 1
     assert await store.draft_owner(CHAT, 43) is None
@@ -161,27 +161,27 @@ async def test_a_draft_is_found_by_the_message_that_shows_it(store: SqlDatabase)
 
 async def test_files_of_the_last_hour_are_counted(store: SqlDatabase, clock: ManualClock) -> None:
     for number in range(3):
-        await store.keep_upload(
+        await store.add_upload(
             Upload(address=f"https://f/{number}", account_id=1, file="id", kind="image", seconds=2.5, age_seconds=0)
         )
         clock.advance(600)
 
-    assert await store.uploads_wait(1) == (3, 1800.0)
-    assert await store.uploads_wait(2) == (0, 0.0)
+    assert await store.recent_uploads(1) == (3, 1800.0)
+    assert await store.recent_uploads(2) == (0, 0.0)
     found = await store.upload("https://f/0")
     assert found is not None
     assert (found.file, found.seconds, found.age_seconds) == ("id", 2.5, 1800.0)
     clock.advance(2500)
-    assert (await store.uploads_wait(1))[0] == 1
+    assert (await store.recent_uploads(1))[0] == 1
     assert await store.upload("https://f/none") is None
 
 
 async def test_recent_activity_of_an_account_is_counted(store: SqlDatabase, clock: ManualClock) -> None:
     account = await account_with(store, 10_000)
     clock.advance(10)
-    await store.accept(order(account, request_key="a", price=0), None)
+    await store.accept_job(order(account, request_key="a", price=0), None)
     clock.advance(50)
-    await store.accept(order(account, request_key="b", price=0), None)
+    await store.accept_job(order(account, request_key="b", price=0), None)
     done = await store.activity(account)
 
     assert (done.running, done.minute, done.hour) == (2, 2, 2)
@@ -199,15 +199,15 @@ async def test_recent_activity_of_an_account_is_counted(store: SqlDatabase, cloc
 
 
 async def test_a_payment_changes_its_state_once(store: SqlDatabase) -> None:
-    assert await store.keep_payment("c1", 1, 100, 120_000)
-    assert not await store.keep_payment("c1", 1, 100, 120_000)
+    assert await store.add_payment("c1", 1, 100, 120_000)
+    assert not await store.add_payment("c1", 1, 100, 120_000)
     assert await store.payment("c2") is None
-    assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) == 1
-    assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) is None
-    assert await store.move_payment("c1", PaymentState.REFUNDING, PaymentState.PAID) == 1
-    assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
-    assert await store.move_payment("c1", PaymentState.REFUNDING, PaymentState.PAID, 2, untaken=True) == 1
-    assert await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
+    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) == 1
+    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) is None
+    assert await store.change_payment_state("c1", PaymentState.REFUNDING, PaymentState.PAID) == 1
+    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
+    assert await store.change_payment_state("c1", PaymentState.REFUNDING, PaymentState.PAID, 2, untaken=True) == 1
+    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
 
     [payment] = await store.payments(1, 10)
     assert (payment.charge, payment.stars, payment.amount, payment.state) == (
@@ -219,7 +219,7 @@ async def test_a_payment_changes_its_state_once(store: SqlDatabase) -> None:
 
 
 async def test_a_payment_that_is_not_in_the_ledger_is_noticed(store: SqlDatabase) -> None:
-    await store.keep_payment("c1", 1, 100, 120_000)
+    await store.add_payment("c1", 1, 100, 120_000)
 
     assert [found.subject for found in await store.violations(settled=False)] == ["c1"]
 
@@ -232,12 +232,12 @@ async def test_every_message_of_a_job_is_recognised_however_old(store: SqlDataba
     job = await delivered(store, account_id=account, placeholder="41")
     for part in job.parts:
         assert part.message is not None
-        assert await store.is_of_order(account, part.message)
-        assert not await store.is_of_order(other, part.message)
-    assert await store.is_of_order(
+        assert await store.is_job_message(account, part.message)
+        assert not await store.is_job_message(other, part.message)
+    assert await store.is_job_message(
         account, (await queued(store, account_id=account, placeholder="42")).placeholder or ""
     )
-    assert not await store.is_of_order(account, "4")
+    assert not await store.is_job_message(account, "4")
 
 
 # free runs
@@ -256,11 +256,11 @@ async def test_a_free_run_is_taken_once_per_key_and_is_new_each_day(store: SqlDa
 
 async def test_a_free_run_whose_job_failed_does_not_count(store: SqlDatabase) -> None:
     account = await account_with(store, 0)
-    await store.see_profile(account, language="en", name="A", username="", referred_by=None)
+    await store.ensure_profile(account, language="en", name="A", username="", referred_by=None)
     assert await store.take_free_run(account, "a", 1)
-    job = (await store.accept(order(account, request_key="a", price=0), None)).job
-    assert await store.job_ordered(account, "b") is None
-    assert (found := await store.job_ordered(account, "a")) is not None
+    job = (await store.accept_job(order(account, request_key="a", price=0), None)).job
+    assert await store.job_by_request_key(account, "b") is None
+    assert (found := await store.job_by_request_key(account, "a")) is not None
     assert found.id == job.id
     assert not await store.take_free_run(account, "b", 1)
     await end(store, job, State.FAILED)
@@ -271,8 +271,8 @@ async def test_a_free_run_whose_job_failed_does_not_count(store: SqlDatabase) ->
 
 async def test_a_free_run_cancelled_after_its_submit_counts(store: SqlDatabase, clock: ManualClock) -> None:
     account = await account_with(store, 0)
-    await store.see_profile(account, language="en", name="A", username="", referred_by=None)
-    await store.make_promo(promo(code="RUNS", amount=0, runs=1), lasting=None, author="op")
+    await store.ensure_profile(account, language="en", name="A", username="", referred_by=None)
+    await store.create_promo(promo(code="RUNS", amount=0, runs=1), lasting=None, author="op")
     await store.use_promo("RUNS", account, "u")
     assert await store.take_free_run(account, "early", 1)
     early = await queued(store, account_id=account, request_key="early", price=0)
@@ -309,14 +309,14 @@ def promo(**more: object) -> Promo:
 
 
 async def test_a_code_is_used_within_its_limits(store: SqlDatabase) -> None:
-    assert await store.make_promo(promo(uses_max=2), lasting=60.0, author="op")
-    assert not await store.make_promo(promo(), lasting=None, author="op")
+    assert await store.create_promo(promo(uses_max=2), lasting=60.0, author="op")
+    assert not await store.create_promo(promo(), lasting=None, author="op")
 
     assert (await store.use_promo("DOG", 1, "k")).verdict is PromoVerdict.UNKNOWN
     first = await store.use_promo("CAT", 1, "k1")
     assert (first.verdict, first.number, first.amount) == (PromoVerdict.GIVEN, 1, 5000)
     assert await store.use_promo("CAT", 1, "k1") == first
-    assert [await store.promo_used(*use) for use in ((1, "k1"), (1, "k"), (2, "k1"))] == [True, False, False]
+    assert [await store.is_promo_used(*use) for use in ((1, "k1"), (1, "k"), (2, "k1"))] == [True, False, False]
     assert (await store.use_promo("CAT", 1, "k2")).verdict is PromoVerdict.USED
     assert (await store.use_promo("CAT", 2, "k3")).verdict is PromoVerdict.GIVEN
     assert (await store.use_promo("CAT", 3, "k4")).verdict is PromoVerdict.OVER
@@ -325,8 +325,8 @@ async def test_a_code_is_used_within_its_limits(store: SqlDatabase) -> None:
 
 
 async def test_a_code_ends_at_its_date_or_when_an_operator_closes_it(store: SqlDatabase, clock: ManualClock) -> None:
-    await store.make_promo(promo(code="SHORT"), lasting=60.0, author="op")
-    await store.make_promo(promo(code="SHUT"), lasting=None, author="op")
+    await store.create_promo(promo(code="SHORT"), lasting=60.0, author="op")
+    await store.create_promo(promo(code="SHUT"), lasting=None, author="op")
     assert await store.close_promo("SHUT")
     assert not await store.close_promo("SHUT")
     clock.advance(61)
@@ -337,7 +337,7 @@ async def test_a_code_ends_at_its_date_or_when_an_operator_closes_it(store: SqlD
 
 async def test_free_runs_of_a_code_add_to_those_of_the_day(store: SqlDatabase) -> None:
     account = await profiled(store, "1")
-    await store.make_promo(promo(code="RUNS", amount=0, runs=2), lasting=None, author="op")
+    await store.create_promo(promo(code="RUNS", amount=0, runs=2), lasting=None, author="op")
     assert (await store.use_promo("RUNS", account, "u")).runs == 2
 
     runs = await store.free_runs(account, 1)
@@ -347,7 +347,7 @@ async def test_free_runs_of_a_code_add_to_those_of_the_day(store: SqlDatabase) -
 
 
 async def test_concurrent_users_cannot_exceed_the_uses_of_a_code(store: SqlDatabase) -> None:
-    await store.make_promo(promo(uses_max=7), lasting=None, author="op")
+    await store.create_promo(promo(uses_max=7), lasting=None, author="op")
     uses = await asyncio.gather(*(store.use_promo("CAT", account, "k") for account in range(1, 41)))
 
     assert [use.verdict for use in uses].count(PromoVerdict.GIVEN) == 7
@@ -355,7 +355,7 @@ async def test_concurrent_users_cannot_exceed_the_uses_of_a_code(store: SqlDatab
 
 
 async def test_one_account_cannot_exceed_its_uses_of_a_code(store: SqlDatabase) -> None:
-    await store.make_promo(promo(per_account=2), lasting=None, author="op")
+    await store.create_promo(promo(per_account=2), lasting=None, author="op")
     uses = await asyncio.gather(*(store.use_promo("CAT", 1, f"k{n}") for n in range(20)))
 
     assert sorted(use.number for use in uses if use.verdict is PromoVerdict.GIVEN) == [1, 2]
@@ -368,19 +368,19 @@ async def test_an_invitation_is_due_after_the_first_result_bought_with_money(sto
     host = await profiled(store, "1")
     job = await delivered(store)
     guest = job.account_id
-    await store.see_profile(guest, language="en", name="G", username="g", referred_by=host)
+    await store.ensure_profile(guest, language="en", name="G", username="g", referred_by=host)
     waiting = await running(store, "task")
-    await store.see_profile(waiting.account_id, language="en", name="W", username="w", referred_by=host)
+    await store.ensure_profile(waiting.account_id, language="en", name="W", username="w", referred_by=host)
 
     assert await store.rewards_due("bot", 10) == []  # all of it may have been gifts
     for charge, account in (("c1", guest), ("c2", waiting.account_id)):
-        assert await store.keep_payment(charge, account, 1, 1000)
+        assert await store.add_payment(charge, account, 1, 1000)
     assert await store.rewards_due("bot", 10) == [(guest, host)]
-    await store.move_payment("c1", PaymentState.PAID, PaymentState.REFUNDING)
+    await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING)
     assert await store.rewards_due("bot", 10) == []
-    await store.move_payment("c1", PaymentState.REFUNDING, PaymentState.PAID)
-    assert await store.set_rewarded(guest)
-    assert not await store.set_rewarded(guest)
+    await store.change_payment_state("c1", PaymentState.REFUNDING, PaymentState.PAID)
+    assert await store.mark_rewarded(guest)
+    assert not await store.mark_rewarded(guest)
     assert await store.rewards_due("bot", 10) == []
 
 
@@ -393,13 +393,13 @@ async def test_concurrent_senders_of_a_broadcast_reach_every_user_once(store: Sq
     await store.set_ban(accounts[4], banned=True, reason="x")
     sent = await store.begin_broadcast("Hello", bot="bot", author="op", request_key="u1")
     assert await store.begin_broadcast("Hello", bot="bot", author="op", request_key="u1") == sent
-    assert sent.total == await store.reachable("bot") == 18
+    assert sent.total == await store.count_reachable("bot") == 18
     reached: list[int] = []
 
     async def send() -> None:
-        while found := await store.reach_next(sent.id):
+        while found := await store.next_recipient(sent.id):
             reached.append(found[0])
-            await store.count_broadcast(sent.id, sent=found[0] % 2 == 0)
+            await store.count_broadcast_message(sent.id, sent=found[0] % 2 == 0)
 
     await asyncio.gather(*(send() for _ in range(5)))
     assert sorted(reached) == [account for account in accounts if account not in accounts[3:5]]
@@ -416,7 +416,7 @@ async def test_a_stopped_broadcast_reaches_no_further_user(store: SqlDatabase) -
     assert await store.running_broadcast() == sent
     await store.end_broadcast(sent.id, BroadcastState.STOPPED)
 
-    assert await store.reach_next(sent.id) is None
+    assert await store.next_recipient(sent.id) is None
     assert await store.running_broadcast() is None
 
 
@@ -436,7 +436,7 @@ async def test_figures_count_only_the_given_period(store: SqlDatabase, clock: Ma
     clock.advance(100_000)
     job = await delivered(store)
     await profiled(store, "1")
-    await store.keep_payment("c", job.account_id, 50, 60_000)
+    await store.add_payment("c", job.account_id, 50, 60_000)
     today = await store.figures("bot", 86_400)
 
     assert (today.orders, today.delivered, today.failed, today.users) == (1, 1, 0, 1)

@@ -308,7 +308,7 @@ async def test_only_orphans_expire(store: Store, clock: ManualClock) -> None:
 
     assert await store.expire_orphans(HOUR, role) == []
     assert await found(store, InboxState.NEW) == [new.id]
-    assert [job.lease_owner for job in await store.claim(10, ME)] == [ME.owner]
+    assert [job.lease_owner for job in await store.claim_jobs(10, ME)] == [ME.owner]
 
 
 async def test_a_callback_that_cannot_be_applied_expires_after_a_while(store: Store, clock: ManualClock) -> None:

@@ -187,7 +187,7 @@ async def test_a_resent_result_is_paid_once(store: Store) -> None:
     job = await delivered(store, account_id=account_id, price=300)
     assert await store.begin_notice(job.id, job.lease_token)
 
-    assert await store.resend(job.id, again(job.parts))
+    assert await store.resend_job(job.id, again(job.parts))
     assert await finish(store, await claimed(store, job))
 
     now = await see(store, job)
@@ -207,7 +207,7 @@ async def test_a_released_hold_stays_released_when_the_result_is_resent(store: S
     job = await ended(store, account_id=account_id)
     assert await finish(store, job, delivery)
 
-    assert await store.resend(job.id, again(job.parts))
+    assert await store.resend_job(job.id, again(job.parts))
     assert await finish(store, await claimed(store, job))
 
     assert (await see(store, job)).hold_state is HoldState.RELEASED
@@ -218,7 +218,7 @@ async def test_a_released_hold_stays_released_when_the_result_is_resent(store: S
 async def test_a_due_notice_follows_a_resent_result(store: Store) -> None:
     job = await delivered(store)
     assert job.notice is Notice.DUE
-    assert await store.resend(job.id, again(job.parts))
+    assert await store.resend_job(job.id, again(job.parts))
     assert (await see(store, job)).notice is Notice.WANTED
     job = await claimed(store, job)
 
@@ -232,7 +232,7 @@ async def test_a_due_notice_follows_a_resent_result(store: Store) -> None:
 @pytest.mark.parametrize("delivery", UNDELIVERED)
 async def test_no_notice_follows_a_failed_resend(store: Store, delivery: Delivery) -> None:
     job = await delivered(store)
-    assert await store.resend(job.id, again(job.parts))
+    assert await store.resend_job(job.id, again(job.parts))
 
     assert await finish(store, await claimed(store, job), delivery)
 
@@ -312,11 +312,11 @@ async def test_an_invalid_result_becomes_a_failure_and_its_hold_is_released_once
     job = await ended(store, account_id=account_id, price=price)
 
     for _ in range(2):  # the second time is a repetition of the statement
-        spoilt = await store.mark_result_invalid(job.id, job.lease_token, MESSAGE_ONLY, "broken_result", "an HTML page")
-        assert spoilt is not None
-        assert (spoilt.state, spoilt.error_code, spoilt.error_text) == (State.FAILED, "broken_result", "an HTML page")
-        assert (spoilt.parts, spoilt.delivery, spoilt.lease_token) == (MESSAGE_ONLY, Delivery.SENDING, job.lease_token)
-        assert spoilt.hold_state is (HoldState.RELEASED if price else HoldState.FREE)
+        failed = await store.mark_result_invalid(job.id, job.lease_token, MESSAGE_ONLY, "broken_result", "an HTML page")
+        assert failed is not None
+        assert (failed.state, failed.error_code, failed.error_text) == (State.FAILED, "broken_result", "an HTML page")
+        assert (failed.parts, failed.delivery, failed.lease_token) == (MESSAGE_ONLY, Delivery.SENDING, job.lease_token)
+        assert failed.hold_state is (HoldState.RELEASED if price else HoldState.FREE)
 
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000, held=0)
     assert await settlements(store, account_id) == ([EntryKind.RELEASE] if price else [])
@@ -335,7 +335,7 @@ async def test_a_stale_token_marks_no_result_invalid(store: Store) -> None:
 
 async def test_a_captured_or_finished_result_is_not_marked_invalid(store: Store) -> None:
     paid = await delivered(store)
-    assert await store.resend(paid.id, again(SHOWN))
+    assert await store.resend_job(paid.id, again(SHOWN))
     paid = await claimed(store, paid)
     assert await store.mark_result_invalid(paid.id, paid.lease_token, MESSAGE_ONLY, "broken_result", "") is None
     assert (await see(store, paid)).hold_state is HoldState.CAPTURED

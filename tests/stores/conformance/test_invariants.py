@@ -91,10 +91,10 @@ async def jobs_in_every_state(store: SqlDatabase) -> dict[str, int]:
     for delivery in (Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
         assert await finish(store, await ended(store), delivery)
     resent = await delivered(store)
-    assert await store.resend(resent.id, resent.parts)
+    assert await store.resend_job(resent.id, resent.parts)
     paid = await delivered(store, account_id=account_id)
     assert await store.begin_notice(paid.id, paid.lease_token)
-    assert await store.keep_payment("charge-1", account_id, 10, 50)
+    assert await store.add_payment("charge-1", account_id, 10, 50)
     assert await store.transfer(account_id, EntryKind.TOPUP, 50, "stars:charge-1")
     await store.store_update(update(1))
     [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)

@@ -38,7 +38,7 @@ async def test_an_entry_can_be_changed_and_deleted(store: SqlDatabase) -> None:
 
 
 async def test_the_clock_is_the_stores(store: SqlDatabase, clock: ManualClock) -> None:
-    assert await store.clock() == clock.now()
+    assert await store.read_clock() == clock.now()
 
 
 async def test_live_instances_are_those_with_a_recent_heartbeat(store: SqlDatabase, clock: ManualClock) -> None:
@@ -167,7 +167,7 @@ async def test_only_the_beginning_of_an_unauthenticated_callback_is_stored(store
 
 
 async def sent(store: SqlDatabase, address: str, account: int = 1) -> None:
-    await store.keep_upload(
+    await store.add_upload(
         Upload(address=address, account_id=account, file="id", kind="image", seconds=None, age_seconds=0)
     )
 
@@ -178,7 +178,7 @@ async def test_uploads_that_no_order_and_no_draft_uses_are_pruned(
     for name in ("left", "left-too", "ordered", "begun"):
         await sent(store, name)
     await sent(store, "elsewhere", account=2)
-    await store.use_upload("ordered")
+    await store.mark_upload_used("ordered")
     await store.save_draft(1, 7, SavedDraft(version=0, message=None, body="{}", uploads=("begun", "elsewhere")))
     clock.advance(DAY)
     await sent(store, "young")

@@ -41,9 +41,9 @@ async def test_a_waiting_job_is_not_claimed_before_it_is_due(store: Store, clock
     now = await see(store, job)
     assert (now.lease_owner, now.due_at, now.lease_token) == (None, clock.after(5.0), job.lease_token)
     clock.advance(4.999)
-    assert await store.claim(10, OTHER) == []
+    assert await store.claim_jobs(10, OTHER) == []
     clock.advance(0.001)
-    assert [taken.id for taken in await store.claim(10, OTHER)] == [job.id]
+    assert [taken.id for taken in await store.claim_jobs(10, OTHER)] == [job.id]
 
 
 async def test_reschedule_sets_the_fields_that_it_names(store: Store) -> None:
@@ -133,7 +133,7 @@ async def test_a_parked_job_waits_for_an_operator(store: Store, clock: ManualClo
     now = await see(store, job)
     assert (now.due_at, now.lease_owner, now.attention_reason) == (None, None, "look")
     clock.advance(10**6)
-    assert await store.claim(10, ME) == []
+    assert await store.claim_jobs(10, ME) == []
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
@@ -177,22 +177,22 @@ async def test_a_renewed_lease_lasts_longer(store: Store, clock: ManualClock) ->
     job = await queued(store)
     clock.advance(ME.seconds - 1)
 
-    assert await store.renew(job.id, job.lease_token, ME)
+    assert await store.renew_lease(job.id, job.lease_token, ME)
 
     clock.advance(ME.seconds - 1)
-    assert await store.claim(10, OTHER) == []
+    assert await store.claim_jobs(10, OTHER) == []
     assert (await see(store, job)).lease_token == job.lease_token
 
 
 async def test_only_the_holder_renews(store: Store) -> None:
     job = await queued(store)
     for token, lease in ((job.lease_token + 1, ME), (job.lease_token - 1, ME), (job.lease_token, OTHER)):
-        assert not await store.renew(job.id, token, lease)
+        assert not await store.renew_lease(job.id, token, lease)
         assert await unchanged(store, job)
 
     assert await store.reschedule(wait(job))
     waiting = await see(store, job)
-    assert not await store.renew(job.id, job.lease_token, ME), "given back is given back"
+    assert not await store.renew_lease(job.id, job.lease_token, ME), "given back is given back"
     assert await unchanged(store, waiting)
 
 
@@ -205,8 +205,8 @@ async def test_the_longest_overdue_jobs_are_claimed_first_up_to_the_limit(store:
         assert await store.reschedule(wait(job, after))
     clock.advance(4.5)
 
-    first = await store.claim(2, ME)
-    rest = await store.claim(10, ME)
+    first = await store.claim_jobs(2, ME)
+    rest = await store.claim_jobs(10, ME)
 
     assert {job.id for job in first} == {jobs[3].id, jobs[1].id}
     assert {job.id for job in rest} == {jobs[4].id, jobs[0].id}
@@ -215,12 +215,12 @@ async def test_the_longest_overdue_jobs_are_claimed_first_up_to_the_limit(store:
 async def test_a_claimed_job_is_leased_under_a_new_token(store: Store, clock: ManualClock) -> None:
     job = await queued(store, lease=None)
 
-    [taken] = await store.claim(10, OTHER)
+    [taken] = await store.claim_jobs(10, OTHER)
 
     assert (taken.lease_owner, taken.lease_token) == (OTHER.owner, job.lease_token + 1)
     assert taken.due_at == clock.after(OTHER.seconds)
     assert await unchanged(store, taken)
-    assert await store.claim(10, ME) == []
+    assert await store.claim_jobs(10, ME) == []
 
 
 async def test_an_expired_lease_is_claimed_again(store: Store, clock: ManualClock) -> None:
@@ -246,13 +246,13 @@ async def test_a_finished_job_is_never_claimed(store: Store, clock: ManualClock)
     assert await finish(store, await ended(store), Delivery.UNDELIVERABLE)
     clock.advance(10**6)
 
-    assert await store.claim(10, ME) == []
+    assert await store.claim_jobs(10, ME) == []
 
 
 async def test_concurrent_claims_share_the_jobs(store: Store) -> None:
     jobs = [await queued(store, lease=None) for _ in range(40)]
 
-    claims = await asyncio.gather(*(store.claim(7, ME) for _ in range(8)))
+    claims = await asyncio.gather(*(store.claim_jobs(7, ME) for _ in range(8)))
 
     taken = [job.id for claim in claims for job in claim]
     assert sorted(taken) == sorted(job.id for job in jobs)
@@ -274,7 +274,7 @@ async def test_no_write_of_a_holder_that_lost_its_lease_changes_anything(
         await finish(store, stale),
         await store.begin_notice(stale.id, token),
         await store.reschedule(wait(stale)),
-        await store.renew(stale.id, token, ME),
+        await store.renew_lease(stale.id, token, ME),
         (await end(store, stale, State.EXPIRED, token=token)).job is not None,
     ]
 

@@ -37,7 +37,7 @@ async def test_a_denied_permit_costs_nothing(store: SqlDatabase, clock: ManualCl
     assert await take(store, "a", burst=1) == [0.0]
 
 
-async def test_who_must_leave_a_turn_for_others_does(store: SqlDatabase, clock: ManualClock) -> None:
+async def test_spare_permits_are_left_to_other_callers(store: SqlDatabase, clock: ManualClock) -> None:
     assert await take(store, "a", spare=0.9) == [0.0]
     assert await take(store, "a", spare=0.9) == pytest.approx([0.9])
     assert await take(store, "a") == [0.0]
@@ -52,10 +52,10 @@ async def test_a_long_pause_earns_no_more_than_the_burst(store: SqlDatabase, clo
 
 
 async def test_a_blocked_limit_gives_no_permit_until_the_block_ends(store: SqlDatabase, clock: ManualClock) -> None:
-    await store.block("a", 30.0)
-    await store.block("a", 5.0)
+    await store.block_limit("a", 30.0)
+    await store.block_limit("a", 5.0)
     assert await take(store, "a") == pytest.approx([30.0])
-    assert await store.reserve("a", 1, 1.0, 1, 2.0) == []
+    assert await store.reserve_permits("a", 1, 1.0, 1, 2.0) == []
     clock.advance(30)
     assert await take(store, "a") == [0.0]
     assert await take(store, "a") == pytest.approx([1.0]), "after a block there is no burst"
@@ -69,13 +69,15 @@ async def test_concurrent_callers_get_only_as_many_permits_as_there_are(store: S
 async def test_unused_limits_are_pruned_by_the_active_instance(store: SqlDatabase, clock: ManualClock) -> None:
     role = await store.take_role("active", "me", 3.0)
     await take(store, "old")
-    await store.reserve("create", 1, 1.0, 1, 1.0)
+    await store.reserve_permits("create", 1, 1.0, 1, 1.0)
     clock.advance(3600)
     await take(store, "new")
-    await store.block("blocked", 100.0)
+    await store.block_limit("blocked", 100.0)
 
     assert await store.prune_limits(600.0, Role(holder="me", epoch=role.epoch + 1)) == 0
     assert await store.prune_limits(600.0, role) == 2
     assert await store.prune_limits(600.0, role) == 0
     assert await take(store, "blocked") == pytest.approx([100.0])
-    assert await store.reserve("create", 2, 1.0, 1, 1.0) == pytest.approx([0.0, 1.0]), "a pruned limit starts again"
+    assert await store.reserve_permits("create", 2, 1.0, 1, 1.0) == pytest.approx([0.0, 1.0]), (
+        "a pruned limit starts again"
+    )

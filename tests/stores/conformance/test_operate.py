@@ -33,7 +33,7 @@ async def test_there_is_no_job_with_an_unknown_id(store: Store) -> None:
     assert await store.job(10**9) is None
 
 
-async def test_jobs_are_listed_newest_first_by_state_person_and_page(store: Store) -> None:
+async def test_jobs_are_listed_newest_first_by_state_account_and_page(store: Store) -> None:
     one, other = await account_with(store), await account_with(store)
     first = await queued(store, account_id=one)
     second = await running(store, account_id=one)
@@ -75,12 +75,12 @@ async def test_retry_makes_a_waiting_job_due_now(store: Store, clock: ManualCloc
     )
     clock.advance(1)
 
-    assert await store.retry(job.id)
+    assert await store.retry_job(job.id)
 
     now = await see(store, job)
     assert (now.due_at, now.attempts, now.attention_reason, now.state) == (clock.now(), 0, None, State.QUEUED)
     assert now.lease_token == job.lease_token + 1, "the previous holder is fenced"
-    assert [taken.id for taken in await store.claim(10, ME)] == [job.id]
+    assert [taken.id for taken in await store.claim_jobs(10, ME)] == [job.id]
 
 
 async def test_a_parked_submit_is_queued_again(store: Store) -> None:
@@ -89,7 +89,7 @@ async def test_a_parked_submit_is_queued_again(store: Store) -> None:
         Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="submit_unknown")
     )
 
-    assert await store.retry(job.id)
+    assert await store.retry_job(job.id)
 
     now = await see(store, job)
     assert (now.state, now.attention_reason) == (State.QUEUED, None)
@@ -101,7 +101,7 @@ async def test_a_submit_in_its_grace_time_is_not_queued_again(store: Store) -> N
     job = await submitting(store)
     await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=60.0, grace=True))
 
-    assert await store.retry(job.id)
+    assert await store.retry_job(job.id)
 
     assert (await see(store, job)).state is State.SUBMITTING
 
@@ -112,7 +112,7 @@ async def test_retry_makes_a_waiting_delivery_due_now(store: Store) -> None:
         Reschedule(job_id=job.id, token=job.lease_token, after=60.0, delivery=Delivery.PENDING, failed=True)
     )
 
-    assert await store.retry(job.id)
+    assert await store.retry_job(job.id)
 
     assert (await claimed(store, job)).delivery is Delivery.SENDING
 
@@ -121,7 +121,7 @@ async def test_a_parked_delivery_is_retried(store: Store) -> None:
     job = await ended(store)
     await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="stage error"))
 
-    assert await store.retry(job.id)
+    assert await store.retry_job(job.id)
 
     taken = await claimed(store, job)
     assert (taken.delivery, taken.attention_reason) == (Delivery.SENDING, None)
@@ -129,9 +129,9 @@ async def test_a_parked_delivery_is_retried(store: Store) -> None:
 
 async def test_a_leased_or_finished_job_cannot_be_retried(store: Store) -> None:
     for job in (await queued(store), await ended(store), await delivered(store), await delivered(store, notice=False)):
-        assert not await store.retry(job.id)
+        assert not await store.retry_job(job.id)
         assert await unchanged(store, job)
-    assert not await store.retry(10**9)
+    assert not await store.retry_job(10**9)
 
 
 # resend
@@ -144,7 +144,7 @@ async def test_an_ended_delivery_can_be_resent(store: Store, clock: ManualClock,
     shown = await see(store, job)
     clock.advance(1)
 
-    assert await store.resend(job.id, again(shown.parts))
+    assert await store.resend_job(job.id, again(shown.parts))
 
     assert await unchanged(
         store,
@@ -167,9 +167,9 @@ async def test_an_ended_delivery_can_be_resent(store: Store, clock: ManualClock,
 
 async def test_only_an_ended_delivery_can_be_resent(store: Store) -> None:
     for job in (await queued(store), await running(store), await ended(store, lease=None), await ended(store)):
-        assert not await store.resend(job.id, ())
+        assert not await store.resend_job(job.id, ())
         assert await unchanged(store, job)
-    assert not await store.resend(10**9, ())
+    assert not await store.resend_job(10**9, ())
 
 
 async def test_resend_with_a_token_needs_the_row_that_was_read(store: Store) -> None:
@@ -177,17 +177,17 @@ async def test_resend_with_a_token_needs_the_row_that_was_read(store: Store) -> 
     job = await delivered(store)
 
     for drift in (-1, 1):
-        assert not await store.resend(job.id, again(job.parts), job.lease_token + drift)
+        assert not await store.resend_job(job.id, again(job.parts), job.lease_token + drift)
     assert await unchanged(store, job)
 
-    assert await store.resend(job.id, again(job.parts), job.lease_token)
+    assert await store.resend_job(job.id, again(job.parts), job.lease_token)
 
 
 async def test_a_result_cannot_be_resent_twice_at_a_time(store: Store) -> None:
     job = await delivered(store)
 
-    assert await store.resend(job.id, again(job.parts))
-    assert not await store.resend(job.id, again(job.parts))
+    assert await store.resend_job(job.id, again(job.parts))
+    assert not await store.resend_job(job.id, again(job.parts))
 
 
 async def test_an_undeliverable_result_is_paid_when_it_is_resent(store: Store) -> None:
@@ -198,12 +198,12 @@ async def test_an_undeliverable_result_is_paid_when_it_is_resent(store: Store) -
         assert (await store.wallet(account)).available == 1000
         lost = await see(store, job)
         assert lost.unpaid
-        assert not await store.resend_paid(job.id, again(lost.parts), lost.lease_token + 1)
+        assert not await store.resend_paid_job(job.id, again(lost.parts), lost.lease_token + 1)
         assert await unchanged(store, lost)
 
-        assert await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
+        assert await store.resend_paid_job(job.id, again(lost.parts), lost.lease_token)
 
-        assert not await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
+        assert not await store.resend_paid_job(job.id, again(lost.parts), lost.lease_token)
         assert (await see(store, job)).hold_state is HoldState.HELD
         assert await store.wallet(account) == Wallet(account_id=account, available=700, held=300)
         assert await store.violations(settled=False) == []
@@ -214,10 +214,10 @@ async def test_an_undeliverable_result_is_paid_when_it_is_resent(store: Store) -
     assert await store.wallet(account) == Wallet(account_id=account, available=700, held=0)
     assert await store.violations(settled=False) == []
     assert len([one for one in await store.ledger_entries(account, 50) if one.job_id == job.id]) == 6
-    assert not await store.resend_paid(job.id, again(job.parts), (await see(store, job)).lease_token)
+    assert not await store.resend_paid_job(job.id, again(job.parts), (await see(store, job)).lease_token)
 
 
-async def test_who_cannot_pay_for_it_is_told_so_and_nothing_changes(store: Store) -> None:
+async def test_a_resend_above_the_balance_is_refused_and_changes_nothing(store: Store) -> None:
     account = await account_with(store, 300)
     job = await ended(store, account_id=account, price=300)
     assert await finish(store, job, Delivery.UNDELIVERABLE)
@@ -225,7 +225,7 @@ async def test_who_cannot_pay_for_it_is_told_so_and_nothing_changes(store: Store
     lost = await see(store, job)
 
     with pytest.raises(InsufficientBalance) as short:
-        await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
+        await store.resend_paid_job(job.id, again(lost.parts), lost.lease_token)
 
     assert (short.value.price, short.value.available) == (300, 200)
     assert await unchanged(store, lost)
@@ -238,7 +238,7 @@ async def test_only_an_undeliverable_result_is_paid_again(store: Store, delivery
     assert await finish(store, job, delivery)
     seen = await see(store, job)
 
-    assert not await store.resend_paid(job.id, again(seen.parts), seen.lease_token)
+    assert not await store.resend_paid_job(job.id, again(seen.parts), seen.lease_token)
     assert await unchanged(store, seen)
 
 

@@ -36,7 +36,7 @@ async def taken(store: Store, job: Job, lease: Lease = ME) -> Job:
 
 
 async def poison_job(store: Store, clock: ManualClock, crash_count: int) -> Job:
-    """A due job with so many crashes, without a lease."""
+    """A due job with this many crashes, without a lease."""
     job = await ended(store)
     for number in range(crash_count):
         if number:
@@ -54,9 +54,9 @@ async def test_a_crash_counts_for_every_leased_job_and_a_clean_stop_does_not(sto
 
     assert await store.release_leases(ME.owner) == 2
     assert [(await see(store, job)).crash_count for job in held] == [0, 0]
-    assert len(await store.claim(10, ME)) == 2
+    assert len(await store.claim_jobs(10, ME)) == 2
     assert await store.release_leases(ME.owner, died=True) == 2
-    assert await store.release_leases(ME.owner, died=True) == 0, "whoever comes second finds nothing to count"
+    assert await store.release_leases(ME.owner, died=True) == 0, "the second call finds no lease"
 
     assert [(await see(store, job)).crash_count for job in (*held, waiting, others)] == [1, 1, 0, 0]
 
@@ -65,15 +65,15 @@ async def test_an_expired_lease_counts_as_a_crash(store: Store, clock: ManualClo
     mine, others = await queued(store), await queued(store, lease=OTHER)
     clock.advance(60)
 
-    assert {job.id: job.crash_count for job in await store.claim(10, ME)} == {mine.id: 0, others.id: 1}
+    assert {job.id: job.crash_count for job in await store.claim_jobs(10, ME)} == {mine.id: 0, others.id: 1}
     clock.advance(60)
     assert (await taken(store, others, OTHER)).crash_count == 2
 
 
 async def test_poison_jobs_are_claimed_separately(store: Store, clock: ManualClock) -> None:
-    job, innocent = await poison_job(store, clock, 1), await queued(store, lease=None)
+    job, healthy = await poison_job(store, clock, 1), await queued(store, lease=None)
 
-    assert [one.id for one in await store.claim(10, ME)] == [innocent.id]
+    assert [one.id for one in await store.claim_jobs(10, ME)] == [healthy.id]
     [one] = await store.claim_poison_jobs(MANY, OTHER)
 
     assert (one.id, one.crash_count, one.delivery) == (job.id, 1, Delivery.SENDING)
@@ -136,7 +136,7 @@ async def finished(store: Store, job: Job) -> bool:
 
 
 async def undeliverable_and_resent(store: Store, job: Job) -> bool:
-    return await finish(store, job, Delivery.UNDELIVERABLE) and await store.resend(job.id, again(RESULT))
+    return await finish(store, job, Delivery.UNDELIVERABLE) and await store.resend_job(job.id, again(RESULT))
 
 
 @pytest.mark.parametrize("survive", [given_back, failed, finished, undeliverable_and_resent])
@@ -186,7 +186,7 @@ async def test_a_finished_job_is_not_claimed_as_poison(store: Store) -> None:
 async def test_a_retry_by_the_operator_resets_the_crash_count(store: Store, clock: ManualClock) -> None:
     job = await poison_job(store, clock, 2)
 
-    assert await store.retry(job.id)
+    assert await store.retry_job(job.id)
 
     assert (await claimed(store, job)).crash_count == 0
 

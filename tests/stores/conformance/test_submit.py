@@ -128,7 +128,7 @@ async def test_an_orphan_of_the_task_makes_the_job_due_at_once(store: Store, clo
     assert job.due_at == clock.now()
     [matched] = await store.callbacks(InboxState.MATCHED, 10)
     assert (matched.id, matched.job_id, matched.correlation_id) == (callback_id, job.id, job.correlation_id)
-    assert [job.id for job in await store.claim(10, ME)] == [job.id]
+    assert [job.id for job in await store.claim_jobs(10, ME)] == [job.id]
 
 
 async def test_an_orphan_of_another_task_or_provider_waits_on(store: Store, clock: ManualClock) -> None:
@@ -180,7 +180,7 @@ async def test_a_task_whose_submitter_lost_the_lease_is_adopted(store: Store) ->
     job = await queued(store)
     assert await store.begin_submit(job.id, job.lease_token, HASH, None)
     await store.release_leases(job.lease_owner or "")
-    [taken] = await store.claim(1, Lease(owner="other", seconds=30))
+    [taken] = await store.claim_jobs(1, Lease(owner="other", seconds=30))
     assert not await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
     assert not await store.adopt_task(job.id, "another secret", "task")
     assert await store.adopt_task(job.id, HASH, "task")

@@ -44,7 +44,7 @@ async def test_an_unusual_text_is_stored_unchanged(store: Store, text: str) -> N
         price=0,
         placeholder=text,
     )
-    job = (await store.accept(wanted, ME)).job
+    job = (await store.accept_job(wanted, ME)).job
     assert await store.begin_submit(job.id, job.lease_token, text, text)
     assert (await store.store_callback(text, job.id, text, text.encode())).job_id == job.id
     assert await store.mark_submitted(job.id, job.lease_token, text, 5.0)
@@ -57,7 +57,7 @@ async def test_an_unusual_text_is_stored_unchanged(store: Store, text: str) -> N
     assert set(values) == {text}
     assert (now.placeholder, now.task_id, now.error_code, now.error_text) == (text, text, text, text)
     assert now.parts == parts
-    assert not (await store.accept(wanted, ME)).fresh
+    assert not (await store.accept_job(wanted, ME)).fresh
 
 
 async def test_a_long_text_is_stored_whole(store: Store) -> None:
@@ -79,7 +79,7 @@ async def test_an_order_with_an_impossible_text_is_refused_and_nothing_held(
     account_id = await account_with(store, 1000)
 
     with pytest.raises(REFUSED):
-        await store.accept(order(account_id, **{field: text}), ME)
+        await store.accept_job(order(account_id, **{field: text}), ME)
 
     assert (await store.wallet(account_id)).held == 0
     assert await store.jobs() == []
@@ -112,7 +112,7 @@ async def test_an_impossible_order_among_fifty_is_refused_alone(store: Store, te
     accounts = [await account_with(store, 1000) for _ in range(50)]
     orders = [order(account_id, input=text if place == 17 else "{}") for place, account_id in enumerate(accounts)]
 
-    answers = await asyncio.gather(*(store.accept(one, ME) for one in orders), return_exceptions=True)
+    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in orders), return_exceptions=True)
 
     assert isinstance(answers.pop(17), REFUSED)
     assert all(isinstance(answer, Accepted) and answer.fresh for answer in answers)
@@ -124,7 +124,7 @@ async def test_an_order_above_the_balance_is_refused_alone(store: Store, price: 
     accounts = [await account_with(store, 1000) for _ in range(10)]
     orders = [order(account_id, price=price if place == 3 else 100) for place, account_id in enumerate(accounts)]
 
-    answers = await asyncio.gather(*(store.accept(one, ME) for one in orders), return_exceptions=True)
+    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in orders), return_exceptions=True)
 
     assert isinstance(answers.pop(3), Exception)
     assert all(isinstance(answer, Accepted) and answer.fresh for answer in answers)

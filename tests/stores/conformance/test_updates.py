@@ -60,20 +60,20 @@ async def test_updates_of_a_user_are_handled_in_order_one_at_a_time(store: SqlDa
     assert await claim(store) == [], "the queue is held"
     await stored(store, 4)
     assert await claim(store) == [], "and stays so when more comes"
-    while (left := await store.settle_update(queue, UpdateState.DONE, "", ME)) and left.waiting:
-        queue = left.queue
+    while (settled := await store.settle_update(queue, UpdateState.DONE, "", ME)) and settled.waiting:
+        queue = settled.queue
         seen.append(number(queue))
         assert await claim(store) == []
     assert seen == [1, 2, 3, 4]
     assert await store.violations(settled=True) == []
 
 
-async def test_whoever_settles_the_last_one_gives_the_lane_back(store: SqlDatabase) -> None:
+async def test_settling_the_last_update_releases_the_queue(store: SqlDatabase) -> None:
     await stored(store, 1)
     [queue] = await claim(store)
-    left = await store.settle_update(queue, UpdateState.DONE, "", ME)
-    assert left is not None
-    assert left.waiting == 0
+    settled = await store.settle_update(queue, UpdateState.DONE, "", ME)
+    assert settled is not None
+    assert settled.waiting == 0
     await stored(store, 2)
     [again] = await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)
     assert (number(again), again.token) == (2, queue.token + 1)
@@ -128,9 +128,9 @@ async def test_settling_or_postponing_an_update_resets_the_crash_count(store: Sq
     [queue] = await claim(store)
     assert queue.crash_count == 2
     if survive == "settled":
-        left = await store.settle_update(queue, UpdateState.DONE, "", ME)
-        assert left is not None
-        assert left.queue.crash_count == 0
+        settled = await store.settle_update(queue, UpdateState.DONE, "", ME)
+        assert settled is not None
+        assert settled.queue.crash_count == 0
         return
     if survive == "postponed":
         await store.postpone_update(queue, 0.0, "")
@@ -162,9 +162,9 @@ async def test_a_stale_holder_changes_nothing(store: SqlDatabase, clock: ManualC
     assert await store.renew_update_queues([old], ME) == set()
     assert await store.next_update(old) is None
     assert number(await store.next_update(new)) == 1
-    left = await store.settle_update(new, UpdateState.DONE, "", OTHER)
-    assert left is not None
-    assert number(left.queue) == 2
+    settled = await store.settle_update(new, UpdateState.DONE, "", OTHER)
+    assert settled is not None
+    assert number(settled.queue) == 2
 
 
 async def test_the_following_update_is_the_next_of_the_same_queue(store: SqlDatabase) -> None:
@@ -173,14 +173,14 @@ async def test_the_following_update_is_the_next_of_the_same_queue(store: SqlData
     [ann, bob] = sorted(await claim(store), key=number)
     assert ann.update
     assert bob.update
-    behind = await store.update_behind(ann.update.id)
+    behind = await store.following_update(ann.update.id)
     assert behind
     assert behind.update_id == 2
-    assert await store.update_behind(bob.update.id) is None
-    left = await store.settle_update(ann, UpdateState.DONE, "", ME)
-    assert left
-    assert left.queue.update
-    behind = await store.update_behind(left.queue.update.id)
+    assert await store.following_update(bob.update.id) is None
+    settled = await store.settle_update(ann, UpdateState.DONE, "", ME)
+    assert settled
+    assert settled.queue.update
+    behind = await store.following_update(settled.queue.update.id)
     assert behind
     assert behind.update_id == 3
 
@@ -229,10 +229,10 @@ async def test_a_failed_attempt_is_repeated_later_and_delays_only_its_own_queue(
     [queue] = await claim(store)
     assert queue.update is not None
     assert (number(queue), queue.update.attempts, queue.update.note) == (1, 2, "it broke")
-    left = await store.settle_update(queue, UpdateState.DEAD, "it broke again", ME)
-    assert left is not None
-    assert left.queue.update is not None
-    assert (number(left.queue), left.queue.update.attempts) == (2, 1)
+    settled = await store.settle_update(queue, UpdateState.DEAD, "it broke again", ME)
+    assert settled is not None
+    assert settled.queue.update is not None
+    assert (number(settled.queue), settled.queue.update.attempts) == (2, 1)
 
 
 async def test_an_attempt_that_ended_with_its_process_counts(store: SqlDatabase) -> None:
@@ -319,11 +319,11 @@ async def test_no_update_is_missed_when_it_arrives_while_others_are_settled(stor
                 held: UpdateQueue | None = queue
                 while held is not None:
                     seen[str(number(held) // 1000)].append(number(held) % 1000)
-                    left = await store.settle_update(held, UpdateState.DONE, "", ME)
-                    assert left is not None
+                    settled = await store.settle_update(held, UpdateState.DONE, "", ME)
+                    assert settled is not None
                     held = None
-                    if left.waiting:
-                        held = left.queue if left.queue.update else await store.next_update(left.queue)
+                    if settled.waiting:
+                        held = settled.queue if settled.queue.update else await store.next_update(settled.queue)
                         assert held is not None
             await asyncio.sleep(0)
 

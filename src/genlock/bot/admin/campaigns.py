@@ -54,7 +54,7 @@ class Campaigns:
         if promo.runs and not any(model.free for model in self._view.storefront.models()):
             return operator.word(t, t.html("admin.promo_useless"))
         lasting = days * DAY if days else None
-        made = await self._store.make_promo(promo, lasting=lasting, author=ctx.profile.external_id)
+        made = await self._store.create_promo(promo, lasting=lasting, author=ctx.profile.external_id)
         if not made and ctx.first:
             return await self._listed(ctx, t.html("admin.promo_exists"))
         await self._view.write(ctx, "promo", promo.code, " ".join(words[2:-1]))
@@ -66,7 +66,7 @@ class Campaigns:
         return await self._listed(ctx)
 
     async def _listed(self, ctx: UpdateContext, note: Html | None = None) -> OutgoingMessage:
-        found, now = await self._store.promos(LISTED, str(self._view.caller.bot.id)), await self._store.clock()
+        found, now = await self._store.promos(LISTED, str(self._view.caller.bot.id)), await self._store.read_clock()
         return operator.noted(note, campaign.promos(ctx.translator, found, now))
 
     async def _close(self, ctx: UpdateContext, words: Sequence[str]) -> OutgoingMessage:
@@ -85,7 +85,7 @@ class Campaigns:
         running = await self._store.running_broadcast(str(self._view.caller.bot.id))
         if running is not None:
             return campaign.progress(running, ctx.translator)
-        return campaign.broadcast(ctx.translator, await self._store.reachable(str(self._view.caller.bot.id)))
+        return campaign.broadcast(ctx.translator, await self._store.count_reachable(str(self._view.caller.bot.id)))
 
     async def preview(self, ctx: UpdateContext, content: Content) -> OutgoingMessage:
         """Show the operator how it looks; nothing is sent to others yet."""
@@ -98,7 +98,9 @@ class Campaigns:
             }
         )
         await self._store.kv_put(f"chat:waiting:{ctx.person}", waiting)
-        return campaign.preview(ctx.translator, ctx.update, await self._store.reachable(str(self._view.caller.bot.id)))
+        return campaign.preview(
+            ctx.translator, ctx.update, await self._store.count_reachable(str(self._view.caller.bot.id))
+        )
 
     async def _previewed(self, ctx: UpdateContext, words: Sequence[str]) -> Mapping[str, str] | None:
         """The broadcast that waits; a button of an earlier preview is none of its."""

@@ -198,7 +198,7 @@ class Files:
             return Problem(name=f"not_a_file_{sent.kind.value}")
         except ProviderError:
             return Problem(name="upload_failed")
-        await self._store.keep_upload(
+        await self._store.add_upload(
             Upload(
                 address=address,
                 account_id=ctx.person,
@@ -277,7 +277,7 @@ class Files:
             fresh, seconds = await self.hand_on(upload.file, kind, _ending(None, None, kind))
         except (NotSuch, ProviderError):
             return Problem(name="file_gone")
-        await self._store.keep_upload(replace(upload, address=fresh, account_id=ctx.person, seconds=seconds))
+        await self._store.add_upload(replace(upload, address=fresh, account_id=ctx.person, seconds=seconds))
         return fresh
 
 

@@ -40,7 +40,7 @@ class Gifts:
         """Use a promo code; None if there is none to use by this name. A repeated update finds the same use."""
         t, request = ctx.translator, f"update:{ctx.update}"
         # A code that a try before this one has used up still needs its credit, however many were tried since.
-        begun = not ctx.first and await self._store.promo_used(ctx.person, request)
+        begun = not ctx.first and await self._store.is_promo_used(ctx.person, request)
         if not begun and (wait := await self._quotas.code(ctx)) is not None:
             return wait
         code = code.strip().upper()[:CODE_LENGTH_MAX]
@@ -70,7 +70,7 @@ class Gifts:
             for person, amount, side in shares:
                 if amount:
                     await self._grant(person, amount, f"referral:{guest}:{side}", f"invitation of {guest}")
-            if await self._store.set_rewarded(guest):
+            if await self._store.mark_rewarded(guest):
                 for person, amount, side in shares:
                     if amount:
                         await self._tell(person, side, amount)

@@ -136,7 +136,7 @@ class Payments:
         """Once per charge: the ledger knows it first, so that no payment is ever without its credits."""
         amount = bill.credits * THOUSANDTHS
         fresh = await self._store.transfer(person, EntryKind.TOPUP, amount, f"stars:{charge}", f"{stars} stars")
-        await self._store.keep_payment(charge, person, stars, amount)
+        await self._store.add_payment(charge, person, stars, amount)
         return fresh
 
     async def _strange(self, charge: str, payload: str) -> None:
@@ -228,7 +228,7 @@ class Payments:
             if "already" not in str(error).lower():
                 await self._undo(payment)
                 raise NoRefund(f"Telegram refused the refund: {error}", "stars_refused", reason=str(error)) from error
-        await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
+        await self._store.change_payment_state(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
         await self._store.kv_delete(f"{REFUND}{charge}")
         return payment
 
@@ -275,7 +275,7 @@ class Payments:
 
     async def _take_back(self, payment: Payment, by: str) -> Payment:
         """Begin a try, or go on with the one that is open; its number makes its debit happen once."""
-        await self._store.move_payment(payment.charge, PaymentState.PAID, PaymentState.REFUNDING)
+        await self._store.change_payment_state(payment.charge, PaymentState.PAID, PaymentState.REFUNDING)
         now = await self._store.payment(payment.charge)
         if now is None or now.state is not PaymentState.REFUNDING:
             raise NoRefund(
@@ -287,7 +287,7 @@ class Payments:
                 now.account_id, EntryKind.DEBIT, now.amount, key, f"refund of stars by {by}"
             )
         except InsufficientBalance as error:
-            await self._store.move_payment(
+            await self._store.change_payment_state(
                 now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds, untaken=True
             )
             raise NoRefund(
@@ -297,7 +297,7 @@ class Payments:
                 amount=now.amount,
             ) from error
         if not fresh and await self._is_undone(now):
-            await self._store.move_payment(now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds)
+            await self._store.change_payment_state(now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds)
             raise NoRefund("Telegram refused this try before", "stars_refused", reason="it was refused before")
         return now
 
@@ -319,7 +319,9 @@ class Payments:
         """Telegram will not give the stars back: the person keeps the credits. Only this try is undone, and once."""
         key, reason = _undo_key(payment), "refund refused by Telegram"
         await self._store.transfer(payment.account_id, EntryKind.GRANT, payment.amount, key, reason)
-        await self._store.move_payment(payment.charge, PaymentState.REFUNDING, PaymentState.PAID, payment.refunds)
+        await self._store.change_payment_state(
+            payment.charge, PaymentState.REFUNDING, PaymentState.PAID, payment.refunds
+        )
         await self._store.kv_delete(f"{REFUND}{payment.charge}")
 
     async def _refunded_elsewhere(self, charge: str) -> int:
@@ -339,7 +341,7 @@ class Payments:
                 detail=str(error),
             )
             return 0
-        await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
+        await self._store.change_payment_state(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
         return 1
 
 

@@ -40,7 +40,7 @@ class Orders:
         """The person has pressed Generate: the pressed message becomes the result."""
         view, draft = self._view, ctx.draft
         key = _key(ctx, draft.version)
-        if (made := await self._store.job_ordered(ctx.person, key)) is not None:
+        if (made := await self._store.job_by_request_key(ctx.person, key)) is not None:
             await view.keep(ctx, replace(draft.emptied(), at=At.ORDERED, job=made.id, message=None))
             return
         screen = await view.screen_context(ctx, order=key)
@@ -72,7 +72,7 @@ class Orders:
         """`/gen MODEL TEXT`: the draft is complete, and nobody is asked again."""
         view, draft = self._view, ctx.draft
         key = f"update:{ctx.update}"
-        if not ctx.first and (made := await self._store.job_ordered(ctx.person, key)) is not None:
+        if not ctx.first and (made := await self._store.job_by_request_key(ctx.person, key)) is not None:
             await self._leave(ctx, made)
             return
         screen = await view.screen_context(ctx, order=key)
@@ -107,7 +107,7 @@ class Orders:
         if cost.free and not await self._store.take_free_run(ctx.person, key, self._view.rules.free_per_day):
             return None
         for address in file_addresses(model, ctx.draft.values):
-            await self._store.use_upload(address)
+            await self._store.mark_upload_used(address)
         order = NewJob(
             account_id=ctx.person,
             request_key=key,
@@ -216,7 +216,7 @@ class Orders:
 
     async def begun_with(self, ctx: UpdateContext, version: int) -> Job | None:
         """The job that a version of the draft has become."""
-        return await self._store.job_ordered(ctx.person, _key(ctx, version))
+        return await self._store.job_by_request_key(ctx.person, _key(ctx, version))
 
     async def cancel(self, ctx: UpdateContext, job: Job) -> None:
         """Stop a running order; the money is back at once."""

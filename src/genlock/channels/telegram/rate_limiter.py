@@ -90,11 +90,11 @@ class TelegramRateLimiter:
         self._stopped[chat] = (now, now + seconds)
         if chat is not None:
             self._close(chat, now + seconds)
-            await self._limits.block(self._key(chat), seconds)
+            await self._limits.block_limit(self._key(chat), seconds)
         if chat is None or sum(at > recent for at, _ in self._stopped.values()) >= RATE_LIMITED_CHATS:
             self._stopped[None] = (now, now + seconds)
             self._bot_closed = max(self._bot_closed, now + seconds)
-            await self._limits.block(self._bot_key, seconds)
+            await self._limits.block_limit(self._bot_key, seconds)
 
     # a call that must not wait
 
@@ -107,7 +107,7 @@ class TelegramRateLimiter:
         try:
             # One permit stays free for a result that may come in the next moment.
             [wait] = await self._limits.take_permits([self._key(chat)], rate.interval, rate.burst, rate.interval * 0.9)
-            free = wait <= 0.0 and await self._limits.reserve(self._bot_key, 1, BOT.interval, BOT.burst, 0.0)
+            free = wait <= 0.0 and await self._limits.reserve_permits(self._bot_key, 1, BOT.interval, BOT.burst, 0.0)
         except StoreError as error:
             raise ChannelBusy(1.0, f"the rate limits cannot be read: {error}") from error
         if not free:
@@ -169,7 +169,9 @@ class TelegramRateLimiter:
         free = [waiter for rate in (CHAT, GROUP) for waiter in await self._take_chats(rate, chosen)]
         if not free:
             return
-        waits = await self._limits.reserve(self._bot_key, len(free), BOT.interval, BOT.burst, BOT_HORIZON_SECONDS)
+        waits = await self._limits.reserve_permits(
+            self._bot_key, len(free), BOT.interval, BOT.burst, BOT_HORIZON_SECONDS
+        )
         now = loop.time()
         for waiter, wait in zip(free, waits, strict=False):
             if waiter in self._waiting:

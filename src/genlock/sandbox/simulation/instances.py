@@ -30,7 +30,7 @@ _FENCED = (
     "mark_submitted",
     "save_parts",
     "begin_notice",
-    "renew",
+    "renew_lease",
     "change_address",
     "mark_result_invalid",
 )
@@ -44,16 +44,16 @@ def _calls(port: type, prefix: str) -> list[str]:
 #: called by endpoints, the bot and `tell`, which are not simulated
 _NOT_SIMULATED = {
     "store.close",
-    "store.is_secret",
+    "store.is_callback_secret",
     "store.count_unauthenticated_callbacks",
-    "store.job_ordered",
-    "store.resend_paid",
+    "store.job_by_request_key",
+    "store.resend_paid_job",
     "store.account",
     "store.set_account_address",
     "store.take_permits",
     "store.prune",
-    "store.block",
-    "store.is_of_order",
+    "store.block_limit",
+    "store.is_job_message",
     "store.activity",
     "store.late_cancels",
     "channel.tell",
@@ -233,9 +233,9 @@ class StoreMonitor:
             self._truth.registered.add(args[0])
         if name == "release_leases" and len(args) == 1:
             self._truth.registered.discard(args[0])
-        if name == "resend" and answer:
+        if name == "resend_job" and answer:
             self._truth.resends[args[0]] += 1
-        if name == "retry" and answer:
+        if name == "retry_job" and answer:
             self._truth.retries[args[0]] += 1
         if name == "begin_submit" and answer:
             self._truth.submits[job_id] = self._world.loop.time()

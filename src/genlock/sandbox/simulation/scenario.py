@@ -19,7 +19,7 @@ from genlock.sandbox.simulation.world import Entry, World
 def _extra_weight(call: str) -> int:
     """Return how often a call is added to the fault points, because few seeds reach it at all."""
     often = {"expire_callback": 24, "mark_result_invalid": 6, "settle_callback": 3, "progress": 3}
-    often |= {"adopt_task": 2, "change_address": 2, "send": 2, "leave_role": 2, "notify": 1}
+    often |= {"adopt_task": 2, "change_address": 2, "send": 2, "release_role": 2, "notify": 1}
     return often.get(call.rpartition(".")[2], 0)
 
 
@@ -29,7 +29,7 @@ SETTLE_SECONDS = 200.0
 #: fault points of each kind per seed
 FAULTS_PER_KIND = 6
 #: calls that instances repeat all the time
-FREQUENT_CALLS = ("claim", "claim_poison_jobs", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
+FREQUENT_CALLS = ("claim_jobs", "claim_poison_jobs", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
 FAULT_POINTS = [
     *POINTS,
     *(

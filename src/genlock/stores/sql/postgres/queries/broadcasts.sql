@@ -1,4 +1,4 @@
--- name: reachable
+-- name: count_reachable
 -- Count the users whom a broadcast of a bot would go to.
 SELECT count(*) AS count FROM profiles p JOIN accounts a ON a.id = p.account_id
 WHERE a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL;
@@ -26,7 +26,7 @@ SELECT * FROM broadcasts WHERE id = :broadcast_id;
 -- Return the oldest running broadcast, of one bot or of all.
 SELECT * FROM broadcasts WHERE state = 'running' AND (:bot::text IS NULL OR bot = :bot) ORDER BY id LIMIT 1;
 
--- name: reach_next
+-- name: next_recipient
 -- Advance a broadcast to its next recipient before anything is sent: only the caller that advanced it sends.
 WITH next AS (
     SELECT p.account_id, p.language, owner.external_id
@@ -40,7 +40,7 @@ WITH next AS (
 )
 SELECT next.*, EXISTS (SELECT FROM moved) AS moved FROM next;
 
--- name: count_broadcast
+-- name: count_broadcast_message
 -- Count one message of a broadcast as sent or failed.
 UPDATE broadcasts SET sent = sent + CASE WHEN :sent::boolean THEN 1 ELSE 0 END,
     failed = failed + CASE WHEN :sent THEN 0 ELSE 1 END

@@ -14,7 +14,7 @@ WITH item AS MATERIALIZED (
 )
 SELECT ord, id, job_id, correlation_id, :now AS received_at FROM item;
 
--- name: is_secret
+-- name: is_callback_secret
 -- Whether this is the secret of a job's callback address.
 SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
 

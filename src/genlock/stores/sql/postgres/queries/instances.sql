@@ -50,6 +50,6 @@ UNION ALL
 SELECT holder, epoch FROM known
 LIMIT 1;
 
--- name: leave_role
+-- name: release_role
 -- Give up a role at once.
 UPDATE roles SET until = '-infinity' WHERE name = :name AND holder = :instance;

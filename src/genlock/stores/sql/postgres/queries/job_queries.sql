@@ -13,7 +13,7 @@ ORDER BY id DESC LIMIT :limit;
 -- Return the operator's list, oldest first.
 SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY id LIMIT :limit;
 
--- name: is_of_order
+-- name: is_job_message
 -- Whether a message shows a job of an account: as its placeholder or as one of its parts.
 SELECT id FROM jobs
 WHERE account_id = :account_id AND (placeholder = :message OR EXISTS (

@@ -3,7 +3,7 @@
 -- key: with our planner settings, a join of two CTEs is quadratic. `count(*) FROM locked` makes one part wait for the
 -- locks of another; locks are taken in the order of ids, so that two batches cannot deadlock.
 
--- name: accept
+-- name: accept_job
 -- Write jobs and their holds. A batch contains each account once. Wallets are locked in the order of their ids.
 WITH item AS (
     SELECT * FROM unnest(
@@ -269,7 +269,7 @@ FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
 WHERE j.id = i.id AND j.lease_token = i.token AND j.notice = 'due'
 RETURNING j.id;
 
--- name: claim
+-- name: claim_jobs
 -- Lease due jobs, the longest overdue first. An expired lease is due again; if another instance had it, that counts as
 -- a crash.
 WITH due AS MATERIALIZED (
@@ -305,7 +305,7 @@ SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
 FROM due WHERE j.id = due.id
 RETURNING j.*, :now AS read_at;
 
--- name: renew
+-- name: renew_lease
 -- Renew the leases of jobs that take long.
 UPDATE jobs j SET due_at = :now + make_interval(secs => :seconds::float8)
 FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
@@ -336,7 +336,7 @@ FROM unnest(
 WHERE j.id = i.id AND j.lease_token = i.token
 RETURNING j.id;
 
--- name: retry
+-- name: retry_job
 -- Make a waiting or parked job due now; queue a parked submit again.
 UPDATE jobs
 SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
@@ -346,7 +346,7 @@ WHERE id = :job_id AND lease_owner IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
 RETURNING id;
 
--- name: resend
+-- name: resend_job
 -- Deliver the parts of an ended job again, on new messages.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
@@ -357,7 +357,7 @@ WHERE id = :job_id AND lease_token = coalesce(:token::bigint, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 
--- name: resend_paid
+-- name: resend_paid_job
 -- Resend a result that could not be delivered and hold its released price again, in the same commit. The ledger entries
 -- of the earlier hold get the old lease token appended to their keys, so that the new hold settles under the usual
 -- keys.

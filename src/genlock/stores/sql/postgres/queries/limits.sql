@@ -3,7 +3,7 @@
 INSERT INTO limits (key, next_at) VALUES (:key, :now - interval '1 day')
 ON CONFLICT (key) DO NOTHING;
 
--- name: reserve
+-- name: reserve_permits
 -- Reserve permits of a limit, `interval` apart, at most `horizon` seconds ahead; unused permits add up to a burst. Two
 -- rows: the seconds until the next permit, before and after.
 WITH free AS MATERIALIZED (
@@ -41,7 +41,7 @@ UNION ALL
 SELECT key, extract(epoch FROM next_at - :now + make_interval(secs => :spare::float8))::float8 FROM limits
 WHERE key = ANY (:keys::text[]) AND next_at > :now - make_interval(secs => :spare::float8);
 
--- name: block
+-- name: block_limit
 -- Give no permit of a limit for some time.
 INSERT INTO limits AS l (key, next_at) VALUES (:key, :now + make_interval(secs => :seconds::float8))
 ON CONFLICT (key) DO UPDATE SET next_at = greatest(l.next_at, excluded.next_at);

@@ -47,7 +47,7 @@ SELECT
           AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
               OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
 
--- name: make_promo
+-- name: create_promo
 -- Create a promo code.
 INSERT INTO promos (code, bot, amount, runs, uses_max, per_account, until_at, author, created_at)
 VALUES (
@@ -88,7 +88,7 @@ SELECT p.amount, p.runs, coalesce((SELECT number FROM added), own.same) AS numbe
     EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM added) AS retry
 FROM promo p, own;
 
--- name: promo_used
+-- name: is_promo_used
 -- Return the code that was used under a key.
 SELECT code FROM promo_uses WHERE account_id = :account_id AND request_key = :request_key;
 
@@ -101,6 +101,6 @@ WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
     AND EXISTS (SELECT FROM payments y WHERE y.account_id = p.account_id AND y.state = 'paid')
 ORDER BY p.account_id LIMIT :limit;
 
--- name: set_rewarded
+-- name: mark_rewarded
 -- Record that an invitation was rewarded.
 UPDATE profiles SET rewarded_at = :now WHERE account_id = :account_id AND rewarded_at IS NULL RETURNING account_id;

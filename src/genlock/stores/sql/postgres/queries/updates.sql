@@ -65,7 +65,7 @@ FROM update_queues q JOIN LATERAL (
 ) u ON true
 WHERE q.id = :queue_id AND q.lease_token = :token;
 
--- name: update_behind
+-- name: following_update
 -- Return the update that follows another one in its queue.
 SELECT n.*, 0 AS attempts
 FROM updates u JOIN updates n ON n.bot = u.bot AND n.ordering_key = u.ordering_key AND n.state = 'new' AND n.id > u.id

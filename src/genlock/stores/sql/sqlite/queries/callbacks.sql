@@ -7,7 +7,7 @@ VALUES (
     :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now)
 RETURNING id, job_id, received_at, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
 
--- name: is_secret
+-- name: is_callback_secret
 -- Whether this is the secret of a job's callback address.
 SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
 

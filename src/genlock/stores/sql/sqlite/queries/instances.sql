@@ -29,6 +29,6 @@ SET epoch = epoch + CASE WHEN holder = excluded.holder THEN 0 ELSE 1 END,
 WHERE holder = excluded.holder OR until < :now;
 SELECT holder, epoch FROM roles WHERE name = :name;
 
--- name: leave_role
+-- name: release_role
 -- Give up a role at once.
 UPDATE roles SET until = 0 WHERE name = :name AND holder = :instance;

@@ -1,4 +1,4 @@
--- name: accept
+-- name: accept_job
 -- Write jobs and their holds. A batch contains each account once.
 INSERT INTO accept_item
 SELECT
@@ -145,8 +145,8 @@ DELETE FROM end_item;
 -- Turn a success whose result is invalid, and not yet paid for, into a failure and release its hold.
 INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
 SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now
-FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending' AND state = 'succeeded'
-    AND hold_state = 'held';
+FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
+    AND state = 'succeeded' AND hold_state = 'held';
 UPDATE accounts SET available = available + j.price, held = held - j.price
 FROM jobs j WHERE j.id = :job_id AND j.lease_token = :token AND j.delivery = 'sending' AND j.state = 'succeeded'
     AND j.hold_state = 'held' AND accounts.id = j.account_id;
@@ -220,7 +220,7 @@ FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND notice = 'due'
 RETURNING id;
 
--- name: claim
+-- name: claim_jobs
 -- Lease due jobs, the longest overdue first. An expired lease is due again; if another instance had it, that counts as
 -- a crash.
 UPDATE jobs
@@ -245,7 +245,7 @@ WHERE id IN (
     WHERE place <= json_extract(:slots, '$[' || (level - 1) || ']'))
 RETURNING *, :now AS read_at;
 
--- name: renew
+-- name: renew_lease
 -- Renew the leases of jobs that take long.
 UPDATE jobs SET due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
 FROM json_each(:items) i
@@ -276,7 +276,7 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->>
 WHERE jobs.id = i.job_id AND lease_token = i.token
 RETURNING id;
 
--- name: retry
+-- name: retry_job
 -- Make a waiting or parked job due now; queue a parked submit again.
 UPDATE jobs
 SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
@@ -286,7 +286,7 @@ WHERE id = :job_id AND lease_owner IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
 RETURNING id;
 
--- name: resend
+-- name: resend_job
 -- Deliver the parts of an ended job again, on new messages.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
@@ -297,7 +297,7 @@ WHERE id = :job_id AND lease_token = coalesce(:token, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 
--- name: resend_paid
+-- name: resend_paid_job
 -- Resend a result that could not be delivered and hold its released price again, in the same commit. The ledger entries
 -- of the earlier hold get the old lease token appended to their keys, so that the new hold settles under the usual
 -- keys.

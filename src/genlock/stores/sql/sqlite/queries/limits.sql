@@ -2,7 +2,7 @@
 -- Create the row of a limit before its first use.
 INSERT INTO limits (key, next_at) VALUES (:key, :now - 86400000000) ON CONFLICT (key) DO NOTHING;
 
--- name: reserve
+-- name: reserve_permits
 -- Reserve permits of a limit, `interval` apart, at most `horizon` seconds ahead; unused permits add up to a burst. Two
 -- rows: the seconds until the next permit, before and after.
 UPDATE limits SET next_at = max(next_at, :now - CAST((:burst - 1) * :interval * 1000000 AS INTEGER))
@@ -29,7 +29,7 @@ SET next_at = max(next_at, :now - CAST((:burst - 1) * :interval * 1000000 AS INT
 WHERE next_at <= :now - CAST(:spare * 1000000 AS INTEGER)
 RETURNING key, 0.0 AS wait;
 
--- name: block
+-- name: block_limit
 -- Give no permit of a limit for some time.
 INSERT INTO limits (key, next_at) VALUES (:key, :now + CAST(:seconds * 1000000 AS INTEGER))
 ON CONFLICT (key) DO UPDATE SET next_at = max(next_at, excluded.next_at);

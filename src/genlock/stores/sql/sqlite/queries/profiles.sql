@@ -1,4 +1,4 @@
--- name: see_profile
+-- name: ensure_profile
 -- Create the profile of a user who has just written, or update it where something has changed. The inviter must be an
 -- older account of the same bot.
 INSERT INTO profiles (account_id, language, name, username, referred_by, created_at, seen_at)

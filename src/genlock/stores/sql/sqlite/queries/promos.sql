@@ -33,7 +33,7 @@ SELECT
           AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
               OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
 
--- name: make_promo
+-- name: create_promo
 -- Create a promo code.
 INSERT INTO promos (code, bot, amount, runs, uses_max, per_account, until_at, author, created_at)
 VALUES (
@@ -66,7 +66,7 @@ SELECT p.amount, p.runs,
     0 AS retry
 FROM promos p WHERE p.code = :code AND p.bot IN ('', (SELECT bot FROM accounts WHERE id = :account_id));
 
--- name: promo_used
+-- name: is_promo_used
 -- Return the code that was used under a key.
 SELECT code FROM promo_uses WHERE account_id = :account_id AND request_key = :request_key;
 
@@ -79,6 +79,6 @@ WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
     AND EXISTS (SELECT 1 FROM payments y WHERE y.account_id = p.account_id AND y.state = 'paid')
 ORDER BY p.account_id LIMIT :limit;
 
--- name: set_rewarded
+-- name: mark_rewarded
 -- Record that an invitation was rewarded.
 UPDATE profiles SET rewarded_at = :now WHERE account_id = :account_id AND rewarded_at IS NULL RETURNING account_id;

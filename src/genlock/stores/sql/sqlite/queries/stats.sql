@@ -1,4 +1,4 @@
--- name: clock
+-- name: read_clock
 -- Return the time. SQLite has no clock of its own: it is the time of the process.
 SELECT :now AS now;
 
@@ -76,14 +76,14 @@ SELECT j.*, p.*, m.* FROM (
     FROM payments y JOIN accounts a ON a.id = y.account_id AND a.bot = :bot
     WHERE y.at >= :now - CAST(:seconds * 1000000 AS INTEGER) AND y.state = 'paid') m;
 
--- name: last_callback
+-- name: last_callback_id
 -- Return the id of the newest callback.
 SELECT coalesce(max(id), 0) AS id FROM inbox;
 
--- name: marked_callbacks
+-- name: find_callbacks
 -- Return the callbacks after an id whose body contains a mark.
 SELECT id, job_id, state FROM inbox WHERE id > :after AND instr(body, :mark) > 0 ORDER BY id;
 
--- name: drop_callbacks
+-- name: delete_callbacks
 -- Delete the callbacks after an id whose body contains a mark: they were probes of the doctor.
 DELETE FROM inbox WHERE id > :after AND instr(body, :mark) > 0 RETURNING id;

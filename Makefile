@@ -32,6 +32,7 @@ check: .venv/installed ## Lint, formatting, types, import rules, words, docs
 	$(BIN)/python -m tests.style.check_words
 	$(BIN)/python docs/generate.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+	$(BIN)/python -m genlock.i18n.check
 
 docs: .venv/installed ## Write the generated parts of the docs and build the site in build/site
 	$(BIN)/python docs/generate.py

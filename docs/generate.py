@@ -16,6 +16,7 @@ import typer.main
 from genlock import cli
 from genlock.domain import delivery, events, inbox, job, money, update
 from genlock.domain.alarm import ALARMS, NO_ACTIVE
+from genlock.i18n.translator import translator
 from genlock.metrics import COUNTS, GAUGES
 from genlock.providers.kie.answers import ANSWERS, Row
 from genlock.providers.kie.families import ROUTES
@@ -98,7 +99,11 @@ def gauges() -> str:
 
 
 def alarms() -> str:
-    rows = "".join(f"| `{one.name}` | {one.says.english} | {one.remedy.english} |\n" for one in (*ALARMS, NO_ACTIVE))
+    t = translator("en")
+    names = [one.name for one in (*ALARMS, NO_ACTIVE)]
+    rows = "".join(
+        f"| `{name}` | {t.plain(f'alarm.{name}.title')} | {t.plain(f'alarm.{name}.remedy')} |\n" for name in names
+    )
     return f"| alarm | message | what to do |\n|---|---|---|\n{rows}"
 
 

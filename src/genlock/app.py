@@ -40,9 +40,10 @@ from genlock.stores.sqlite import SqliteStore, must_exist
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from genlock.bot.router import ChatBot
+    from genlock.bot.router import BotRouter
     from genlock.bot.rules import BotRules
     from genlock.channels.telegram.caller import Caller
+    from genlock.domain.alarm import AlarmNotice
     from genlock.engine.alarms import Alarms
     from genlock.log import Mask
     from genlock.metrics import MetricsObserver
@@ -130,7 +131,7 @@ async def compose(
     )
     chat = _make_chat(settings, caller, store, engine, catalog, bundles)
     closing.push_async_callback(chat.close)
-    handlers[settings.bot_id] = partial(handle_update, chat, caller, store, mask)
+    handlers[settings.bot_id] = partial(handle_update, chat, mask)
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, _operator_notifier(settings, caller, store))
@@ -159,7 +160,7 @@ def periodic_tasks(
     engine: Engine,
     store: Database,
     alarms: "Alarms",
-    chat: "ChatBot",
+    chat: "BotRouter",
     receive_updates: Callable[[], Awaitable[None]],
     observer: Observer,
 ) -> list[PeriodicTask]:
@@ -186,7 +187,7 @@ def periodic_tasks(
 class CommandRegistration:
     """Registers the bot's commands with Telegram once. The bot also works while this fails; it is tried again."""
 
-    def __init__(self, chat: "ChatBot", observer: Observer) -> None:
+    def __init__(self, chat: "BotRouter", observer: Observer) -> None:
         self._chat = chat
         self._observer = observer
         self._done = False
@@ -203,21 +204,10 @@ class CommandRegistration:
             self._done = True
 
 
-async def handle_update(chat: "ChatBot", caller: "Caller", store: Database, mask: "Mask", stored: Update) -> None:
+async def handle_update(chat: "BotRouter", mask: "Mask", stored: Update) -> None:
     """Hand a stored update to the bot. The text of an error is stored with the update, so secrets are masked."""
-    import json
-
-    import telegram
-
-    def parse(body: str) -> telegram.Update:
-        return telegram.Update.de_json(json.loads(body), caller.bot)
-
-    async def next_update() -> telegram.Update | None:
-        following = await store.following_update(stored.id)
-        return parse(following.body) if following else None
-
     try:
-        await chat.handle(parse(stored.body), first=stored.attempts == 1, behind=next_update)
+        await chat.handle_stored(stored)
     except GenlockError:
         raise
     except Exception as error:
@@ -247,14 +237,15 @@ def _make_chat(
     engine: Engine,
     catalog: Catalog,
     bundles: Mapping[str, ProviderBundle],
-) -> "ChatBot":
-    from genlock.bot.router import ChatBot
+) -> "BotRouter":
+    from genlock.bot.bundle import BotBundle
+    from genlock.bot.router import make_bot
 
     upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
     if upload is None:
         raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
-    rules = make_bot_rules(settings)
-    return ChatBot.made_of(caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=upload)
+    bundle = BotBundle(caller=caller, rules=make_bot_rules(settings))
+    return make_bot(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload)
 
 
 async def _make_update_source(
@@ -291,10 +282,21 @@ async def operator_language(store: Database, telegram_id: int) -> str:
     return next((one.language for one in found if one.external_id == str(telegram_id)), "")
 
 
-def _operator_notifier(settings: "Settings", caller: "Caller", store: Database) -> "Callable[..., Awaitable[None]]":
+def _operator_notifier(
+    settings: "Settings", caller: "Caller", store: Database
+) -> "Callable[[AlarmNotice], Awaitable[None]]":
+    """Return a function that sends an alarm to every operator, in the operator's language."""
     from genlock.channels.telegram.operators import notify_operators
+    from genlock.i18n.alarms import alarm_text
+    from genlock.i18n.translator import translator
 
-    return partial(notify_operators, caller, settings.admin_ids, partial(operator_language, store))
+    async def notify(notice: "AlarmNotice") -> None:
+        def text_in(language: str) -> str:
+            return alarm_text(notice, translator(language))
+
+        await notify_operators(caller, settings.admin_ids, partial(operator_language, store), text_in)
+
+    return notify
 
 
 # parts that commands, the doctor and the sandbox also make

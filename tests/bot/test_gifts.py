@@ -9,9 +9,14 @@ import pytest
 from genlock.bot.buttons import base36
 from genlock.domain.catalog import Catalog
 from genlock.domain.promo import Promo
+from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
+from tests.bot.pages import label, page
 from tests.bot.test_money import OPEN, bought
-from tests.bot.world import CATALOG, Town, die_once, sqlite_url, town
+from tests.bot.world import Town, die_once, sqlite_url, town
+from tests.packaged import CATALOG
+
+EN = translator("en")
 
 
 @pytest.mark.parametrize(
@@ -28,11 +33,11 @@ async def test_an_invitation_promises_what_it_brings(tmp_path: Path, inviter: in
     async with town(sqlite_url(tmp_path), rules=rules) as here:
         ann = await here.person()
         await ann.say("/invite")
-        page = await ann.sees("Your link:")
+        shown = await ann.sees(page("invite.link"))
 
-        assert told in page.text
-        assert " 0 credits" not in page.text
-        assert page.buttons[0]["url"].startswith(
+        assert told in shown.text
+        assert " 0 credits" not in shown.text
+        assert shown.buttons[0]["url"].startswith(
             "https://t.me/share/url?url=https%3A%2F%2Ft.me%2Fsandbox_bot%3Fstart%3Dr"
         )
 
@@ -43,21 +48,22 @@ async def test_free_runs_are_told_where_there_is_something_free(tmp_path: Path) 
     async with town(sqlite_url(tmp_path), rules=rules, catalog=with_free("z-image")) as here:
         ann = await here.person()
         await ann.say("/balance")
-        assert "Free runs left today: 2" in ann.screen.text
+        assert page("menu.free_today", n=2)(ann.screen)
         await here.store.create_promo(gift, lasting=None, author="op")
         await ann.say("/promo threeruns")
-        assert "Free runs left: 5" in ann.screen.text, "those that were given do not end with the day"
+        assert page("menu.free_left", n=5)(ann.screen), "those that were given do not end with the day"
     async with town(sqlite_url(tmp_path), rules=rules) as here:
         ann = await here.person("Bob")
         await ann.say("/balance")
-        assert "Free runs" not in ann.screen.text
+        assert not page("menu.free_left")(ann.screen)
+        assert not page("menu.free_today")(ann.screen)
 
 
 async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> None:
     async with town(database_url, rules=replace(OPEN, welcome=5000)) as here:
         ann = await here.person(having=0)
         await ann.say("/start")
-        await ann.sees("A gift to begin with: 5 credits")
+        await ann.sees(page("menu.welcome_gift", credits="5 credits"))
         await ann.say("/start")
         bob = await here.person("Bob", having=0)
         await bob.say("a fox")
@@ -68,7 +74,6 @@ async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> Non
 
 async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None:
     async with town(sqlite_url(tmp_path), rules=replace(OPEN, welcome=5000)) as here:
-        here.postman.patient = True
         ann = await here.person(having=0)
         die_once(here.store, "ensure_profile", after=True)
         await ann.say("a fox")
@@ -85,12 +90,12 @@ async def test_models_marked_free_are_free_so_often_a_day(database_url: str) -> 
         ann = await here.person(having=1)
         for number in range(2):
             await ann.say(f"fox {number}")
-            await ann.sees("Price: free")
-            await ann.tap("Generate · free")
+            await ann.sees(page("confirm.price_free"))
+            await ann.tap(label("button.generate_free"))
             await ann.sees(f"#{number + 1} · free")
         assert await ann.available() == 1000
         await ann.say("fox 3")
-        await ann.sees("Price: 0.8 credits")
+        await ann.sees(page("confirm.price", price="0.8 credits"))
         assert await here.store.violations(settled=False) == []
 
 
@@ -99,11 +104,11 @@ async def test_a_free_run_that_failed_is_not_lost(tmp_path: Path) -> None:
         ann = await here.person(having=0)
         here.kie.faults.order(Fault.TASK_FAIL)
         await ann.say("a fox")
-        await ann.tap("Generate · free")
-        await ann.sees("did not work out")
+        await ann.tap(label("button.generate_free"))
+        await ann.sees(page("failed.head"))
         await ann.say("a fox")
-        await ann.tap("Generate · free")
-        await ann.sees("Generation complete")
+        await ann.tap(label("button.generate_free"))
+        await ann.sees(page("order.done"))
 
 
 async def test_an_invitation_is_rewarded_after_the_first_result_and_money_of_the_guests_own(database_url: str) -> None:
@@ -111,23 +116,23 @@ async def test_an_invitation_is_rewarded_after_the_first_result_and_money_of_the
     async with town(database_url, rules=rules) as here:
         ann = await here.person("Ann", having=0)
         await ann.say("/invite")
-        page = await ann.sees("Your link:")
-        payload = page.text.rpartition("start=")[2]
+        shown = await ann.sees(page("invite.link"))
+        payload = shown.text.rpartition("start=")[2]
         bob = await here.person("Bob", having=10)
         await bob.say(f"/start {payload}")
         await bob.say("/start")
         assert await here.bot.reward() == 0
         await bob.say("/gen z-image a fox")
-        await bob.sees("Generation complete")
+        await bob.sees(page("order.done"))
         assert await here.bot.reward() == 0  # what gifts have paid for brings no gifts
         await bought(bob)
         await asyncio.gather(*(here.bot.reward() for _ in range(5)))
 
         assert await ann.available() == 7000
         assert await bob.available() == 10_000 - 800 + 120_000 + 3000
-        await ann.sees("7 credits for you!")
-        await bob.sees("3 credits for you,")
-        assert len([message for message in ann.from_bot if "for you!" in message.text]) == 1
+        await ann.sees(page("invite.rewarded_inviter", credits="7 credits"))
+        await bob.sees(page("invite.rewarded_invited", credits="3 credits"))
+        assert len([message for message in ann.from_bot if page("invite.rewarded_inviter")(message)]) == 1
         assert await here.bot.reward() == 0
 
 
@@ -153,10 +158,10 @@ async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
         ann, bob = await here.person("Ann", having=0), await here.person("Bob", language="ru", having=0)
         for number in range(10):
             await ann.say(f"/promo guess{number}")
-            assert "There is no such promo code" in ann.screen.text
+            assert page("promo.unknown")(ann.screen)
         for guess in ("/promo secret", "/start p_SECRET"):
             await ann.say(guess)
-            assert "You can try another in " in ann.screen.text
+            assert page("limit.codes")(ann.screen)
         assert await ann.available() == 0
         await bob.say("/promo secret")
 
@@ -167,7 +172,6 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
     database_url: str,
 ) -> None:
     async with town(database_url, rules=OPEN) as here:
-        here.postman.patient = True
         await here.store.create_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
@@ -178,25 +182,24 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
             await ann.say(f"/promo guess{number}")
         die_once(here.store, "use_promo", after=True)
         await ann.say("/promo secret")
-        await ann.sees("Added to your balance: 5 credits!")
+        await ann.sees(page("promo.done_credits", credits="5 credits"))
         await ann.say("/promo secret")
 
-        assert "You can try another in " in ann.screen.text
+        assert page("limit.codes")(ann.screen)
         assert await ann.available() == 5000
 
 
 async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(here: Town) -> None:
-    here.postman.patient = True
     await here.store.create_promo(
         Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     ann = await here.person(having=0)
     for number in range(10):
         await ann.say(f"/promo guess{number}")
-    die_once(here.bot._view, "show_draft", after=False)
+    die_once(here.drafts, "show", after=False)
     await ann.say("/promo secret")
 
-    assert "You can try another in " in ann.screen.text
+    assert page("limit.codes")(ann.screen)
     assert await ann.available() == 0
 
 
@@ -209,19 +212,19 @@ async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> N
         Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     await ann.say("/promo cat")
-    await ann.sees("Added to your balance: 5 credits!")
+    await ann.sees(page("promo.done_credits", credits="5 credits"))
     await ann.say("/promo CAT")
-    await ann.sees("You have used this promo code already")
+    await ann.sees(page("promo.used"))
     await ann.say("/balance")
-    await ann.sees("+5 · promo code")
-    await ann.tap("Promo code")
-    await ann.sees("Write your promo code")
+    await ann.sees(page("balance.line", amount="+5", what=EN.plain("balance.promo")))
+    await ann.tap(label("button.promo"))
+    await ann.sees(page("promo.ask"))
     await ann.say("dog")
-    await ann.sees("There is no such promo code")
+    await ann.sees(page("promo.unknown"))
     await ann.say("runs")
-    await ann.sees("A gift: 3 free runs!")
+    await ann.sees(page("promo.done_runs", runs=EN.plain("unit.runs", n=3)))
     bob = await here.person("Bob", having=0)
     await bob.say("/start p_CAT")
-    await bob.sees("There is no such promo code, or it is over")
+    await bob.sees(page("promo.unknown"))
 
     assert await ann.available() == 5000

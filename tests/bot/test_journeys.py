@@ -1,4 +1,4 @@
-"""Journeys of people through the whole product."""
+"""Whole orders of users, from the first message to the result."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from genlock.domain.catalog import Category
 from genlock.domain.job import State
 from genlock.sandbox.kie.faults import Fault
+from tests.bot.pages import label, page
 from tests.bot.world import Town, holds, sqlite_url, town
 
 WORDS = {
@@ -31,7 +32,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-async def test_a_newcomer_gets_a_picture_with_four_taps_and_one_text(database_url: str, language: str) -> None:
+async def test_a_new_user_gets_an_image_with_four_taps_and_one_text(database_url: str, language: str) -> None:
     words = WORDS[language]
     async with town(database_url) as here:
         ann = await here.person("Ann", language=language)
@@ -58,12 +59,12 @@ async def test_a_newcomer_gets_a_picture_with_four_taps_and_one_text(database_ur
         assert await here.store.violations(settled=False) == []
 
 
-async def test_a_text_out_of_the_blue_needs_one_tap(here: Town) -> None:
+async def test_a_text_without_an_order_needs_one_tap(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox in the snow")
-    await ann.sees("Shall I make this with Z-Image?")
-    await ann.tap("Generate")
-    await ann.sees("Generation complete")
+    await ann.sees(page("confirm.suggestion", title="Z-Image"))
+    await ann.tap(label("button.generate"))
+    await ann.sees(page("order.done"))
 
     [job] = await here.jobs(ann)
     assert (job.model, '"a red fox in the snow"' in job.input) == ("z-image", True)
@@ -72,20 +73,20 @@ async def test_a_text_out_of_the_blue_needs_one_tap(here: Town) -> None:
 async def test_the_model_used_last_is_suggested(here: Town) -> None:
     ann = await here.person()
     await ann.say("/gen qwen/text-to-image a fox")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
     await ann.say("a bear")
 
-    await ann.sees("Shall I make this with Qwen Image?")
+    await ann.sees(page("confirm.suggestion", title="Qwen Image"))
 
 
-async def test_another_model_takes_the_text_along(here: Town) -> None:
+async def test_choosing_another_model_keeps_the_text(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox")
-    await ann.sees("Shall I")
-    await ann.tap("Another model")
+    await ann.sees(page("confirm.suggestion"))
+    await ann.tap(label("button.other_model"))
     await ann.sees("Your text is kept: a red fox")
     await ann.tap("Seedream 3.0")
-    confirm = await ann.sees("Price")
+    confirm = await ann.sees(page("confirm.price"))
 
     assert "a red fox" in confirm.text
     assert "Seedream 3.0" in confirm.text
@@ -94,7 +95,7 @@ async def test_another_model_takes_the_text_along(here: Town) -> None:
 async def test_gen_orders_at_once(here: Town) -> None:
     ann = await here.person()
     await ann.say("/gen Nano Banana 2 Lite two cats")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
 
     [job] = await here.jobs(ann)
     assert (job.model, job.state) == ("nano-banana-2-lite", State.SUCCEEDED)
@@ -104,25 +105,25 @@ async def test_gen_orders_at_once(here: Town) -> None:
 async def test_gen_asks_for_what_is_missing(here: Town) -> None:
     ann = await here.person()
     await ann.say("/gen recraft/remove-background")
-    await ann.sees("Send a picture")
+    await ann.sees(page("ask.image"))
     await ann.say("/gen")
-    await ann.sees("/gen MODEL TEXT")
+    await ann.sees(page("misc.gen_usage"))
     await ann.say("/gen nothing-like-it a cat")
     await ann.sees("I do not know the model nothing-like-it")
 
     assert await here.jobs(ann) == []
 
 
-async def test_models_are_listed_cheapest_first_in_pages_and_found_by_a_word(here: Town) -> None:
+async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
-    await ann.sees("Hello")
-    await ann.tap("Text to video")
+    await ann.sees(page("menu.hello"))
+    await ann.tap(label("category.text-to-video"))
     first = await ann.sees("Text to video")
     prices = [float(one["text"].rpartition(" ")[2]) for one in first.buttons[:8]]
     assert prices == sorted(prices)
     assert any(one["text"] == "1 / 4" for one in first.buttons)
-    await ann.tap("▶️")
+    await ann.tap(label("button.later"))
     await ann.sees(lambda message: any(one["text"] == "2 / 4" for one in message.buttons))
     await ann.say("kling")
     found = await ann.sees("🔎 kling")
@@ -134,14 +135,14 @@ async def test_models_are_listed_cheapest_first_in_pages_and_found_by_a_word(her
     await ann.sees("Nothing is called qqqqq")
 
 
-async def test_a_sentence_before_a_shelf_is_a_wish_for_what_stands_there(here: Town) -> None:
+async def test_a_sentence_at_a_model_list_is_a_prompt_for_that_category(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
-    await ann.tap("Text to video")
+    await ann.tap(label("category.text-to-video"))
     await ann.say("a paper boat on a rainy street")
-    offer = await ann.sees("Shall I make this with")
-    await ann.tap("Generate")
-    await ann.sees("Generation complete")
+    offer = await ann.sees(page("confirm.suggestion"))
+    await ann.tap(label("button.generate"))
+    await ann.sees(page("order.done"))
     [job] = await here.jobs(ann)
 
     assert Category.TEXT_TO_VIDEO in (here.catalog.get(job.model).category, *here.catalog.get(job.model).also)
@@ -151,27 +152,27 @@ async def test_a_sentence_before_a_shelf_is_a_wish_for_what_stands_there(here: T
 async def test_back_and_cancel_are_on_every_step(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
-    await ann.sees("Hello")
-    await ann.tap("Text to image")
-    await ann.sees("Cheapest first")
+    await ann.sees(page("menu.hello"))
+    await ann.tap(label("category.text-to-image"))
+    await ann.sees(page("list.search_hint"))
     await ann.tap("Z-Image")
     await ann.sees("Describe what you want")
     await ann.say("a cat")
     await ann.sees("Aspect ratio")
-    await ann.tap("Back")
+    await ann.tap(label("button.back"))
     await ann.sees(lambda message: "Now: a cat" in message.text)
     await ann.say("a dog")
     await ann.sees("Aspect ratio")
     await ann.tap("16:9")
     await ann.sees("a dog")
-    await ann.tap("Back")
+    await ann.tap(label("button.back"))
     await ann.sees(lambda message: any(one["text"] == "✓ 16:9" for one in message.buttons))
-    await ann.tap("Back")
+    await ann.tap(label("button.back"))
     await ann.sees("Now: a dog")
-    await ann.tap("Back")
-    await ann.sees("Cheapest first")
-    await ann.tap("Cancel")
-    await ann.sees("Cancelled. Nothing was charged.")
+    await ann.tap(label("button.back"))
+    await ann.sees(page("list.search_hint"))
+    await ann.tap(label("button.cancel"))
+    await ann.sees(page("menu.cancelled"))
 
     assert len(ann.from_bot) == 1
 
@@ -183,65 +184,65 @@ async def test_options_change_the_price_that_is_shown(here: Town) -> None:
     await ann.sees("Describe")
     await ann.say("a storm")
     await ann.sees("Aspect ratio")
-    await ann.tap("Defaults for the rest")
-    await ann.sees("Price: 90 credits")
-    await ann.tap("Options")
-    await ann.sees("what would you like to change?")
+    await ann.tap(label("button.rest"))
+    await ann.sees(page("confirm.price", price="90 credits"))
+    await ann.tap(label("button.options"))
+    await ann.sees(page("options.title"))
     await ann.tap("With sound")
     await ann.sees(lambda message: any(one["text"] == "Yes" for one in message.buttons))
-    await ann.tap("Yes")
-    await ann.sees("what would you like to change?")
-    await ann.tap("Done")
-    shown = await ann.sees("Price: 135 credits")
+    await ann.tap(label("button.yes"))
+    await ann.sees(page("options.title"))
+    await ann.tap(label("button.done"))
+    shown = await ann.sees(page("confirm.price", price="135 credits"))
 
     assert "With sound: Yes" in shown.text
 
 
-async def test_choices_that_do_not_go_together_are_told_in_the_names_of_the_inputs(here: Town) -> None:
+async def test_conflicting_choices_are_explained_with_field_names(here: Town) -> None:
     ann = await here.person(language="ru")
     await ann.say("/models GPT Image 2")
     await ann.tap("GPT Image 2 ·")
     await ann.say("кот")
-    await ann.sees("Цена")
-    await ann.tap("Настройки")
-    await ann.sees("что изменить?")
+    await ann.sees(page("confirm.price", language="ru"))
+    await ann.tap(label("button.options", language="ru"))
+    await ann.sees(page("options.title", language="ru"))
     await ann.tap("Разрешение")
     await ann.sees("Разрешение")
     await ann.tap("4K")
-    told = await ann.sees("Это вместе не бывает")
+    told = await ann.sees(page("refused.never", language="ru"))
 
     assert "Соотношение сторон: Авто + Разрешение: 2K / 4K" in told.text
 
 
-async def test_a_failure_is_told_in_words_and_costs_nothing(here: Town) -> None:
+async def test_a_failure_is_explained_and_costs_nothing(here: Town) -> None:
     ann = await here.person()
     here.kie.faults.order(Fault.TASK_MODERATED)
     await ann.say("something")
-    await ann.sees("Shall I")
-    await ann.tap("Generate")
-    told = await ann.sees("The content filter did not let this through")
+    await ann.sees(page("confirm.suggestion"))
+    await ann.tap(label("button.generate"))
+    told = await ann.sees(page("failed.moderation"))
 
     assert "Order #1 did not work out" in told.text
     assert "Nothing was charged. Returned to your balance: 0.8 credits" in told.text
     assert await ann.available() == 1_000_000
     assert not any("Try again" in one["text"] for one in told.buttons)
-    await ann.tap("Change", on=told)
-    await ann.sees("what would you like to change?")
+    await ann.tap(label("button.change_repeat"), on=told)
+    await ann.sees(page("options.title"))
     here.kie.faults.order(Fault.TASK_FAIL)
     await ann.say("/gen z-image another thing")
     told = await ann.sees("Another try usually helps")
-    await ann.tap("Try again", on=told)
-    await ann.sees("Price")
+    await ann.tap(label("button.try_again"), on=told)
+    await ann.sees(page("confirm.price"))
 
 
-async def test_two_orders_at_once_each_get_their_own_result(here: Town) -> None:
+async def test_two_concurrent_orders_each_get_their_own_result(here: Town) -> None:
     ann = await here.person()
     for word in ("fox", "bear"):
         await ann.say(word)
-        await ann.sees(holds("Shall I", word))
-        await ann.tap("Generate")
-    await ann.sees(lambda message: "Generation complete" in message.text and "#1" in message.text)
-    await ann.sees(lambda message: "Generation complete" in message.text and "#2" in message.text)
+        await ann.sees(holds(page("confirm.suggestion"), word))
+        await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: page("order.done")(message) and "#1" in message.text)
+    await ann.sees(lambda message: page("order.done")(message) and "#2" in message.text)
     pictures = {message.text.splitlines()[1]: message for message in ann.hands.messages if message.kind == "photo"}
 
     assert pictures.keys() == {"fox", "bear"}
@@ -257,32 +258,32 @@ async def test_a_restart_in_the_middle_of_an_order_loses_nothing(tmp_path: Path)
         shown = await ann.sees("Aspect ratio")
         async with here.another_bot():
             await ann.tap("3:4", on=shown)
-            await ann.sees("Price")
-            await ann.tap("Generate")
-            await ann.sees("Generation complete")
+            await ann.sees(page("confirm.price"))
+            await ann.tap(label("button.generate"))
+            await ann.sees(page("order.done"))
         [job] = await here.jobs(ann)
         assert '"3:4"' in job.input
 
 
-async def test_the_language_is_the_persons_choice(here: Town) -> None:
+async def test_the_user_can_change_the_language(here: Town) -> None:
     ann = await here.person(language="ru")
     await ann.say("/start")
-    await ann.sees("Здравствуйте")
+    await ann.sees(page("menu.hello", language="ru"))
     await ann.tap("English")
-    await ann.sees("I speak English now")
+    await ann.sees(page("language.chosen"))
     await ann.say("/balance")
     await ann.sees("Your balance: 1,000 credits")
     await ann.say("/language")
-    await ann.sees("Choose your language")
+    await ann.sees(page("language.choose"))
     await ann.tap("Русский")
-    await ann.sees("Теперь я говорю по-русски")
+    await ann.sees(page("language.chosen", language="ru"))
 
 
-async def test_a_person_is_shown_one_message_that_changes(here: Town) -> None:
-    """Whatever is looked at, there is one screen, below what was written last."""
+async def test_the_chat_has_one_screen_message_that_is_edited(here: Town) -> None:
+    """There is one screen, below the last message of the user."""
     ann = await here.person()
     await ann.say("/start")
-    await ann.sees("Hello")
+    await ann.sees(page("menu.hello"))
     for button, words in (
         ("Balance", "Your balance"), ("My results", "not made anything"), ("Menu", "What shall we make?"),
         ("Help", "How it works"), ("Menu", "What shall we make?"), ("All models", "All models"),
@@ -290,19 +291,19 @@ async def test_a_person_is_shown_one_message_that_changes(here: Town) -> None:
         await ann.tap(button)
         await ann.sees(words)
     await ann.say("/help")
-    await ann.sees("How it works")
+    await ann.sees(page("help.text"))
 
     assert ann.from_bot == [ann.hands.last]
 
 
 def in_parts(length: int, size: int = 4000) -> tuple[list[str], str]:
-    """A long text as a client sends it, and as it is meant."""
+    """A long text as a client splits it, and the whole text."""
     words = " ".join(f"word{number}" for number in range(length // 6))[:length]
     parts = [words[start : start + size].strip() for start in range(0, length, size)]
     return parts, "\n".join(parts)
 
 
-async def test_a_text_that_came_in_several_messages_is_one(here: Town) -> None:
+async def test_a_text_split_over_several_messages_is_joined(here: Town) -> None:
     ann = await here.person()
     await ann.say("/models GPT Image 1.5")
     await ann.tap("GPT Image 1.5 ·")
@@ -312,15 +313,15 @@ async def test_a_text_that_came_in_several_messages_is_one(here: Town) -> None:
     await ann.sees("Aspect ratio")
     await ann.tap("1:1")
     await ann.tap("Medium")
-    await ann.tap("Generate")
-    await ann.sees("Generation complete")
+    await ann.tap(label("button.generate"))
+    await ann.sees(page("order.done"))
     [job] = await here.jobs(ann)
 
     assert len(parts) == 3
     assert json.loads(job.input)["prompt"] == whole
 
 
-async def test_the_rest_of_a_text_that_is_too_long_is_never_taken_for_all_of_it(here: Town) -> None:
+async def test_the_rest_of_a_text_that_is_too_long_is_not_taken_for_the_whole_text(here: Town) -> None:
     ann = await here.person()
     await ann.say("/models z-image")
     await ann.tap("Z-Image")
@@ -334,30 +335,30 @@ async def test_the_rest_of_a_text_that_is_too_long_is_never_taken_for_all_of_it(
     await ann.sees("Aspect ratio")
 
 
-async def test_a_long_wish_is_offered_whole_and_a_long_gen_waits_for_its_rest(here: Town) -> None:
+async def test_a_long_prompt_is_offered_whole_and_a_long_gen_waits_for_its_rest(here: Town) -> None:
     ann = await here.person()
     parts, whole = in_parts(4500)
     await ann.say("/models GPT Image 2")
     await ann.tap("GPT Image 2 ·")
     await ann.say("a cat")
-    await ann.tap("Generate")
-    await ann.sees("Generation complete")
+    await ann.tap(label("button.generate"))
+    await ann.sees(page("order.done"))
     for part in parts:
         await ann.say(part)
-    await ann.sees("Shall I make this with GPT Image 2?")
-    await ann.tap("Generate")
-    await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
+    await ann.sees(page("confirm.suggestion", title="GPT Image 2"))
+    await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: "#2" in message.text and page("order.done")(message))
     for part in (f"/gen gpt-image-2-text-to-image {parts[0]}", parts[1]):
         await ann.say(part)
     assert len(await here.jobs(ann)) == 2, "it may go on, so it is not ordered at once"
-    await ann.tap("Generate")
-    await ann.sees(lambda message: "#3" in message.text and "complete" in message.text)
+    await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: "#3" in message.text and page("order.done")(message))
 
     last, before, _ = await here.jobs(ann)
     assert json.loads(last.input)["prompt"] == json.loads(before.input)["prompt"] == whole
 
 
-async def test_two_texts_that_were_written_one_after_the_other_are_two(here: Town) -> None:
+async def test_two_separate_texts_are_not_joined(here: Town) -> None:
     ann = await here.person()
     await ann.say("a cat")
     await ann.sees("a cat")

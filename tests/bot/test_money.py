@@ -15,6 +15,7 @@ from genlock.domain.job import Delivery, Job
 from genlock.domain.money import EntryKind
 from genlock.domain.tariff import PriceRow
 from genlock.i18n.translator import translator
+from tests.bot.pages import label, page
 from tests.bot.world import PACKAGES, Customer, Town, sqlite_url, town
 
 OPEN = BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
@@ -37,24 +38,23 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
         await ann.say("/models Kling 3.0")
         await ann.tap("Kling 3.0 ·")
         await ann.say("a storm")
-        await ann.tap("Defaults for the rest")
-        short = await ann.sees("Missing: 80 credits")
-        assert "Balance: 10 credits" in short.text
+        await ann.tap(label("button.rest"))
+        short = await ann.sees(page("confirm.short", balance="10 credits", missing="80 credits"))
         assert not any("Generate" in one["text"] for one in short.buttons)
-        await ann.tap("Top up")
-        await ann.sees("Missing for your order: 80 credits")
-        assert "✅ is enough for your order" in ann.screen.text
-        await ann.tap("Back")
-        await ann.sees("Missing: 80 credits")
-        await ann.tap("Top up")
-        await ann.tap("⭐ 100 →")
+        await ann.tap(label("button.topup"))
+        await ann.sees(page("topup.missing", credits="80 credits"))
+        assert page("topup.enough")(ann.screen)
+        await ann.tap(label("button.back"))
+        await ann.sees(page("confirm.short", balance="10 credits", missing="80 credits"))
+        await ann.tap(label("button.topup"))
+        await ann.tap(label("topup.package", stars=100))
         bill = await ann.sees(lambda message: message.kind == "invoice")
         async with here.done(2):
             await ann.hands.pay(bill)
-        await ann.sees("Thank you! Credited: 120 credits")
-        await ann.sees("Now your order can go on")
-        await ann.tap("Generate · 90 credits")
-        await ann.sees("Generation complete")
+        await ann.sees(page("topup.paid", credits="120 credits"))
+        await ann.sees(page("topup.ready"))
+        await ann.tap(label("button.generate", price="90 credits"))
+        await ann.sees(page("order.done"))
 
         assert await ann.available() == 40_000
         assert await here.store.violations(settled=False) == []
@@ -64,12 +64,12 @@ async def test_the_balance_tells_what_moved_in_plain_words(here: Town) -> None:
     ann = await here.person(having=50)
     await bought(ann)
     await ann.say("/gen z-image a fox")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
     await here.store.transfer(ann.number, EntryKind.REFUND, 800, "refund:1", "order 1 refunded")
     await here.store.transfer(ann.number, EntryKind.GRANT, 2500, "admin:7", "for the trouble")
     await here.store.transfer(ann.number, EntryKind.DEBIT, 500, "admin:8", "too much")
     await ann.say("/balance")
-    shown = (await ann.sees("Your balance: 172 credits")).text.splitlines()
+    shown = (await ann.sees(page("balance.title", credits="172 credits"))).text.splitlines()
     today = translator("en").day(await here.store.read_clock())
 
     assert shown[-7:] == [
@@ -87,8 +87,8 @@ async def test_packages_that_are_enough_for_the_order_are_marked(tmp_path: Path)
     async with town(sqlite_url(tmp_path), rules=replace(OPEN, markup=6.0)) as here:
         ann = await here.person(having=10)
         await ann.say("/gen kling-3.0/video a storm")
-        await ann.tap("Top up")
-        await ann.sees("⚠️ Missing for your order: 260 credits")
+        await ann.tap(label("button.topup"))
+        await ann.sees(page("topup.missing", credits="260 credits"))
 
         assert [one["text"] for one in ann.screen.buttons][:2] == [
             "⭐ 100 → 120 credits",
@@ -112,53 +112,51 @@ async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(datab
     async with town(database_url, rules=OPEN) as here:
         ann = await here.person(having=0)
         await ann.say("/topup")
-        await ann.tap("⭐ 500 →")
+        await ann.tap(label("topup.package", stars=500))
         bill = await ann.sees(lambda message: message.kind == "invoice")
-        here.postman.lose("successful_payment")
+        here.intake.drop_next("successful_payment")
         async with here.done():
             await ann.hands.pay(bill)
         assert await ann.available() == 0
         assert await here.bot.reconcile() == 1
         assert await ann.available() == 650_000
-        await ann.sees("Thank you! Credited: 650 credits")
+        await ann.sees(page("topup.paid", credits="650 credits"))
         assert await here.bot.reconcile() == 0
 
 
 async def test_each_bot_has_its_own_place_in_telegrams_list(here: Town) -> None:
-    await here.store.kv_put("chat:stars", "1")
-    await here.store.kv_put("chat:stars:999", "50")  # another bot's
+    await here.store.kv_put("chat:stars", "1", here.bot_id)
+    await here.store.kv_put("chat:stars", "50", "999")  # another bot's
     ann = await here.person(having=0)
     charges = [await bought(ann), await bought(ann)]
     await here.caller.bot.refund_star_payment(ann.hands.id, charges[1])
 
     assert await here.bot.reconcile() == 1
-    mine = await here.store.kv_get(f"chat:stars:{here.caller.bot.id}")
-    assert mine is not None
-    assert mine.value == "3"
-    assert await here.store.kv_get("chat:stars") is None
+    positions = [await here.store.kv_get("chat:stars", bot) for bot in (here.bot_id, "999")]
+    assert [entry and entry.value for entry in positions] == ["3", "50"]
 
 
 async def test_a_payment_found_in_telegrams_list_first_is_thanked_for_once(here: Town) -> None:
     ann = await here.person(having=0)
     await ann.say("/topup")
-    await ann.tap("⭐ 100 →")
+    await ann.tap(label("topup.package", stars=100))
     bill = await ann.sees(lambda message: message.kind == "invoice")
-    here.postman.lose("successful_payment")
+    here.intake.drop_next("successful_payment")
     async with here.done():
         await ann.hands.pay(bill)
     assert await here.bot.reconcile() == 1
-    await ann.sees("Thank you!")
+    await ann.sees(page("topup.paid"))
     async with here.done():
-        here.postman._put(here.postman.lost[0])
+        await here.intake.receive(here.intake.dropped[0])
 
-    assert len([one for one in ann.from_bot if "Thank you!" in one.text]) == 1
+    assert len([one for one in ann.from_bot if page("topup.paid")(one)]) == 1
     assert await ann.available() == 120_000
 
 
 async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator(here: Town) -> None:
     ann = await here.person()
     await ann.say("/gen z-image a fox")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
     assert here.recorder.of(Event.COST_ABOVE_PRICE) == []
     dear = replace(here.catalog.get("z-image"), prices=(PriceRow(credits=Decimal(5)),))
     here.kie.service.catalog = Catalog(models={**here.catalog.models, "z-image": dear})
@@ -171,19 +169,19 @@ async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator
 async def test_a_dearer_price_is_confirmed_anew(here: Town) -> None:
     ann = await here.person()
     await ann.say("a fox")
-    await ann.sees("Price: 0.8 credits")
-    here.bot._view.storefront._markup = 4.0
-    await ann.tap("Generate")
-    await ann.sees("The price has changed since you looked")
+    await ann.sees(page("confirm.price", price="0.8 credits"))
+    here.set_markup(4.0)
+    await ann.tap(label("button.generate"))
+    await ann.sees(page("confirm.dearer"))
     assert await here.jobs(ann) == []
-    await ann.tap("Generate · 1.6 credits")
-    await ann.sees("Generation complete")
+    await ann.tap(label("button.generate", price="1.6 credits"))
+    await ann.sees(page("order.done"))
 
 
 async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(here: Town) -> None:
     ann = await here.person(having=0)
     await ann.say("/topup")
-    await ann.tap("⭐ 100 →")
+    await ann.tap(label("topup.package", stars=100))
     bill = await ann.sees(lambda message: message.kind == "invoice")
     one, hung = here.store.one, asyncio.Event()  # type: ignore[attr-defined]
 
@@ -197,7 +195,7 @@ async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(
     assert payment.ok
     here.store.one = one  # type: ignore[attr-defined]
     hung.set()
-    await ann.sees("Thank you!")
+    await ann.sees(page("topup.paid"))
 
     assert await ann.available() == 120_000
 
@@ -236,14 +234,14 @@ async def test_a_result_that_could_not_be_delivered_costs_its_price_when_it_is_s
     async with town(database_url, rules=OPEN, speed=4.0) as here:
         ann = await here.person(having=10)
         await ann.say("a fox")
-        await ann.tap("Generate")
+        await ann.tap(label("button.generate"))
         job = (await here.jobs(ann))[0]
         await lost(ann, job)
         await ann.say("/history")
         again = str(button("x", "again", job.id).data)
         press = await ann.press(ann.screen, again)
-        assert "gave the money back" in press.text
-        await ann.sees("Generation complete")
+        assert page("order.again_paid")(press)
+        await ann.sees(page("order.done"))
         assert await ann.available() == 9_200
         await ann.press(ann.screen, again)  # it is theirs now
         await here.quiet()
@@ -256,7 +254,7 @@ async def test_who_cannot_pay_for_a_lost_result_is_told_how_much_is_missing(tmp_
     async with town(sqlite_url(tmp_path), rules=OPEN, speed=4.0) as here:
         ann = await here.person(having=10)
         await ann.say("a fox")
-        await ann.tap("Generate")
+        await ann.tap(label("button.generate"))
         job = (await here.jobs(ann))[0]
         await lost(ann, job)
         await here.store.transfer(ann.number, EntryKind.DEBIT, 9_500, "spent elsewhere")

@@ -72,7 +72,7 @@ async def test_two_refunds_of_one_charge_take_and_give_once(here: Town, monkeypa
     now = await real(charge)
     assert now is not None
     assert (now.state, now.refunds) == (PaymentState.PAID, 2)
-    assert await here.store.kv_list("chat:refund:") == []
+    assert await here.store.kv_list("chat:refund:", here.bot_id) == []
 
 
 async def test_an_old_refusal_does_not_undo_a_newer_refund(here: Town) -> None:
@@ -98,17 +98,17 @@ async def test_a_refund_is_gone_on_with_though_somebody_looked_at_the_open_ones_
 
     async def looked_at(*arguments: Any) -> int | None:
         monkeypatch.setattr(here.store, "change_payment_state", move)
-        await payments.go_on_refunding(0.0)
+        await payments.resume_refunds(0.0)
         return await move(*arguments)
 
     monkeypatch.setattr(here.store, "change_payment_state", looked_at)
     here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
     with pytest.raises(ChannelOutcomeUnknown):
         await payments.refund(charge, "op")
-    await payments.go_on_refunding(0.0)
+    await payments.resume_refunds(0.0)
 
     assert (await paid(here, charge)).state is PaymentState.REFUNDED
-    assert await here.store.kv_list("chat:refund:") == []
+    assert await here.store.kv_list("chat:refund:", here.bot_id) == []
 
 
 async def test_a_refund_that_began_while_its_mark_was_taken_away_is_still_marked(
@@ -117,19 +117,19 @@ async def test_a_refund_that_began_while_its_mark_was_taken_away_is_still_marked
     ann = await here.person(having=0)
     charge = await bought(ann)
     payments, drop = here.bot._payments, here.store.kv_delete
-    await here.store.kv_put_if_absent(f"chat:refund:{charge}", "op")  # of a try that died before it began
+    await here.store.kv_put_if_absent(f"chat:refund:{charge}", "op", here.bot_id)  # of a try that died before it began
 
-    async def begun_before(key: str) -> None:
+    async def begun_before(key: str, bot: str) -> None:
         monkeypatch.setattr(here.store, "kv_delete", drop)
         here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
         with pytest.raises(ChannelOutcomeUnknown):
             await payments.refund(charge, "op")
-        await drop(key)
+        await drop(key, bot)
 
     monkeypatch.setattr(here.store, "kv_delete", begun_before)
-    await payments.go_on_refunding(0.0)
+    await payments.resume_refunds(0.0)
 
-    assert [fact.value for fact in await here.store.kv_list("chat:refund:")] == ["op"]
+    assert [fact.value for fact in await here.store.kv_list("chat:refund:", here.bot_id)] == ["op"]
 
 
 async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
@@ -155,7 +155,7 @@ async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
             await payments.refund(charge, "op")
     assert payments._give_back == give
     assert await ann.available() == 120_000
-    await payments.go_on_refunding(0.0)  # by now Telegram would take it
+    await payments.resume_refunds(0.0)  # by now Telegram would take it
 
     assert (await paid(here, charge)).state is PaymentState.PAID
     assert (await ann.available(), ann.hands.user.stars) == (120_000, stars)
@@ -231,7 +231,7 @@ async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_tel
     assert ann.hands.user.stars == stars + 100
     assert await ann.available() == 0
     assert [line.detail for line in await here.store.audit(5)] == ["100 ⭐"]
-    assert await here.store.kv_list("chat:refund:") == []
+    assert await here.store.kv_list("chat:refund:", here.bot_id) == []
 
 
 async def test_whom_we_cannot_pay_keeps_the_credits(here: Town) -> None:

@@ -1,4 +1,4 @@
-"""The wizard and its screens, without a chat: whatever is pressed, there is a next screen that Telegram takes."""
+"""The order wizard and its screens without a chat: every input leads to a screen that Telegram accepts."""
 
 import random
 import re
@@ -8,11 +8,12 @@ from html.parser import HTMLParser
 import pytest
 
 from genlock.bot.buttons import DATA_BYTES_MAX, base36, from_base36, read
-from genlock.bot.handlers.buttons import STEPS
+from genlock.bot.handlers.buttons import TRANSITIONS
 from genlock.bot.order import draft as drafts
 from genlock.bot.order import screens as order
 from genlock.bot.order import wizard
-from genlock.bot.order.draft import At, Draft, Sent
+from genlock.bot.order.draft import Draft, SentFile, Step
+from genlock.bot.order.draft_view import render
 from genlock.bot.order.input_errors import explain
 from genlock.bot.screen_context import ScreenContext, shown_choice, titled
 from genlock.bot.storefront import screens as front
@@ -23,8 +24,10 @@ from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FieldType
 from genlock.domain.money import Wallet
 from genlock.domain.promo import FreeRuns
-from genlock.i18n.translator import LANGUAGES, translator
-from tests.bot.world import CATALOG
+from genlock.i18n.translator import package_texts, translator
+from tests.packaged import CATALOG
+
+LANGUAGES = tuple(package_texts().languages)
 
 SHOP = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
 TEXT_MAX, BUTTONS_MAX, ROW_MAX = 4096, 100, 8
@@ -60,15 +63,8 @@ def screen_context(language: str = "en", available: int = 50_000, *, group: bool
     )
 
 
-def screen(draft: Draft, model: Model, seen: ScreenContext) -> OutgoingMessage:
-    if draft.at is At.LIST:
-        return front.shelf(draft, seen)
-    shown = {At.OPTIONS: order.options, At.CONFIRM: order.confirm}.get(draft.at, order.ask)
-    return shown(draft, model, seen)
-
-
 def check(said: OutgoingMessage) -> None:
-    """Telegram takes it: whole HTML, lengths, buttons."""
+    """Check that Telegram accepts the screen: valid HTML, lengths, buttons."""
     page = _Plain()
     page.feed(said.text)
     assert page.open == []
@@ -90,7 +86,7 @@ def has_a_way_out(said: OutgoingMessage) -> bool:
     return bool(verbs(said) & {"cancel", "menu"})
 
 
-def test_whatever_is_pressed_and_written_there_is_a_screen_that_telegram_takes(subtests: pytest.Subtests) -> None:
+def test_random_taps_and_texts_always_give_a_valid_screen(subtests: pytest.Subtests) -> None:
     for model in CATALOG.offered():
         with subtests.test(model=model.id):
             walk_at_random(model)
@@ -101,66 +97,66 @@ def walk_at_random(model: Model) -> None:
     for turn in range(4):
         category = rng.choice([model.category.value, *(one.value for one in model.also), ""])
         seen = screen_context(rng.choice(LANGUAGES), rng.choice([0, 10**9]), group=turn == 3)
-        draft = wizard.open_model(Draft(version=rng.randrange(36**7)), model, category)
+        draft = wizard.start_order(Draft(version=rng.randrange(36**7)), model, category)
         for _ in range(30):
-            said = screen(draft, model, seen)
+            said = render(draft, seen)
             check(said)
-            assert has_a_way_out(said), (draft.at, said)
+            assert has_a_way_out(said), (draft.step, said)
             assert not [one.text for row in said.buttons for one in row if RAW.search(one.text)]
             assert drafts.load(drafts.dump(draft), version=draft.version, message=None) == draft
             draft = step(draft, model, said, rng)
 
 
 def step(draft: Draft, model: Model, said: OutgoingMessage, rng: random.Random) -> Draft:
-    """One thing that a person might do."""
+    """One random action of a user."""
     now = model.field(draft.field)
-    if now is not None and draft.at in (At.ASK, At.EDIT) and rng.random() < 0.5:
+    if now is not None and draft.step in (Step.ASK, Step.EDIT) and rng.random() < 0.5:
         if now.type in FILE and rng.random() < 0.7:
-            place = wizard.place_for(draft, model, now.type)
+            place = wizard.field_for_file(draft, model, now.type)
             assert place is not None
-            sent = Sent(kind=now.type, address=FILE[now.type], seconds=rng.choice([None, 3.0]))
+            sent = SentFile(kind=now.type, address=FILE[now.type], seconds=rng.choice([None, 3.0]))
             return wizard.after_file(wizard.add_file(draft, place, sent), model, place)
         words = ["a cat", "5", "x" * 30_000, "<b>&", "https://example.com/a.png", "", "[]", "a | 3", str(now.least())]
         return wizard.answer(draft, model, rng.choice(words))
     presses = [read(one.data or "") for row in said.buttons for one in row]
     press = rng.choice(presses)
     if press.verb == "back":
-        return wizard.back(draft, model) or wizard.open_model(draft, model, draft.category)
+        return wizard.back(draft, model) or wizard.start_order(draft, model, draft.category)
     if press.verb == "example":
         return wizard.answer(draft, model, "an example")
-    return STEPS[press.verb](draft, model, press) if press.verb in STEPS else draft
+    return TRANSITIONS[press.verb](draft, model, press) if press.verb in TRANSITIONS else draft
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_shelf_and_the_menu_fit(language: str) -> None:
+def test_every_model_list_and_the_menu_fit_telegrams_limits(language: str) -> None:
     seen = screen_context(language)
     check(front.menu(Draft(), seen))
     for category in ("", *Category):
-        draft = Draft(version=36**6, at=At.LIST, category=category)
+        draft = Draft(version=36**6, step=Step.LIST, category=category)
         for page in range(6):
-            check(front.shelf(replace(draft, page=page), seen))
-    check(front.shelf(Draft(at=At.LIST, query="<>&" * 2000, text="<>&" * 2000), seen))
+            check(front.model_list(replace(draft, page=page), seen))
+    check(front.model_list(Draft(step=Step.LIST, query="<>&" * 2000, text="<>&" * 2000), seen))
     for kind in FILE:
-        check(front.what_with(Draft(sent=(Sent(kind=kind, address="https://a/b"),), text="x" * 4000), seen))
+        check(front.file_menu(Draft(sent=(SentFile(kind=kind, address="https://a/b"),), text="x" * 4000), seen))
 
 
-def test_no_two_models_share_a_button() -> None:
-    shelves = [front.shelf(Draft(at=At.LIST, page=page), screen_context()) for page in range(20)]
-    presses = [read(row[0].data or "") for shelf in shelves for row in shelf.buttons]
-    codes = {press.word() for press in presses if press.verb == "model"}
+def test_button_codes_of_models_are_unique() -> None:
+    lists = [front.model_list(Draft(step=Step.LIST, page=page), screen_context()) for page in range(20)]
+    taps = [read(row[0].data or "") for one in lists for row in one.buttons]
+    codes = {tap.word() for tap in taps if tap.verb == "model"}
 
     assert len(codes) == len(CATALOG.offered())
 
 
-def test_numbers_survive_a_button() -> None:
+def test_numbers_survive_the_round_trip_through_button_data() -> None:
     for number in (0, 1, 35, 36, 10**12):
         assert from_base36(base36(number)) == number
     assert [from_base36(word) for word in ("", "-1", "A", "é", "0001", "x" * 50)] == [None] * 6
 
 
-def test_answers_are_understood_as_people_type_them() -> None:
+def test_typed_values_are_parsed() -> None:
     kling = CATALOG.get("kling-3.0/video")
-    draft = replace(Draft(model=kling.id, category="text-to-video"), at=At.EDIT, field="multi_prompt")
+    draft = replace(Draft(model=kling.id, category="text-to-video"), step=Step.EDIT, field="multi_prompt")
     shots = wizard.answer(draft, kling, "A cat looks up | 3\nIt jumps | 2")
     assert shots.values["multi_prompt"] == [
         {"prompt": "A cat looks up", "duration": 3},
@@ -169,7 +165,7 @@ def test_answers_are_understood_as_people_type_them() -> None:
     sound = wizard.answer(replace(draft, field="sound"), kling, "да")
     assert sound.values["sound"] is True
     effects = CATALOG.get("elevenlabs/sound-effect-v2")
-    length = wizard.answer(Draft(model=effects.id, at=At.EDIT, field="duration_seconds"), effects, "7,5")
+    length = wizard.answer(Draft(model=effects.id, step=Step.EDIT, field="duration_seconds"), effects, "7,5")
     assert length.values["duration_seconds"] == 7.5
 
 
@@ -192,11 +188,11 @@ def test_answers_are_understood_as_people_type_them() -> None:
         ("suno/generate", "prompt", "x" * 6000, "That is too long", "Слишком длинно"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused_with_what_does(
+def test_an_invalid_value_is_refused_with_the_allowed_range(
     model: str, field: str, typed: str, english: str, russian: str
 ) -> None:
     found = CATALOG.get(model)
-    draft = wizard.answer(Draft(model=model, at=At.EDIT, field=field), found, typed)
+    draft = wizard.answer(Draft(model=model, step=Step.EDIT, field=field), found, typed)
     assert draft.problem is not None
     told = [explain(draft.problem, found, draft.values, translator(language)) for language in LANGUAGES]
 
@@ -218,90 +214,90 @@ def test_what_does_not_fit_is_refused_with_what_does(
         ("kling-3.0/video", {"multi_shots": True}, "“Shots”"),
     ],
 )  # fmt: skip
-def test_what_does_not_go_together_is_told_by_name(model: str, values: dict[str, object], english: str) -> None:
+def test_a_broken_rule_names_its_fields(model: str, values: dict[str, object], english: str) -> None:
     found = CATALOG.get(model)
     with pytest.raises(InvalidInput) as refused:
         found.validate({"prompt": "a cat", **values})
-    told = explain(wizard.problem_of(refused.value), found, {"prompt": "a cat", **values}, translator("en"))
+    told = explain(wizard.to_problem(refused.value), found, {"prompt": "a cat", **values}, translator("en"))
 
     assert english in told
 
 
-def test_what_a_rule_demands_is_asked_for() -> None:
+def test_a_field_that_a_rule_requires_is_asked_for() -> None:
     suno = CATALOG.get("suno/generate")
-    draft = wizard.open_model(Draft(), suno, "music")
+    draft = wizard.start_order(Draft(), suno, "music")
     assert draft.field == "prompt"
     draft = wizard.skip(draft, suno)
     assert draft.field == "customMode"
-    draft = wizard.rest(draft, suno)
-    assert (draft.at, draft.field) == (At.ASK, "prompt"), "without own words a description is needed"
+    draft = wizard.skip_rest(draft, suno)
+    assert (draft.step, draft.field) == (Step.ASK, "prompt"), "without own words a description is needed"
     assert "skip" not in verbs(order.ask(draft, suno, screen_context()))
     draft = wizard.answer(draft, suno, "x" * 600)
     assert draft.problem is not None
     assert draft.field == "prompt"
-    assert wizard.answer(draft, suno, "a song").at is At.CONFIRM
+    assert wizard.answer(draft, suno, "a song").step is Step.CONFIRM
 
 
-def test_a_text_that_a_rule_wants_is_not_offered_to_be_left_out() -> None:
+def test_a_text_that_a_rule_requires_cannot_be_skipped() -> None:
     suno, gpt = CATALOG.get("suno/generate"), CATALOG.get("kling/ai-avatar-pro")
-    draft = wizard.open_model(Draft(), suno, "music")
+    draft = wizard.start_order(Draft(), suno, "music")
     assert "skip" not in verbs(order.ask(draft, suno, screen_context()))
-    draft = wizard.open_model(Draft(), gpt, "avatar")
+    draft = wizard.start_order(Draft(), gpt, "avatar")
     assert "skip" in verbs(order.ask(draft, gpt, screen_context()))
 
 
-def test_the_list_shows_first_what_most_people_change_and_nothing_internal() -> None:
+def test_options_list_common_fields_first_and_no_internal_ones() -> None:
     model = CATALOG.get("qwen/image-edit")
-    names = [one.name for one in wizard.listed(model)]
+    names = [one.name for one in wizard.editable_fields(model)]
     assert names[:4] == ["prompt", "image_url", "image_size", "num_images"]
     assert {"nsfw_checker", "enable_safety_checker"}.isdisjoint(names)
     assert {one.name for one in model.fields} - set(names) == {"nsfw_checker", "enable_safety_checker"}
 
 
 @pytest.mark.parametrize("name", ["nsfw_checker", "enable_safety_checker"])
-def test_nobody_reaches_what_is_internal_by_data_of_their_own_or_by_an_old_order(name: str) -> None:
+def test_internal_fields_cannot_be_set_by_forged_data_or_an_old_order(name: str) -> None:
     model = CATALOG.get("qwen/image-edit")
     [place] = [place for place, one in enumerate(model.fields) if one.name == name]
     values = {"prompt": "a cat", "image_url": "https://example.com/a.png"}
-    draft = replace(wizard.of_job(Draft(), model, values, {}), at=At.OPTIONS)
+    draft = replace(wizard.draft_from_job(Draft(), model, values, {}), step=Step.OPTIONS)
 
     assert wizard.edit(draft, model, place) == draft
-    assert wizard.of_job(Draft(), model, {**values, name: False}, {}).values == values
+    assert wizard.draft_from_job(Draft(), model, {**values, name: False}, {}).values == values
 
 
-def test_from_an_input_one_comes_back_to_its_place_in_the_list() -> None:
+def test_editing_a_field_returns_to_its_page_of_the_options() -> None:
     model = CATALOG.get("qwen/image-edit")
-    last = wizard.listed(model)[-1]
+    last = wizard.editable_fields(model)[-1]
     values = {"prompt": "a cat", "image_url": "https://example.com/a.png"}
     draft = wizard.edit(Draft(model=model.id, values=values), model, model.fields.index(last))
     assert last.name == "seed"
     for after in (wizard.back(draft, model), wizard.answer(draft, model, "5")):
         assert after is not None
-        assert (after.at, after.page, after.field) == (At.OPTIONS, 1, "")
+        assert (after.step, after.page, after.field) == (Step.OPTIONS, 1, "")
         assert any("Seed" in one.text for row in order.options(after, model, screen_context()).buttons for one in row)
 
 
-def test_what_is_cleared_leads_back_to_the_list_and_files_can_be_sent_anew() -> None:
+def test_clearing_a_field_returns_to_the_options_and_files_can_be_sent_again() -> None:
     model = CATALOG.get("flux-2/pro-image-to-image")
     values = {"prompt": "a cat", "input_urls": ["https://example.com/a.png"], "aspect_ratio": "4:3"}
-    whole = Draft(model=model.id, at=At.EDIT, values=values)
+    whole = Draft(model=model.id, step=Step.EDIT, values=values)
     files = replace(whole, field="input_urls")
     assert "clear" in verbs(order.ask(files, model, screen_context()))
     without = wizard.clear(files, model)
-    assert (without.at, set(without.values)) == (At.EDIT, {"prompt", "aspect_ratio"})
+    assert (without.step, set(without.values)) == (Step.EDIT, {"prompt", "aspect_ratio"})
     seed = CATALOG.get("z-image")
-    text = Draft(model=seed.id, at=At.EDIT, field="aspect_ratio", values={"prompt": "a cat", "aspect_ratio": "4:3"})
-    assert wizard.clear(text, seed).at is At.OPTIONS
+    text = Draft(model=seed.id, step=Step.EDIT, field="aspect_ratio", values={"prompt": "a cat", "aspect_ratio": "4:3"})
+    assert wizard.clear(text, seed).step is Step.OPTIONS
 
 
 @pytest.mark.parametrize(
     ("longest", "count", "columns"), [(4, 5, 3), (4, 4, 4), (4, 8, 4), (5, 1, 1), (20, 3, 1), (4, 9, 3)]
 )
-def test_no_row_of_choices_is_nearly_empty(longest: int, count: int, columns: int) -> None:
+def test_choices_are_spread_evenly_over_rows(longest: int, count: int, columns: int) -> None:
     assert order._columns(longest, count) == columns
 
 
-def test_titles_and_choices_are_said_in_the_persons_language() -> None:
+def test_titles_and_choices_are_translated() -> None:
     ru, en = translator("ru"), translator("en")
     kling = CATALOG.get("kling-2.6/image-to-video")
     assert (titled(kling, en), titled(kling, ru)) == ("Kling 2.6 from an image", "Kling 2.6 по картинке")
@@ -314,7 +310,7 @@ def test_titles_and_choices_are_said_in_the_persons_language() -> None:
     assert [titled(model, ru) for model in CATALOG.offered() if " from " in titled(model, ru)] == []
 
 
-def test_a_model_is_found_however_its_name_is_typed() -> None:
+def test_a_model_is_found_by_any_spelling_of_its_name() -> None:
     for line, model, rest in (
         ("z-image a fox", "z-image", "a fox"),
         ("Z-Image a fox", "z-image", "a fox"),
@@ -324,7 +320,7 @@ def test_a_model_is_found_however_its_name_is_typed() -> None:
         ("kling 3.0 turbo a fox", "kling/v3-turbo-text-to-video", "a fox"),
         ("suno/generate", "suno/generate", ""),
     ):
-        found = SHOP.named(line)
+        found = SHOP.match_name(line)
         assert found is not None, line
         assert (found[0].id, found[1]) == (model, rest), line
-    assert SHOP.named("what is this") is None
+    assert SHOP.match_name("what is this") is None

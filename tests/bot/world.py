@@ -1,29 +1,39 @@
 """The whole product in one process: the real bot and engine, a real store, both simulators over HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from telegram import Update
-
 from genlock.app import costs_paid_for, expected_seconds, make_engine, open_store
+from genlock.bot.bundle import BotBundle
+from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts
-from genlock.bot.router import ChatBot
+from genlock.bot.router import BotRouter
+from genlock.bot.router import make_bot as make_router
 from genlock.bot.rules import BotRules, Package
-from genlock.channels.telegram.caller import Caller, Priority, make_bot
+from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
+from genlock.channels.telegram.update_sources import Poller
+from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
+from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice
 from genlock.domain.money import EntryKind
+from genlock.domain.update import NewUpdate, Received, Update
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from genlock.engine.updates import UpdateWorker
+from genlock.i18n.translator import Texts, package_texts
 from genlock.media.download import Downloads
-from genlock.ports import Database
+from genlock.ports import Channel, Database, Provider
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
@@ -50,72 +60,53 @@ class NoLimits(TelegramRateLimiter):
     async def stop(self, chat: int | None, seconds: float) -> None: ...
 
 
-class Postman:
-    """Brings updates from the simulator to the bot, in order for each person, as the inbox does."""
+class UpdateRecorder(Recorder):
+    """Counts updates that the update worker has settled: handled, dead, or answered as a repeated tap."""
 
-    def __init__(self, bot: ChatBot, caller: Caller) -> None:
-        self.bot = bot
-        self._caller = caller
-        self._queues: dict[int, asyncio.Queue[Update]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.failures: list[BaseException] = []
-        #: whether what may pass is tried again, as the inbox does
-        self.patient = False
-        self.handled = 0
-        self._lost = ""
-        self.lost: list[Update] = []
+    def __init__(self) -> None:
+        super().__init__()
+        self.settled = 0
         self.moved = asyncio.Event()
 
-    async def run(self) -> None:
-        offset = 0
-        while True:
-            for update in await self._caller.bot.get_updates(offset=offset, timeout=1):
-                offset = update.update_id + 1
-                self._put(update)
-
-    def lose(self, what: str) -> None:
-        """The next message with this in it never arrives."""
-        self._lost = what
-
-    def _put(self, update: Update) -> None:
-        if self._lost and update.message is not None and getattr(update.message, self._lost):
-            self._lost = ""
-            self.lost.append(update)
-            return
-        user = update.effective_user
-        lane = user.id if user else 0
-        if lane not in self._queues:
-            self._queues[lane] = asyncio.Queue()
-            self._start(self._work(self._queues[lane]))
-        self._queues[lane].put_nowait(update)
-
-    def _start(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-
-    async def _work(self, queue: "asyncio.Queue[Update]") -> None:
-        while True:
-            update = await queue.get()
-
-            async def behind() -> Update | None:
-                return queue._queue[0] if queue.qsize() else None  # type: ignore[attr-defined]
-
-            for attempt in range(5):
-                try:
-                    await self.bot.handle(update, first=attempt == 0, behind=behind)
-                except Exception as error:  # noqa: BLE001 - the test looks at it in the end
-                    if self.patient and isinstance(error, ChannelBusy | ChannelOutcomeUnknown):
-                        continue
-                    if not isinstance(error, RecipientUnreachable):
-                        self.failures.append(error)
-                break
-            self.handled += 1
+    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
+        super().event(event, correlation_id, **facts)
+        repeated = event is Event.UPDATE_RECEIVED and facts["arrival"] is Received.REPEATED
+        if repeated or event in (Event.UPDATE_DONE, Event.UPDATE_DEAD):
+            self.settled += 1
             self.moved.set()
 
-    async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+class Intake:
+    """Fetches updates from the simulator into the product's update queue, and handles them with the bot under test."""
+
+    bot: BotRouter
+    receive: Callable[[NewUpdate], Awaitable[Any]]
+
+    def __init__(self) -> None:
+        #: errors of handlers that the update worker does not treat as transient
+        self.failures: list[BaseException] = []
+        self._drop = ""
+        self.dropped: list[NewUpdate] = []
+
+    def drop_next(self, kind: str) -> None:
+        """Lose the next message that has this member, before it reaches the queue."""
+        self._drop = kind
+
+    async def take_in(self, update: NewUpdate) -> None:
+        if self._drop and self._drop in json.loads(update.body).get("message", {}):
+            self._drop = ""
+            self.dropped.append(update)
+            return
+        await self.receive(update)
+
+    async def handle(self, update: Update) -> None:
+        try:
+            await self.bot.handle_stored(update)
+        except (ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable):
+            raise
+        except Exception as error:
+            self.failures.append(error)
+            raise
 
 
 @dataclass(kw_only=True, repr=False)  # asyncio writes out what a fixture gave, each time it sets a signal handler
@@ -124,13 +115,17 @@ class Town:
     kie: KieSimulator
     store: Database
     engine: Engine
-    bot: ChatBot
+    bot: BotRouter
     caller: Caller
     catalog: Catalog
     rules: BotRules
-    recorder: Recorder
-    postman: Postman
-    make_bot: Callable[[], ChatBot]
+    recorder: UpdateRecorder
+    intake: Intake
+    make_bot: Callable[[], BotRouter]
+
+    @property
+    def bot_id(self) -> str:
+        return str(self.caller.bot.id)
 
     async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
         person = self.telegram.add_user(name, language=language)
@@ -141,32 +136,42 @@ class Town:
 
     @asynccontextmanager
     async def done(self, updates: int = 1) -> AsyncIterator[None]:
-        """Wait until what is done here has been handled."""
-        wanted = self.postman.handled + updates
+        """Wait until the updates caused inside the block have been handled."""
+        wanted = self.recorder.settled + updates
         yield
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while self.postman.handled < wanted:
-                self.postman.moved.clear()
-                await self.postman.moved.wait()
-        assert self.postman.failures == []
+            while self.recorder.settled < wanted:
+                self.recorder.moved.clear()
+                await self.recorder.moved.wait()
+        assert self.intake.failures == []
 
     @asynccontextmanager
-    async def another_bot(self) -> AsyncIterator[ChatBot]:
-        """As after a restart: a bot that remembers nothing takes over."""
-        before = self.postman.bot
-        self.postman.bot = self.make_bot()
-        yield self.postman.bot
-        await self.postman.bot.close()
-        self.postman.bot = before
+    async def another_bot(self) -> AsyncIterator[BotRouter]:
+        """Replace the bot by a new one with empty caches, as after a restart."""
+        before = self.intake.bot
+        self.intake.bot = self.make_bot()
+        yield self.intake.bot
+        await self.intake.bot.close()
+        self.intake.bot = before
 
     async def age_uploads(self, *, days: float) -> None:
-        """As if the files had been sent some days ago."""
+        """Make all uploads older."""
         assert isinstance(self.store, SqliteStore)
         back = round(days * 86_400_000_000)
         await self.store.session.call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
 
+    @property
+    def drafts(self) -> DraftView:
+        return self.bot._buttons._drafts
+
+    def set_markup(self, markup: float) -> None:
+        """Change the prices, as another version of the settings would."""
+        seller = self.bot._buttons._orders._seller
+        seller._rules = replace(seller._rules, markup=markup)
+        self.bot._buttons._storefront._markup = markup
+
     async def quiet(self) -> None:
-        """Wait until everybody has been told of everything."""
+        """Wait until all results and notices have been delivered."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 jobs = await self.store.jobs()
@@ -180,7 +185,7 @@ class Town:
 
 @dataclass(kw_only=True)
 class Customer:
-    """A person with our number, and hands that find buttons by their words."""
+    """A user of the simulator with an account; finds buttons by their label."""
 
     town: Town
     hands: SimulatedUser
@@ -188,7 +193,7 @@ class Customer:
 
     @property
     def screen(self) -> Message:
-        """The newest message with something to press."""
+        """The newest message with buttons."""
         return next(
             message
             for message in reversed(self.hands.messages)
@@ -196,7 +201,7 @@ class Customer:
         )
 
     async def say(self, text: str, **more: Any) -> Message:
-        """Write, and wait until the bot is done with it."""
+        """Send a text and wait until the bot has handled it."""
         async with self.town.done():
             return await self.hands.say(text, **more)
 
@@ -205,7 +210,7 @@ class Customer:
             return await self.hands.send(kind, content, **more)
 
     async def sees(self, what: str | Callable[[Message], bool], **more: Any) -> Message:
-        """Wait for a message of the bot's."""
+        """Wait for a message from the bot."""
         ours = self.town.caller.bot.id
 
         def fits(message: Message) -> bool:
@@ -217,20 +222,47 @@ class Customer:
     def from_bot(self) -> list[Message]:
         return [message for message in self.hands.messages if message.sender == self.town.caller.bot.id]
 
-    async def tap(self, words: str, *, on: Message | None = None) -> CallbackQuery:
-        """CallbackQuery the first button whose words hold these, and wait until the bot is done with it."""
+    async def tap(self, label: str | re.Pattern[str], *, on: Message | None = None) -> CallbackQuery:
+        """Tap the first button with this label, and wait until the bot has handled it."""
         message = on or self.screen
-        found = [one for one in message.buttons if words in one["text"]]
-        assert found, f"{words!r} is not among {[one['text'] for one in message.buttons]}"
+        pattern = re.compile(re.escape(label)) if isinstance(label, str) else label
+        found = [one for one in message.buttons if pattern.search(one["text"])]
+        assert found, f"{pattern.pattern!r} is not among {[one['text'] for one in message.buttons]}"
         return await self.press(message, found[0]["callback_data"])
 
     async def press(self, message: Message, data: str) -> CallbackQuery:
-        """Bring this data back, whether or not the message still has such a button."""
+        """Send a callback query with this data, whether or not the message has such a button."""
         async with self.town.done():
             return self.hands._press(message, data)
 
     async def available(self) -> int:
         return (await self.town.store.wallet(self.number)).available
+
+
+def _make_engine(
+    store: Database,
+    recorder: UpdateRecorder,
+    intake: Intake,
+    caller: Caller,
+    providers: Mapping[str, Provider],
+    channels: Mapping[str, Channel],
+    catalog: Catalog,
+    rules: BotRules,
+) -> Engine:
+    handlers = {bot_id(caller.bot.token): intake.handle}
+    engine = make_engine(
+        store,
+        recorder,
+        providers=providers,
+        channels=channels,
+        rules=QUICK,
+        expected=expected_seconds(catalog),
+        paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
+        make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
+    )
+    assert engine.updates is not None
+    intake.receive = engine.updates.receive
+    return engine
 
 
 @asynccontextmanager
@@ -240,8 +272,9 @@ async def town(
     rules: BotRules | None = None,
     speed: float = 200.0,
     catalog: Catalog = CATALOG,
+    texts: Texts | None = None,
 ) -> AsyncIterator[Town]:
-    recorder = Recorder()
+    recorder = UpdateRecorder()
     rules = rules or BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
     store: Any = await open_store(database_url, observer=recorder)
     async with (
@@ -251,37 +284,28 @@ async def town(
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=True)
-        engine = make_engine(
-            store,
-            recorder,
-            providers={"kie": provider},
-            channels={"telegram": channel},
-            rules=QUICK,
-            expected=expected_seconds(catalog),
-            paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
-        )
+        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, local_bot_api=True)
+        intake = Intake()
+        engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, catalog, rules)
 
-        def make() -> ChatBot:
-            return ChatBot.made_of(
-                caller=caller, store=store, engine=engine, catalog=catalog, rules=rules, upload=provider.upload
-            )
+        def make() -> BotRouter:
+            bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
+            return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=provider.upload)
 
-        bot = make()
+        intake.bot = bot = make()
         await bot.start()
-        postman = Postman(bot, caller)
+        poller = Poller(caller, receive=intake.take_in, is_active=lambda: True, observer=recorder)
         await engine.start()
-        polling = asyncio.get_running_loop().create_task(postman.run())
+        polling = asyncio.get_running_loop().create_task(poller.run())
         try:
             yield Town(
                 telegram=telegram, kie=kie, store=store, engine=engine, bot=bot, caller=caller, catalog=catalog,
-                rules=rules, recorder=recorder, postman=postman, make_bot=make,
+                rules=rules, recorder=recorder, intake=intake, make_bot=make,
             )  # fmt: skip
-            assert postman.failures == []
+            assert intake.failures == []
         finally:
             polling.cancel()
             await asyncio.gather(polling, return_exceptions=True)
-            await postman.stop()
             await engine.stop()
             await bot.close()
             await provider.close()
@@ -290,9 +314,9 @@ async def town(
             await store.close()
 
 
-def holds(*words: str) -> Callable[[Message], bool]:
-    """Whether a message has all these words."""
-    return lambda message: all(word in message.text for word in words)
+def holds(*parts: str | Callable[[Message], bool]) -> Callable[[Message], bool]:
+    """Whether a message has all of these texts and pages."""
+    return lambda message: all(part in message.text if isinstance(part, str) else part(message) for part in parts)
 
 
 def sqlite_url(tmp_path: Path) -> str:
@@ -300,7 +324,7 @@ def sqlite_url(tmp_path: Path) -> str:
 
 
 def die_once(thing: Any, name: str, *, after: bool) -> None:
-    """The instance dies before, or just after, this call; another one handles the update again."""
+    """Make the instance crash before or right after the next call; the update is then handled again."""
     real = getattr(thing, name)
 
     async def once(*arguments: Any, **named: Any) -> None:

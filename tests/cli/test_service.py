@@ -1,11 +1,8 @@
 """The error of a handler is stored with its update, without secrets."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from genlock.app import handle_update
-from genlock.channels.telegram.caller import make_bot
 from genlock.domain.errors import ChannelBusy
 from genlock.domain.update import Update, UpdateState
 from genlock.log import Mask
@@ -19,8 +16,8 @@ class Failing:
         self.error = error
         self.first: bool | None = None
 
-    async def handle(self, _: object, *, first: bool, **__: object) -> None:
-        self.first = first
+    async def handle_stored(self, stored: Update) -> None:
+        self.first = stored.attempts == 1
         raise self.error
 
 
@@ -39,12 +36,7 @@ def update(attempts: int = 1) -> Update:
 
 
 async def handle(chat: Failing, attempts: int = 1) -> None:
-    bot = make_bot(TOKEN, "http://127.0.0.1:1")
-    try:
-        await handle_update(chat, SimpleNamespace(bot=bot), None, Mask([TOKEN]), update(attempts))  # type: ignore[arg-type]
-    finally:
-        for request in bot._request:
-            await request.shutdown()
+    await handle_update(chat, Mask([TOKEN]), update(attempts))  # type: ignore[arg-type]
 
 
 async def test_a_token_in_an_error_is_masked() -> None:

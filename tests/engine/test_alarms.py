@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from genlock.domain.alarm import ALARMS, Words
+from genlock.domain.alarm import ALARMS, AlarmNotice
 from genlock.domain.errors import ChannelBusy, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import UpdateState
@@ -15,6 +15,8 @@ from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.retention import KEEP_SECONDS, PAGE, Retention
 from genlock.engine.stats import Stats
+from genlock.i18n.alarms import alarm_text
+from genlock.i18n.translator import translator
 from genlock.stores.database import SqlDatabase
 from tests.engine.world import HandClock, Recorder
 from tests.stores.builders import account_with, ended, finish, update
@@ -43,13 +45,13 @@ class AlarmHarness:
         )
         self.engine = Engine(ctx)
         self.stats = Stats(ctx, self.store)
-        self.alarms = Alarms(ctx, self.engine.leader, self.store, self.stats, self.tell)
+        self.alarms = Alarms(ctx, self.engine.leader, self.store, self.stats, self.notify)
 
-    async def tell(self, words: Words) -> None:
+    async def notify(self, notice: AlarmNotice) -> None:
         if self.away:
             raise ChannelBusy(1.0)
-        self.told.append(words.english)
-        self.told_in_russian.append(words.russian)
+        self.told.append(alarm_text(notice, translator("en")))
+        self.told_in_russian.append(alarm_text(notice, translator("ru")))
 
     async def round(self, rounds: int = 1) -> None:
         for _ in range(rounds):

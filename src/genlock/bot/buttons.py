@@ -1,11 +1,11 @@
-"""What a button brings back when it is pressed: at most 64 bytes, read here and nowhere else."""
+"""Callback data of buttons: built and parsed here only, at most 64 bytes."""
 
 from dataclasses import dataclass
 
 from genlock.channels.telegram.messages import Button
 
 DATA_BYTES_MAX = 64
-#: buttons of a draft carry its version, so that an old one is known
+#: prefix of buttons that carry the version of a draft, so that outdated ones are recognised
 _DRAFT = "w"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -16,13 +16,13 @@ Row = tuple[Button, ...]
 class ButtonData:
     verb: str
     args: tuple[str, ...] = ()
-    #: of the draft that the button belongs to; None: it is good at any time
+    #: version of the draft that the button belongs to; None if the button never becomes outdated
     version: int | None = None
 
     def number(self, place: int = 0) -> int:
-        """An argument that is a number; anything else is -1."""
+        """An argument as a number; -1 if it is missing or not a number."""
         word = self.args[place] if place < len(self.args) else ""
-        return int(word) if word.isdecimal() and len(word) <= 18 else -1  # noqa: PLR2004 - what a database can hold
+        return int(word) if word.isdecimal() and len(word) <= 18 else -1  # noqa: PLR2004 - digits of a 64-bit integer
 
     def word(self, place: int = 0) -> str:
         return self.args[place] if place < len(self.args) else ""
@@ -37,12 +37,12 @@ def read(data: str) -> ButtonData:
 
 
 def button(text: str, verb: str, *args: object) -> Button:
-    """A button that is good at any time."""
+    """A button that never becomes outdated."""
     return Button(text=text, data=_short(":".join((verb, *map(str, args)))))
 
 
 def draft_button(text: str, version: int, verb: str, *args: object) -> Button:
-    """A button that is good for one version of a draft."""
+    """A button that is valid for one version of a draft."""
     return Button(text=text, data=_short(":".join((_DRAFT, base36(version), verb, *map(str, args)))))
 
 
@@ -67,8 +67,8 @@ def _from_base36(text: str) -> int:
 
 
 def from_base36(text: str) -> int | None:
-    """A number that `base36` wrote, or None."""
-    number = _from_base36(text) if len(text) <= 12 else -1  # noqa: PLR2004 - larger is nobody's number
+    """Parse a number written by `base36`; None if it is not one."""
+    number = _from_base36(text) if len(text) <= 12 else -1  # noqa: PLR2004 - digits of a 64-bit integer
     return number if number >= 0 and base36(number) == text else None
 
 

@@ -1,55 +1,58 @@
-"""One update of one person: who, where, by what, and the draft they stand at."""
+"""The context of one update: its user, its chat, what was sent or tapped, and the user's draft."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from telegram import CallbackQuery, Message, Update, User
 
-from genlock.bot.order.draft import Draft, Part
+from genlock.bot.order.draft import Draft, PartialText
 from genlock.channels.telegram.address import Address
 from genlock.domain.profile import Profile
-from genlock.i18n.translator import Translator, translator
+from genlock.i18n.translator import Texts, Translator, package_texts
 
-#: asks for what the same person did next, as far as it has come by now
-Behind = Callable[[], Awaitable[Update | None]]
+#: the name of the Telegram channel in accounts and jobs
+CHANNEL = "telegram"
+#: returns the update of the same user that waits behind this one, or None
+NextUpdate = Callable[[], Awaitable[Update | None]]
 
 
-async def nothing() -> Update | None:
-    """Nothing is known to come."""
+async def no_next_update() -> Update | None:
+    """No further update is known."""
     return None
 
 
 @dataclass(kw_only=True, slots=True)
 class UpdateContext:
-    """What a handler works with. The draft and the language may change while it works."""
+    """What a handler works with. Handlers replace the draft and the profile when they change them."""
 
     update: int
-    #: whether this is the first try: what is shown before an order may only be shown then
+    #: whether this is the first attempt at this update; what is shown before an order is only shown then
     first: bool
     profile: Profile
     chat: int
     thread: int | None
     group: bool
     draft: Draft
-    #: what the person wrote
+    texts: Texts = field(default_factory=package_texts)
+    #: id of the message that the user sent
     message: int | None = None
-    behind: Behind = nothing
-    #: what the person wrote, if it may go on in their next message
-    part: Part | None = None
-    #: the message whose button they pressed
-    pressed: int | None = None
-    #: whether that message answers another one: it says how an order ended, and stays
-    notice: bool = False
-    #: the press that waits for an answer
-    query: str | None = None
+    next_update: NextUpdate = no_next_update
+    #: the text of the message, if it may continue in the next one
+    partial_text: PartialText | None = None
+    #: id of the message whose button was tapped
+    button_message: int | None = None
+    #: whether that message is the notice of a finished order, which is never edited
+    on_notice: bool = False
+    #: id of the callback query that still needs an answer
+    query_id: str | None = None
 
     @property
-    def person(self) -> int:
+    def account_id(self) -> int:
         return self.profile.account_id
 
     @property
     def translator(self) -> Translator:
-        return translator(self.profile.language)
+        return self.texts.translator(self.profile.language)
 
     @property
     def address(self) -> Address:
@@ -57,12 +60,12 @@ class UpdateContext:
 
     @property
     def repeated(self) -> bool:
-        """Whether this update has changed the draft already, before a crash."""
+        """Whether an attempt that crashed has already saved the draft for this update."""
         return self.draft.update == self.update
 
 
-def who(update: Update) -> User | None:
-    """Whose update it is."""
+def sender_of(update: Update) -> User | None:
+    """The user who caused the update, unless it is a bot."""
     user = update.effective_user
     return None if user is None or user.is_bot else user
 
@@ -71,6 +74,6 @@ def thread_of(message: Message) -> int | None:
     return message.message_thread_id if message.is_topic_message else None
 
 
-def shown_message(query: CallbackQuery) -> Message | None:
-    """The message with the pressed button, unless it is too old for Telegram to show."""
+def button_message_of(query: CallbackQuery) -> Message | None:
+    """The message with the tapped button; None if it is too old for Telegram to include."""
     return query.message if isinstance(query.message, Message) else None

@@ -1,4 +1,4 @@
-"""Limits per person, kept in the store and told with the time to wait."""
+"""Limits per user for cancelling, promo codes and uploads; limits for orders are in engine/sell.py."""
 
 from genlock.bot.context import UpdateContext
 from genlock.bot.order.draft import Problem
@@ -15,33 +15,21 @@ class Quotas:
         self._store = store
         self._rules = rules
 
-    async def order(self, ctx: UpdateContext) -> Html | None:
-        """Why the person may not order now; None if they may."""
-        rules, t = self._rules, ctx.translator
-        done = await self._store.activity(ctx.person)
-        if done.running >= rules.running_max:
-            return t.html("limit.running", n=done.running)
-        if done.minute >= rules.per_minute:
-            return t.html("limit.minute", time=t.lasting(done.minute_wait))
-        if done.hour >= rules.per_hour:
-            return t.html("limit.hour", time=t.lasting(done.hour_wait))
-        return None
-
     async def cancel(self, ctx: UpdateContext) -> str | None:
-        """Why the person may not cancel an order that the provider has already."""
-        done = await self._store.late_cancels(ctx.person)
+        """Return why the user may not cancel an order that was already submitted; None if allowed."""
+        done = await self._store.late_cancels(ctx.account_id)
         return (
             None if done < self._rules.late_cancels_per_day else ctx.translator.plain("order.too_late_cancel", n=done)
         )
 
     async def code(self, ctx: UpdateContext) -> Html | None:
-        """Why the person may not try another promo code now; every try counts, so codes cannot be guessed."""
+        """Return why the user may not try another promo code now. Every try counts, so that codes cannot be guessed."""
         pause = HOUR / CODES_PER_HOUR
-        # Turns may be taken ahead of time, so many of them: the row then says when all of them will be there again.
-        [wait] = await self._store.take_permits([f"code:{ctx.person}"], pause, 1, -(CODES_PER_HOUR - 1) * pause)
-        return ctx.translator.html("limit.codes", time=ctx.translator.lasting(wait)) if wait > 0 else None
+        # Permits may be taken ahead of time, up to this many: a burst is allowed, then one per pause.
+        [wait] = await self._store.take_permits([f"code:{ctx.account_id}"], pause, 1, -(CODES_PER_HOUR - 1) * pause)
+        return ctx.translator.html("limit.codes", time=ctx.translator.duration(wait)) if wait > 0 else None
 
     async def upload(self, ctx: UpdateContext) -> Problem | None:
-        """Why the person may not send another file now."""
-        sent, wait = await self._store.recent_uploads(ctx.person)
+        """Return why the user may not send another file now; None if allowed."""
+        sent, wait = await self._store.recent_uploads(ctx.account_id)
         return None if sent < self._rules.uploads_per_hour else Problem(name="uploads", allowed={"wait": wait})

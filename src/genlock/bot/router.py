@@ -1,16 +1,27 @@
-"""The chat product: every update of every person gets its answer here."""
+"""Routes each Telegram update to its handler, and wires the parts of a bot."""
 
+import json
+from functools import partial
 from time import monotonic
 
-from telegram import Bot, CallbackQuery, ChatMemberUpdated, Message, Update, User
+from telegram import CallbackQuery, ChatMemberUpdated, Message, Update, User
 from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
 from genlock.bot.admin.broadcasts import Broadcasts
-from genlock.bot.admin.campaigns import MAINTENANCE, Campaigns
-from genlock.bot.admin.commands import Admin
-from genlock.bot.chat_view import ChatView, DraftChanged
-from genlock.bot.context import Behind, UpdateContext, nothing, shown_message, thread_of, who
+from genlock.bot.admin.campaigns import MAINTENANCE
+from genlock.bot.admin.commands import make_admin
+from genlock.bot.bundle import BotBundle
+from genlock.bot.chat_view import ChatView
+from genlock.bot.context import (
+    CHANNEL,
+    NextUpdate,
+    UpdateContext,
+    button_message_of,
+    no_next_update,
+    sender_of,
+    thread_of,
+)
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.files import Files, UploadFile
@@ -20,112 +31,97 @@ from genlock.bot.money.gifts import Gifts, inviter
 from genlock.bot.money.payments import Payments
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
-from genlock.bot.order.ordering import CHANNEL, Orders
+from genlock.bot.order.draft_view import DraftChanged, DraftView
+from genlock.bot.order.orders import Orders
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.caller import Caller, Priority
+from genlock.channels.telegram.caller import Priority
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, GenlockError
+from genlock.domain.update import Update as StoredUpdate
 from genlock.engine.engine import Engine
-from genlock.i18n.translator import guess_language, translator
+from genlock.engine.sell import SaleRules, Seller
+from genlock.engine.tell import tell
 from genlock.ports import Database
 
-TRIES = 3
+ATTEMPTS = 3
 NAME_LENGTH = 100
-PEOPLE_REMEMBERED = 50_000
-#: how long the store's word about maintenance is believed
+ACCOUNTS_CACHED = 50_000
+#: how long the maintenance flag is cached
 MAINTENANCE_SECONDS = 2.0
 
 
-class ChatBot:
-    """Routes updates. Any of them may be handled again after a crash: then it changes nothing and shows the same."""
+class BotRouter:
+    """Hands each update to its handler. An update handled again after a crash changes nothing and shows the same."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument per part it works with
         self,
         *,
         view: ChatView,
+        bundle: BotBundle,
+        store: Database,
         files: Files,
-        talk: MessageHandler,
-        presses: ButtonHandler,
+        messages: MessageHandler,
+        buttons: ButtonHandler,
         payments: Payments,
         gifts: Gifts,
         broadcasts: Broadcasts,
     ) -> None:
         self._view = view
+        self._bundle = bundle
+        self._store = store
         self._files = files
-        self._store: Database = view.store
-        self._talk = talk
-        self._presses = presses
+        self._messages = messages
+        self._buttons = buttons
         self._payments = payments
         self._gifts = gifts
         self._broadcasts = broadcasts
-        self._people: dict[int, int] = {}
+        self._account_ids: dict[int, int] = {}
+        self._addresses: dict[int, str] = {}
         self._maintenance: tuple[float, str | None] = (0.0, None)
 
-    @classmethod
-    def made_of(
-        cls,
-        *,
-        caller: Caller,
-        store: Database,
-        engine: Engine,
-        catalog: Catalog,
-        rules: BotRules,
-        upload: UploadFile,
-    ) -> "ChatBot":
-        """The whole product over its parts."""
-        storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd)
-        view = ChatView(caller=caller, store=store, storefront=storefront, rules=rules)
-        quotas = Quotas(store, rules)
-        files = Files(view=view, quotas=quotas, upload=upload)
-        orders = Orders(view=view, engine=engine, quotas=quotas, files=files)
-        payments, gifts, broadcasts = Payments(view), Gifts(view, quotas), Broadcasts(view)
-        admin = Admin(view=view, engine=engine, payments=payments, campaigns=Campaigns(view, broadcasts))
-        pages = Pages(view=view, orders=orders, payments=payments, gifts=gifts)
-        return cls(
-            view=view,
-            files=files,
-            talk=MessageHandler(view=view, orders=orders, pages=pages, files=files, gifts=gifts, admin=admin),
-            presses=ButtonHandler(view=view, orders=orders, pages=pages, admin=admin),
-            payments=payments,
-            gifts=gifts,
-            broadcasts=broadcasts,
-        )
-
     async def start(self) -> None:
-        """Learn our name and tell Telegram our commands, where they have changed."""
-        await self._view.introduce()
-        await register(self._view.caller, self._store)
+        """Ask Telegram for our username and register our commands where they have changed."""
+        await self._bundle.introduce()
+        await register(self._bundle, self._store)
 
     async def reconcile(self) -> int:
-        """Make good payments that we missed, by Telegram's own list; for the active instance, every few minutes."""
+        """Credit payments that Telegram lists and we missed. A periodic task of the leader."""
         return await self._payments.reconcile()
 
     async def reward(self) -> int:
-        """Reward invitations that have borne fruit; for the active instance, every few seconds."""
+        """Pay rewards for invitations that are due. A periodic task of the leader."""
         return await self._gifts.reward()
 
     async def broadcast(self) -> int:
-        """Go on with a message to everybody, if there is one; for the active instance, every few seconds."""
+        """Continue the running broadcast, if there is one. A periodic task of the leader."""
         return await self._broadcasts.round()
 
     async def close(self) -> None:
         await self._files.close()
 
-    @property
-    def _bot(self) -> Bot:
-        return self._view.caller.bot
+    async def handle_stored(self, stored: StoredUpdate) -> None:
+        """Handle an update from the update queue; the handler may look at the user's next one."""
 
-    async def handle(self, update: Update, *, first: bool, behind: Behind = nothing) -> None:
-        """Answer one update. Raises what may pass (the store, the channel), to be called again.
+        async def next_update() -> Update | None:
+            following = await self._store.following_update(stored.id)
+            return self._parse(following.body) if following else None
 
-        `behind` tells what the same person did next, so that what belongs together is shown once.
+        await self.handle(self._parse(stored.body), first=stored.attempts == 1, next_update=next_update)
+
+    def _parse(self, body: str) -> Update:
+        return Update.de_json(json.loads(body), self._bundle.caller.bot)
+
+    async def handle(self, update: Update, *, first: bool, next_update: NextUpdate = no_next_update) -> None:
+        """Handle one update. Raises transient errors of the store and the channel, so that the worker retries it.
+
+        `behind` tells what the same account_id did next, so that what belongs together is shown once.
         """
-        await self._view.introduce()
-        for left in reversed(range(TRIES)):
+        await self._bundle.introduce()
+        for left in reversed(range(ATTEMPTS)):
             try:
-                await self._handle(update, first=first, behind=behind)
+                await self._handle(update, first=first, next_update=next_update)
             except DraftChanged:
                 if not left:
                     raise
@@ -134,80 +130,86 @@ class ChatBot:
                 raise
             except Exception:
                 if first:
-                    await self._apologise(update)
+                    await self._report_error(update)
                 raise
             else:
                 return
 
-    async def _apologise(self, update: Update) -> None:
-        """Something is wrong with us: say so once, while it is tried again."""
-        user, chat = who(update), update.effective_chat
+    async def _report_error(self, update: Update) -> None:
+        """Tell the user once that the bot failed; the update is retried."""
+        user, chat = sender_of(update), update.effective_chat
         if user is None or chat is None:
             return
         try:
-            await self._view.tell(chat.id, translator(guess_language(user.language_code)).html("misc.error"))
+            t = self._bundle.texts.translator(self._bundle.texts.guess_language(user.language_code))
+            await self._view.send_to(chat.id, t.html("misc.error"))
         except ChannelError:
-            return  # what went wrong is about to be told to the operator
+            return  # the original error is raised and reported
 
-    async def _handle(self, update: Update, *, first: bool, behind: Behind) -> None:
+    async def _handle(self, update: Update, *, first: bool, next_update: NextUpdate) -> None:
         if update.pre_checkout_query is not None:
             await self._payments.check(update.pre_checkout_query)
             return
         if update.my_chat_member is not None:
-            await self._membership(update, update.my_chat_member)
+            await self._handle_membership(update, update.my_chat_member)
             return
-        user = who(update)
+        user = sender_of(update)
         if user is None:
             return
         if update.callback_query is not None:
-            await self._press(update, update.callback_query, user, first=first)
+            await self._handle_button(update, update.callback_query, user, first=first)
         elif update.message is not None:
-            await self._message(update, update.message, user, first=first, behind=behind)
+            await self._handle_message(update, update.message, user, first=first, next_update=next_update)
         elif update.edited_message is not None and update.edited_message.chat.type == ChatType.PRIVATE:
-            ctx = await self._visit(update, update.edited_message, user, first=first)
-            await self._view.say(ctx, ctx.translator.html("misc.edited"))
+            ctx = await self._make_context(update, update.edited_message, user, first=first)
+            await self._view.send_text(ctx, ctx.translator.html("misc.edited"))
 
-    async def _message(self, update: Update, message: Message, user: User, *, first: bool, behind: Behind) -> None:
-        heard = self._talk.heard(message)
-        if heard is None:
+    async def _handle_message(
+        self, update: Update, message: Message, user: User, *, first: bool, next_update: NextUpdate
+    ) -> None:
+        incoming = self._messages.read_message(message)
+        if incoming is None:
             return
-        ctx = await self._visit(update, message, user, first=first)
-        ctx.message, ctx.behind = message.message_id, behind
+        ctx = await self._make_context(update, message, user, first=first)
+        ctx.message, ctx.next_update = message.message_id, next_update
         if message.successful_payment is not None:
             await self._payments.paid(ctx, message.successful_payment)
             return
-        if not await self._shut_out(ctx, user):
-            await self._talk.hear(ctx, message, heard)
+        if not await self._is_refused(ctx, user):
+            await self._messages.handle(ctx, message, incoming)
 
-    async def _press(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
-        message = shown_message(query)
-        if message is None:  # so old that Telegram does not show it to us any more
-            await self._view.caller.call(
-                self._bot.answer_callback_query, chat=None, priority=Priority.RESULT, callback_query_id=query.id
+    async def _handle_button(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
+        message = button_message_of(query)
+        if message is None:  # too old: Telegram does not include it
+            await self._bundle.caller.call(
+                self._bundle.caller.bot.answer_callback_query,
+                chat=None,
+                priority=Priority.RESULT,
+                callback_query_id=query.id,
             )
             return
-        ctx = await self._visit(update, message, user, first=first)
-        ctx.pressed, ctx.notice = message.message_id, message.reply_to_message is not None
-        ctx.query = query.id
+        ctx = await self._make_context(update, message, user, first=first)
+        ctx.button_message, ctx.on_notice = message.message_id, message.reply_to_message is not None
+        ctx.query_id = query.id
         try:
-            if not await self._shut_out(ctx, user):
-                await self._presses.pressed(ctx, buttons.read(query.data or ""))
+            if not await self._is_refused(ctx, user):
+                await self._buttons.handle(ctx, buttons.read(query.data or ""))
         finally:
             await self._view.toast(ctx)
 
-    async def _visit(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
-        person = await self._person(user.id)
+    async def _make_context(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
+        account_id = await self._account_id(user.id)
         profile = await self._store.ensure_profile(
-            person,
-            language=guess_language(user.language_code),
+            account_id,
+            language=self._bundle.texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message)) if message.text else None,
         )
-        if profile.fresh or not first:  # the try that made the profile may have ended there
-            await self._gifts.welcome(person)
-        saved = await self._store.draft(person, message.chat.id)
-        return UpdateContext(
+        if profile.fresh or not first:  # an attempt before may have crashed here
+            await self._gifts.welcome(account_id)
+        saved = await self._store.draft(account_id, message.chat.id)
+        ctx = UpdateContext(
             update=update.update_id,
             first=first,
             profile=profile,
@@ -215,47 +217,107 @@ class ChatBot:
             thread=thread_of(message),
             group=message.chat.type != ChatType.PRIVATE,
             draft=drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft(),
+            texts=self._bundle.texts,
         )
+        if not ctx.group:
+            await self._remember_address(ctx.account_id, str(ctx.address))
+        return ctx
 
-    async def _person(self, outside: int) -> int:
-        if outside not in self._people:
-            if len(self._people) >= PEOPLE_REMEMBERED:
-                self._people.clear()
-            self._people[outside] = await self._store.ensure_account(CHANNEL, str(self._bot.id), str(outside))
-        return self._people[outside]
+    async def _remember_address(self, account_id: int, address: str) -> None:
+        """Store where the user is reached outside a job, when it has changed."""
+        if self._addresses.get(account_id) != address:
+            if len(self._addresses) >= ACCOUNTS_CACHED:
+                self._addresses.clear()
+            await self._store.set_account_address(account_id, address)
+            self._addresses[account_id] = address
 
-    async def _shut_out(self, ctx: UpdateContext, user: User) -> bool:
-        """Whether the person gets one word only: they are banned, or the bot is being worked on."""
+    async def _account_id(self, user_id: int) -> int:
+        if user_id not in self._account_ids:
+            if len(self._account_ids) >= ACCOUNTS_CACHED:
+                self._account_ids.clear()
+            self._account_ids[user_id] = await self._store.ensure_account(CHANNEL, self._bundle.id, str(user_id))
+        return self._account_ids[user_id]
+
+    async def _is_refused(self, ctx: UpdateContext, user: User) -> bool:
+        """Refuse banned users, and everyone but operators during maintenance; return whether it was refused."""
         view, t = self._view, ctx.translator
-        if user.id in view.rules.admin_ids:
+        if user.id in self._bundle.rules.admin_ids:
             return False
         if ctx.profile.banned_at is not None:
-            key, words = "ban.told", {"support": view.rules.support or t.plain("paysupport.support_default")}
+            key, words = "ban.notice", {"support": self._bundle.rules.support or t.plain("paysupport.support_default")}
         elif (why := await self._under_maintenance()) is not None:
             key, words = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
         else:
             return False
-        if ctx.query is not None:
+        if ctx.query_id is not None:
             await view.toast(ctx, t.plain(key, **words), alert=True)
         else:
-            await view.say(ctx, t.html(key, **words))
+            await view.send_text(ctx, t.html(key, **words))
         return True
 
     async def _under_maintenance(self) -> str | None:
         until, words = self._maintenance
         if monotonic() >= until:
-            fact = await self._store.kv_get(MAINTENANCE)
+            fact = await self._store.kv_get(MAINTENANCE, self._bundle.id)
             words = fact.value if fact else None
             self._maintenance = (monotonic() + MAINTENANCE_SECONDS, words)
         return words
 
-    async def _membership(self, update: Update, change: ChatMemberUpdated) -> None:
-        """Somebody has blocked us or come back, or we were taken into a group."""
+    async def _handle_membership(self, update: Update, change: ChatMemberUpdated) -> None:
+        """Record that a user blocked or unblocked the bot, or greet a group that added it."""
         gone = change.new_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if change.chat.type == ChatType.PRIVATE:
-            person = await self._person(change.from_user.id)
-            await self._store.set_blocked(person, blocked=gone)
+            account_id = await self._account_id(change.from_user.id)
+            await self._store.set_blocked(account_id, blocked=gone)
             return
         came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if came and not gone:
-            await self._talk.greet_group(change.chat.id, guess_language(change.from_user.language_code))
+            await self._messages.greet_group(
+                change.chat.id, self._bundle.texts.guess_language(change.from_user.language_code)
+            )
+
+
+def make_bot(*, bundle: BotBundle, store: Database, engine: Engine, catalog: Catalog, upload: UploadFile) -> BotRouter:
+    """Build a bot from its parts."""
+    rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
+    storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers)
+    seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
+    view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
+    drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
+    files = Files(
+        view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload
+    )
+    orders = Orders(
+        view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
+        store=store, bundle=bundle,
+    )  # fmt: skip
+    payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, tell=notify)
+    gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
+    broadcasts = Broadcasts(bundle=bundle, store=store)
+    admin = make_admin(
+        bundle=bundle, view=view, store=store, storefront=storefront, engine=engine, payments=payments,
+        broadcasts=broadcasts, tell=notify,
+    )  # fmt: skip
+    pages = Pages(view=view, drafts=drafts, store=store, orders=orders, payments=payments, gifts=gifts, bundle=bundle)
+    messages = MessageHandler(
+        view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files, gifts=gifts,
+        admin=admin, bundle=bundle,
+    )  # fmt: skip
+    buttons = ButtonHandler(
+        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
+    )
+    return BotRouter(
+        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, payments=payments,
+        gifts=gifts, broadcasts=broadcasts,
+    )  # fmt: skip
+
+
+def _sale_rules(rules: BotRules) -> SaleRules:
+    return SaleRules(
+        markup=rules.markup,
+        credit_usd=rules.credit_usd,
+        free_per_day=rules.free_per_day,
+        running_max=rules.running_max,
+        per_minute=rules.per_minute,
+        per_hour=rules.per_hour,
+    )

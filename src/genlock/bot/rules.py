@@ -1,11 +1,11 @@
-"""What the operator decides about the chat product, from the settings."""
+"""What the operator decides about the bot, from the settings."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Package:
-    """So many credits for so many stars."""
+    """A price in stars for an amount of credits."""
 
     stars: int
     credits: int
@@ -15,11 +15,12 @@ class Package:
 class BotRules:
     markup: float = 2.0
     credit_usd: float = 0.01
+    #: Telegram ids of the operators
     admin_ids: frozenset[int] = frozenset()
-    #: where people turn to, such as @name
+    #: whom users write to about payments, such as @name
     support: str = ""
     packages: tuple[Package, ...] = ()
-    #: thousandths of a credit
+    #: thousandths of a credit, as both rewards
     welcome: int = 0
     free_per_day: int = 0
     reward_inviter: int = 0
@@ -28,5 +29,5 @@ class BotRules:
     per_minute: int = 10
     per_hour: int = 100
     uploads_per_hour: int = 60
-    #: cancels a day after the provider was asked: what it bills for them is the operator's loss
+    #: orders a user may cancel in a day after they were submitted: the operator pays the provider for them
     late_cancels_per_day: int = 5

@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from genlock.domain.alarm import ALARMS, INACTIVE_SECONDS, NO_ACTIVE, Alarm, Words
+from genlock.domain.alarm import ALARMS, INACTIVE_SECONDS, NO_ACTIVE, Alarm, AlarmNotice, Finding
 from genlock.domain.errors import ChannelError
 from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
@@ -31,13 +31,13 @@ class Alarms:
         leader: Leader,
         store: Database,
         stats: Stats,
-        tell: Callable[[Words], Awaitable[None]],
+        notify: Callable[[AlarmNotice], Awaitable[None]],
     ) -> None:
         self._ctx = ctx
         self._leader = leader
         self._store = store
         self._stats = stats
-        self._tell = tell
+        self._notify = notify
         self._calm: dict[str, int] = {}
         self._epoch: int | None = None
         self._ledger_at = 0.0
@@ -70,7 +70,7 @@ class Alarms:
         seen = await self._store.kv_get(_SEEN)
         if seen is not None and seen.age > INACTIVE_SECONDS:
             self._ctx.observer.event(Event.ALARM, name=NO_ACTIVE.name, seconds=round(seen.age))
-            await self._try_to_tell(bad_news(NO_ACTIVE, duration(seen.age), sign="🟠"))
+            await self._try_to_notify(AlarmNotice(name=NO_ACTIVE.name, finding=Finding(seconds=seen.age), late=True))
 
     async def stop(self) -> None:
         """Stop checking. After an orderly stop of the leader, the time without a leader is no incident."""
@@ -79,7 +79,7 @@ class Alarms:
             if self._leader.role is not None:
                 await self._store.kv_delete(_SEEN)
 
-    async def _look(self, alarm: Alarm, found: Words | None, incident: Any) -> None:
+    async def _look(self, alarm: Alarm, found: Finding | None, incident: Any) -> None:
         key = f"alarm:{alarm.name}"
         if found is not None:
             self._calm[key] = 0
@@ -87,9 +87,9 @@ class Alarms:
                 since = (await self._store.read_clock()).timestamp()
                 incident = {"since": since, "told": False}
                 await self._store.kv_put(key, json.dumps(incident))
-                self._ctx.observer.event(Event.ALARM, name=alarm.name, found=found.english)
+                self._ctx.observer.event(Event.ALARM, name=alarm.name, found=str(found))
             # Told before it is written that it was: a crash in between tells it twice, not never.
-            if not incident["told"] and await self._try_to_tell(bad_news(alarm, found)):
+            if not incident["told"] and await self._try_to_notify(AlarmNotice(name=alarm.name, finding=found)):
                 await self._store.kv_put(key, json.dumps({**incident, "told": True}))
         elif incident is not None:
             self._calm[key] = self._calm.get(key, 0) + 1
@@ -98,13 +98,13 @@ class Alarms:
 
     async def _recover(self, alarm: Alarm, key: str, incident: Any) -> None:
         lasted = (await self._store.read_clock()).timestamp() - incident["since"]
-        if not incident["told"] or await self._try_to_tell(good_news(alarm, lasted)):
+        if not incident["told"] or await self._try_to_notify(AlarmNotice(name=alarm.name, seconds=lasted)):
             await self._store.kv_delete(key)
             self._ctx.observer.event(Event.RECOVERED, name=alarm.name, seconds=round(lasted))
 
-    async def _try_to_tell(self, words: Words) -> bool:
+    async def _try_to_notify(self, notice: AlarmNotice) -> bool:
         try:
-            await self._tell(words)
+            await self._notify(notice)
         except ChannelError as error:
             self._ctx.observer.event(Event.STAGE_ERROR, step="alarm", error=f"{type(error).__name__}: {error}")
             return False
@@ -125,26 +125,3 @@ class Alarms:
                 Event.ATTENTION, rule=violation.rule, subject=violation.subject, detail=violation.detail
             )
         await self._store.kv_put("ledger_violations", str(len(found)))
-
-
-def bad_news(alarm: Alarm, found: Words, *, sign: str = "🔴") -> Words:
-    """What is wrong, in numbers, and what to do."""
-    says, remedy = alarm.says, alarm.remedy
-    return Words(
-        english=f"{sign} {says.english}: {found.english}.\n\n{remedy.english}",
-        russian=f"{sign} {says.russian}: {found.russian}.\n\n{remedy.russian}",
-    )
-
-
-def good_news(alarm: Alarm, seconds: float) -> Words:
-    lasted = duration(seconds)
-    return Words(
-        english=f"🟢 “{alarm.says.english}” is over. It lasted {lasted.english}.",
-        russian=f"🟢 «{alarm.says.russian}» — прошло. Длилось {lasted.russian}.",
-    )
-
-
-def duration(seconds: float) -> Words:
-    if seconds < 100:  # noqa: PLR2004 - as one says it
-        return Words(english=f"{seconds:.0f} s", russian=f"{seconds:.0f} с")
-    return Words(english=f"{seconds / 60:.0f} min", russian=f"{seconds / 60:.0f} мин")

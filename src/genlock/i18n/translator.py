@@ -1,126 +1,88 @@
-"""What the bot says, in the person's language: the texts of `texts/LANGUAGE.toml`, numbers, money and times."""
+"""Texts in the user's language, with numbers, money, dates and lists as that language writes them.
 
-import tomllib
-from collections.abc import Mapping
+A text that a language lacks is taken from English. No method raises for a text that is missing or broken everywhere:
+it returns the key, because a wrong caption is better than a finished result that is not delivered.
+"""
+
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from html import escape
-from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from babel.dates import format_datetime, format_skeleton
+from babel.lists import format_list
+from babel.numbers import parse_pattern
 
 from genlock.domain.money import THOUSANDTHS
+from genlock.i18n.loader import DEFAULT, Language, load_languages
 
-LANGUAGES = ("en", "ru")
-DEFAULT = "en"
-#: whoever has set their Telegram to one of these reads Russian rather than English
-READS_RUSSIAN = ("ru", "be", "kk", "ky", "tg", "tt", "uz")
-PLURALS = frozenset({"one", "few", "many", "other"})
 MINUTE, HOUR, DAY = 60, 3600, 86400
-
-_POINT = {"en": (",", "."), "ru": ("\N{NO-BREAK SPACE}", ",")}
-_MONTHS = {
-    "en": ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
-    "ru": ("янв.", "февр.", "марта", "апр.", "мая", "июня", "июля", "авг.", "сент.", "окт.", "нояб.", "дек."),
-}
+#: up to three decimals, no trailing zeros
+_NUMBER = parse_pattern("#,##0.###")
 
 Number = int | float | Decimal
-Forms = str | Mapping[str, str]
 
 
 class Html(str):
-    """Text that is Telegram's HTML already."""
+    """Text that is Telegram HTML already."""
 
     __slots__ = ()
 
 
-def guess_language(code: str | None) -> str:
-    """The first guess, from what a person's Telegram says."""
-    return "ru" if code and code.split("-")[0].lower() in READS_RUSSIAN else DEFAULT
-
-
-def plural(language: str, number: Number) -> str:
-    """Which form goes with a number."""
-    if number != int(number):
-        return "other"
-    whole = abs(int(number))
-    if language != "ru":
-        return "one" if whole == 1 else "other"
-    last, tens = whole % 10, whole % 100
-    if last == 1 and tens != 11:  # noqa: PLR2004 - the rule of the language
-        return "one"
-    return "few" if last in (2, 3, 4) and tens not in (12, 13, 14) else "many"
-
-
-def flatten(table: Mapping[str, object], prefix: str = "") -> dict[str, Forms]:
-    """`{"a": {"b": "text"}}` as `{"a.b": "text"}`; a table of plural forms stays together."""
-    found: dict[str, Forms] = {}
-    for name, value in table.items():
-        if isinstance(value, str):
-            found[prefix + name] = value
-        elif isinstance(value, Mapping) and value.keys() <= PLURALS:
-            found[prefix + name] = {form: str(text) for form, text in value.items()}
-        elif isinstance(value, Mapping):
-            found |= flatten(value, f"{prefix}{name}.")
-    return found
-
-
-@cache
-def texts(language: str) -> Mapping[str, Forms]:
-    file = files("genlock.i18n") / language / "bot.toml"
-    return flatten(tomllib.loads(file.read_text(encoding="utf-8")))
-
-
 class Translator:
-    """One language. `say` makes Telegram's HTML, `tag` the plain text of a button or a toast."""
+    """One language. `html` makes Telegram HTML, `plain` the plain text of a button or a toast."""
 
-    def __init__(self, language: str) -> None:
-        self.language = language if language in LANGUAGES else DEFAULT
-        self._texts = texts(self.language)
+    def __init__(self, language: Language, languages: Mapping[str, Language]) -> None:
+        self.language = language.code
+        #: every language there is, for menus
+        self.languages = languages
+        self._settings = language
+        self._locale = language.locale
+        self._sources = (language,) if language.code == DEFAULT else (language, languages[DEFAULT])
 
     def __contains__(self, key: str) -> bool:
-        return key in self._texts
+        return any(key in source.texts for source in self._sources)
 
     def html(self, key: str, /, **values: object) -> Html:
-        """A text with its places filled; whatever is not Html is made harmless."""
-        return Html(self._fill(key, {name: self._safe(value) for name, value in values.items()}, values))
+        """A text with its values filled in; values that are not Html are escaped."""
+        return Html(self._fill(key, {name: self._escaped(value) for name, value in values.items()}, values))
 
     def plain(self, key: str, /, **values: object) -> str:
-        return self._fill(key, {name: self._plain(value) for name, value in values.items()}, values)
+        return self._fill(key, {name: self._written(value) for name, value in values.items()}, values)
 
-    def _fill(self, key: str, shown: Mapping[str, str], values: Mapping[str, object]) -> str:
-        text = self._texts[key]
-        if not isinstance(text, str):
-            count = values["n"]
-            assert isinstance(count, int | float | Decimal), "a text with plural forms wants its number as `n`"
-            text = text[plural(self.language, count)]
-        return text.format_map(shown)
+    def _fill(self, key: str, written: Mapping[str, str], values: Mapping[str, object]) -> str:
+        for source in self._sources:
+            try:
+                return _form(source, key, values.get("n")).format_map(written)
+            except (LookupError, ValueError, AttributeError):
+                continue  # missing, or written with a name that this text is not given: `genlock.i18n.check` names it
+        return key
 
-    def _safe(self, value: object) -> str:
-        return value if isinstance(value, Html) else escape(self._plain(value), quote=False)
+    def _escaped(self, value: object) -> str:
+        return value if isinstance(value, Html) else escape(self._written(value), quote=False)
 
-    def _plain(self, value: object) -> str:
+    def _written(self, value: object) -> str:
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             return self.number(value)
         return str(value)
 
     def number(self, value: Number) -> str:
-        """Up to three decimals, none that say nothing."""
-        thousands, point = _POINT[self.language]
-        text = f"{Decimal(str(value)):,.3f}"
-        whole, _, rest = text.partition(".")
-        rest = rest.rstrip("0")
-        return whole.replace(",", thousands) + (point + rest if rest else "")
+        written: str = _NUMBER.apply(Decimal(str(value)), self._locale)
+        return written
 
     def amount(self, thousandths: int) -> str:
-        """How many credits, as a number."""
+        """An amount of credits, as a number."""
         return self.number(Decimal(thousandths) / THOUSANDTHS)
 
     def credits(self, thousandths: int) -> str:
-        """How many credits, with the word."""
+        """An amount of credits, with the noun."""
         return self.plain("unit.credits", n=Decimal(thousandths) / THOUSANDTHS)
 
-    def lasting(self, seconds: float) -> str:
-        """A length of time, as people say it."""
+    def duration(self, seconds: float) -> str:
+        """A length of time in its largest fitting unit."""
         whole = max(1, round(seconds))
         if whole < MINUTE + MINUTE // 2:
             return self.plain("unit.seconds", n=whole)
@@ -130,28 +92,86 @@ class Translator:
             return self.plain("unit.hours", n=round(whole / HOUR))
         return self.plain("unit.days", n=round(whole / DAY))
 
-    def when(self, at: datetime) -> str:
-        """A day and a time, UTC."""
-        at = at.astimezone(UTC)
-        return f"{at.day} {_MONTHS[self.language][at.month - 1]}, {at:%H:%M}"
-
     def day(self, at: datetime) -> str:
         """A day, UTC."""
-        at = at.astimezone(UTC)
-        return f"{at.day} {_MONTHS[self.language][at.month - 1]}"
+        return self._formatted(at, self._settings.day, "MMMd")
 
     def date(self, at: datetime) -> str:
         """A day with its year, UTC."""
-        return f"{self.day(at)} {at.astimezone(UTC).year}"
+        return self._formatted(at, self._settings.date, "yMMMd")
 
-    def moment(self, at: datetime) -> str:
-        """A day and a time to the second, UTC."""
+    def day_and_time(self, at: datetime) -> str:
+        return f"{self.day(at)}, {at.astimezone(UTC):%H:%M}"
+
+    def day_and_second(self, at: datetime) -> str:
         return f"{self.day(at)}, {at.astimezone(UTC):%H:%M:%S}"
+
+    def _formatted(self, at: datetime, pattern: str, skeleton: str) -> str:
+        at = at.astimezone(UTC)
+        if pattern:
+            return format_datetime(at, pattern, locale=self._locale)
+        return format_skeleton(skeleton, at, locale=self._locale)
+
+    def list(self, items: Sequence[str], *, style: Literal["standard", "or"] = "standard") -> str:
+        """Several things in a sentence: `a, b and c`, or with the style `or`, `a, b or c`."""
+        return format_list(items, style=style, locale=self._locale)
 
     def file_size(self, size: int) -> str:
         return self.plain("unit.megabytes", n=Decimal(size * 10 // 1_000_000) / 10)
 
+    def language_name(self, code: str) -> str:
+        """What a language is called in this one."""
+        return self._locale.languages.get(code) or code
+
+
+def _form(source: Language, key: str, count: object) -> str:
+    """The text, in the plural form of its number."""
+    text = source.texts[key]
+    if isinstance(text, str):
+        return text
+    form = plural_form(source, count) if isinstance(count, int | float | Decimal) else "other"
+    return text.get(form) or text["other"]
+
+
+def plural_form(language: Language, number: Number) -> str:
+    """The CLDR plural category of a number, as it is written: 1.0 is written `1`."""
+    number = Decimal(str(number))
+    return language.locale.plural_form(int(number) if number == int(number) else number)
+
+
+class Texts:
+    """All texts in all languages."""
+
+    def __init__(self, languages: Mapping[str, Language]) -> None:
+        self.languages = languages
+        self._translators = {code: Translator(language, languages) for code, language in languages.items()}
+
+    @classmethod
+    def load(cls, *more: Path) -> "Texts":
+        """The languages of the package, and those whose folders are in `more`. Raises InvalidLanguage."""
+        return cls(load_languages(*more))
+
+    def translator(self, language: str) -> Translator:
+        """The translator of a language; English for one that there is not."""
+        return self._translators.get(language) or self._translators[DEFAULT]
+
+    def guess_language(self, telegram_code: str | None) -> str:
+        """The language to begin with, by what the user's Telegram is set to."""
+        code = (telegram_code or "").lower()
+        return self._served.get(code) or self._served.get(code.split("-")[0]) or DEFAULT
+
+    @cached_property
+    def _served(self) -> Mapping[str, str]:
+        """Languages by the Telegram language codes they serve; a language's own code comes before a guest's."""
+        guests = {code: language.code for language in self.languages.values() for code in language.telegram_codes}
+        return guests | {code.lower(): code for code in self.languages}
+
 
 @cache
+def package_texts() -> Texts:
+    """The texts that come with the package."""
+    return Texts.load()
+
+
 def translator(language: str) -> Translator:
-    return Translator(language)
+    return package_texts().translator(language)

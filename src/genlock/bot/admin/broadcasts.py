@@ -1,4 +1,4 @@
-"""A message to everybody: slowly, in the gaps that others leave, to nobody twice, and on after a crash."""
+"""Broadcasts: a message to all users of the bot, at the lowest priority, at most once each, continued after a crash."""
 
 import asyncio
 import json
@@ -11,23 +11,26 @@ from telegram import Message, MessageEntity
 from telegram.constants import MessageEntityType, ParseMode
 
 from genlock.bot.admin.campaign_screens import progress
-from genlock.bot.chat_view import ChatView
+from genlock.bot.bundle import BotBundle
+from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.text import keyboard
 from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
-from genlock.i18n.translator import translator
+from genlock.ports import Database
 
-#: how long one round works before it lets others look
+#: kv entries of the bot: where the operator sees how far a broadcast is
+PROGRESS = "chat:broadcast:"
+#: how long one round works before other periodic work may run
 ROUND_SECONDS = 20.0
 PROGRESS_SECONDS = 3.0
-#: how long one person's turn is waited for, and how often we look whether the broadcast was stopped meanwhile
+#: how long to wait for a permit to write to one user, and how often to look whether the broadcast was stopped
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 2.0
-#: an animation is a document, too, so it comes first
+#: an animation is a document too, so it is looked for first
 KINDS = ("animation", "photo", "video", "audio", "voice", "document")
-#: what Telegram finds in any text by itself; everything else was chosen by whoever wrote
-FOUND = frozenset({
+#: entities that Telegram finds in any text by itself; the others are the operator's formatting
+AUTOMATIC = frozenset({
     MessageEntityType.BOT_COMMAND, MessageEntityType.URL, MessageEntityType.EMAIL, MessageEntityType.MENTION,
     MessageEntityType.HASHTAG, MessageEntityType.CASHTAG, MessageEntityType.PHONE_NUMBER,
 })  # fmt: skip
@@ -36,10 +39,10 @@ _COMMAND = re.compile(r"/admin(?:@\w+)?\s+broadcast\s*", re.IGNORECASE | re.ASCI
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Content:
-    """What is said: the operator's own words with their looks, and Telegram's number of a file if there is one."""
+    """A message of the operator: its text with its formatting, and the Telegram id of its file, if it has one."""
 
     text: str
-    #: none: the words are Telegram's HTML, as the operator typed it
+    #: without any, the text is Telegram HTML as the operator typed it
     entities: tuple[dict[str, Any], ...] = ()
     kind: str = ""
     file: str = ""
@@ -47,10 +50,10 @@ class Content:
     @classmethod
     def of(cls, message: Message) -> "Content":
         """A message without the command it begins with."""
-        words, entities = message.text or message.caption or "", message.entities or message.caption_entities
-        cut = match.end() if (match := _COMMAND.match(words)) else 0  # the command is ASCII: as many units as letters
-        kept = [part for one in entities if one.type not in FOUND and (part := _after(one, cut)) is not None]
-        text = words[cut:] if kept else words[cut:].strip()
+        whole, entities = message.text or message.caption or "", message.entities or message.caption_entities
+        cut = match.end() if (match := _COMMAND.match(whole)) else 0  # ASCII: UTF-16 offsets equal character offsets
+        kept = [part for one in entities if one.type not in AUTOMATIC and (part := _after(one, cut)) is not None]
+        text = whole[cut:] if kept else whole[cut:].strip()
         for kind in KINDS:
             if found := getattr(message, kind):
                 file = found[-1] if kind == "photo" else found
@@ -61,55 +64,55 @@ class Content:
     def load(cls, broadcast: Broadcast) -> "Content":
         if not broadcast.content:
             return cls(text=broadcast.text)
-        said = json.loads(broadcast.content)
-        return cls(**{**said, "entities": tuple(said["entities"])})
+        stored = json.loads(broadcast.content)
+        return cls(**{**stored, "entities": tuple(stored["entities"])})
 
     def dump(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
 
     async def send(self, caller: Caller, chat: int, priority: Priority) -> None:
-        looks = [MessageEntity.de_json(one, caller.bot) for one in self.entities]
-        how = {"parse_mode": ParseMode.HTML} if not looks else {}
+        entities = [MessageEntity.de_json(one, caller.bot) for one in self.entities]
+        how = {"parse_mode": ParseMode.HTML} if not entities else {}
         if not self.kind:
-            arguments = {"text": self.text, "entities": looks or None}
+            arguments = {"text": self.text, "entities": entities or None}
             await caller.call(caller.bot.send_message, chat=chat, priority=priority, **arguments, **how)
             return
-        arguments = {self.kind: self.file, "caption": self.text or None, "caption_entities": looks or None}
+        arguments = {self.kind: self.file, "caption": self.text or None, "caption_entities": entities or None}
         method = getattr(caller.bot, f"send_{self.kind}")
         await caller.call(method, chat=chat, priority=priority, **arguments, **how)
 
 
 def _after(entity: MessageEntity, cut: int) -> dict[str, Any] | None:
-    """The part of an entity behind a place, counted from there."""
+    """The part of an entity after the offset `cut`, counted from there; None if nothing is left."""
     begin, end = max(entity.offset, cut), entity.offset + entity.length
     return {**entity.to_dict(), "offset": begin - cut, "length": end - begin} if end > begin else None
 
 
 class Broadcasts:
-    def __init__(self, view: ChatView) -> None:
-        self._view = view
-        self._store = view.store
+    def __init__(self, *, bundle: BotBundle, store: Database) -> None:
+        self._bundle = bundle
+        self._store = store
 
     async def show(self, chat: int, content: Content) -> None:
-        """To one chat only, as everybody will see it. What is refused here would be refused everywhere."""
-        await content.send(self._view.caller, chat, Priority.SCREEN)
+        """Send it to one chat, as users will see it. What Telegram refuses here it would refuse everywhere."""
+        await content.send(self._bundle.caller, chat, Priority.SCREEN)
 
-    async def watched_at(self, broadcast_id: int, chat: int, message: int, language: str) -> None:
-        """Where the operator sees how far it is."""
+    async def show_progress_on(self, broadcast_id: int, chat: int, message: int, language: str) -> None:
+        """Remember the operator's message that shows how far the broadcast is."""
         place = json.dumps({"chat": chat, "message": message, "language": language})
-        await self._store.kv_put(f"chat:broadcast:{broadcast_id}", place)
+        await self._store.kv_put(f"{PROGRESS}{broadcast_id}", place, self._bundle.id)
 
     async def stop(self) -> Broadcast | None:
-        """Stop the one that is running; None if there is none."""
-        running = await self._store.running_broadcast(str(self._view.caller.bot.id))
+        """Stop the running broadcast; None if there is none."""
+        running = await self._store.running_broadcast(self._bundle.id)
         if running is None or not await self._store.end_broadcast(running.id, BroadcastState.STOPPED):
             return None
-        await self._show(running.id)
+        await self._show_progress(running.id)
         return running
 
     async def round(self) -> int:
-        """Go on with the broadcast that is running; any instance may, several at once do no harm."""
-        broadcast = await self._store.running_broadcast(str(self._view.caller.bot.id))
+        """Continue the running broadcast for a while. Safe on several instances at once: each takes other users."""
+        broadcast = await self._store.running_broadcast(self._bundle.id)
         if broadcast is None:
             return 0
         until, shown, sent = monotonic() + ROUND_SECONDS, monotonic(), 0
@@ -117,58 +120,62 @@ class Broadcasts:
             found = await self._store.next_recipient(broadcast.id)
             if found is None:
                 await self._store.end_broadcast(broadcast.id, BroadcastState.DONE)
-                await self._show(broadcast.id)
+                await self._show_progress(broadcast.id)
                 break
-            person, _, outside = found
-            arrived = await self._send(broadcast, person, int(outside))
+            arrived = await self._send(broadcast, found[0])
             await self._store.count_broadcast_message(broadcast.id, sent=arrived)
             sent += 1
             if monotonic() - shown > PROGRESS_SECONDS:
                 shown = monotonic()
-                await self._show(broadcast.id)
+                await self._show_progress(broadcast.id)
         return sent
 
-    async def _send(self, broadcast: Broadcast, person: int, chat: int) -> bool:
-        """Once: what is provably not sent is tried again for a while, what may have been sent is not."""
+    async def _send(self, broadcast: Broadcast, account_id: int) -> bool:
+        """Send to the user of an account at most once: only what was certainly not sent is tried again."""
+        chat = await self._chat(account_id)
         content, until = Content.load(broadcast), monotonic() + PATIENCE_SECONDS
-        while True:
+        while chat is not None:
             try:
-                await content.send(self._view.caller, chat, Priority.PROGRESS)
+                await content.send(self._bundle.caller, chat, Priority.PROGRESS)
             except ChannelBusy as busy:
-                if monotonic() + LOOK_SECONDS > until or not await self._runs(broadcast):
+                if monotonic() + LOOK_SECONDS > until or not await self._is_running(broadcast):
                     return False
                 await asyncio.sleep(min(busy.after, LOOK_SECONDS))
             except RecipientUnreachable:
-                await self._store.set_blocked(person, blocked=True)
+                await self._store.set_blocked(account_id, blocked=True)
                 return False
             except ChannelError:
                 return False
             else:
                 return True
+        return False
 
-    async def _runs(self, broadcast: Broadcast) -> bool:
+    async def _chat(self, account_id: int) -> int | None:
+        """The private chat of a user; None if they have never written there."""
+        address = (await self._store.account(account_id)).address
+        return Address.parse(address).chat if address else None
+
+    async def _is_running(self, broadcast: Broadcast) -> bool:
         now = await self._store.broadcast(broadcast.id)
         return now is not None and now.state is BroadcastState.RUNNING
 
-    async def _show(self, broadcast_id: int) -> None:
-        """Tell the operator how far it is; a failure to tell changes nothing."""
-        fact, broadcast = (
-            await self._store.kv_get(f"chat:broadcast:{broadcast_id}"),
-            await self._store.broadcast(broadcast_id),
-        )
-        if fact is None or broadcast is None:
+    async def _show_progress(self, broadcast_id: int) -> None:
+        """Update the operator's message; a failure changes nothing."""
+        entry = await self._store.kv_get(f"{PROGRESS}{broadcast_id}", self._bundle.id)
+        broadcast = await self._store.broadcast(broadcast_id)
+        if entry is None or broadcast is None:
             return
-        place = json.loads(fact.value)
-        said = progress(broadcast, translator(place["language"]))
+        place, caller = json.loads(entry.value), self._bundle.caller
+        screen = progress(broadcast, self._bundle.texts.translator(place["language"]))
         try:
-            await self._view.caller.call(
-                self._view.caller.bot.edit_message_text,
+            await caller.call(
+                caller.bot.edit_message_text,
                 chat=place["chat"],
                 priority=Priority.PROGRESS,
                 message_id=place["message"],
-                text=said.text,
+                text=screen.text,
                 parse_mode=ParseMode.HTML,
-                reply_markup=keyboard(said),
+                reply_markup=keyboard(screen),
             )
         except ChannelError:
-            return  # counted by the caller
+            return  # the caller counts it

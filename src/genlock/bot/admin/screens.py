@@ -1,4 +1,4 @@
-"""What operators see of figures, people, orders and money. Every screen leads back to the overview."""
+"""Screens for operators: figures, accounts, orders, money. Pure functions; every screen leads back to the overview."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from genlock.domain.profile import Profile
 from genlock.i18n.translator import Html, Translator
 
 OPEN = ("queued", "submitting", "running")
-#: a phone cuts a button's words at about forty
+#: a phone cuts the text of a button at about forty characters
 NAME_IN_ROW = 26
 ERROR_SHOWN = 300
 DETAIL_SHOWN = 80
-#: of a receipt, which is too long for a button
-_DIGITS = 12
+#: a receipt is too long for the data of a button, so its digest stands for it
+DIGEST_LENGTH = 12
 
 
 def key(t: Translator, name: str, *args: object, **values: object) -> Button:
-    """A button of the operators'."""
+    """A button for operators, with the text `admin.button_NAME`."""
     return button(t.plain(f"admin.button_{name}", **values), "adm", *args)
 
 
@@ -33,14 +33,30 @@ def home(t: Translator) -> Row:
     return (key(t, "home", "today"),)
 
 
-def noted(note: Html | None, said: OutgoingMessage) -> OutgoingMessage:
-    """What has just been done, above where one is now."""
-    return OutgoingMessage(text=f"{note}\n\n{said.text}", buttons=said.buttons) if note else said
+def with_note(note: Html | None, screen: OutgoingMessage) -> OutgoingMessage:
+    """A screen with what has just been done above it."""
+    return OutgoingMessage(text=f"{note}\n\n{screen.text}", buttons=screen.buttons) if note else screen
 
 
-def word(t: Translator, text: Html, *rows: Row) -> OutgoingMessage:
-    """A few words, and the way back."""
+def message(t: Translator, text: Html, *rows: Row) -> OutgoingMessage:
+    """A text with the button to the overview."""
     return OutgoingMessage(text=text, buttons=(*rows, home(t)))
+
+
+def reached(t: Translator, *, reached: bool) -> str:
+    """Whether the user was told of what the operator did."""
+    return t.plain("admin.person_told" if reached else "admin.person_not_reached")
+
+
+def commands(t: Translator, names: Sequence[str], *, note: Html | None = None) -> OutgoingMessage:
+    """How every command is written."""
+    lines = [note or t.html("admin.commands"), "", *(t.html(f"admin.usage_{name}") for name in names)]
+    return message(t, Html("\n".join(lines)))
+
+
+def usage(t: Translator, name: str) -> OutgoingMessage:
+    """How one command is written."""
+    return message(t, Html(f"{t.html('admin.not_understood')}\n{t.html(f'admin.usage_{name}')}"))
 
 
 # figures
@@ -93,7 +109,7 @@ def _period(t: Translator, name: str, now: str) -> Button:
 
 def attention(t: Translator, jobs: Sequence[tuple[Job, str]]) -> OutgoingMessage:
     if not jobs:
-        return word(t, t.html("admin.attention_none"))
+        return message(t, t.html("admin.attention_none"))
     lines = [
         t.html(
             "admin.attention_line",
@@ -104,21 +120,26 @@ def attention(t: Translator, jobs: Sequence[tuple[Job, str]]) -> OutgoingMessage
         for job, title in jobs
     ]
     rows = [(button(f"{code(job.id)} · {title}", "adm", "order", job.id),) for job, title in jobs]
-    return word(t, Html("\n".join([t.html("admin.attention_reason"), *lines])), *rows)
+    return message(t, Html("\n".join([t.html("admin.attention"), *lines])), *rows)
 
 
 def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> OutgoingMessage:
     if not lines:
-        return word(t, t.html("admin.log_none"))
-    said = [
-        t.html("admin.log_line", when=t.when(line.at), actor=names.get(line.actor, line.actor), what=_deed(t, line))
+        return message(t, t.html("admin.log_none"))
+    shown = [
+        t.html(
+            "admin.log_line",
+            when=t.day_and_time(line.at),
+            actor=names.get(line.actor, line.actor),
+            what=_action(t, line),
+        )
         for line in lines
     ]
-    return word(t, Html("\n".join([t.html("admin.log"), *said])))
+    return message(t, Html("\n".join([t.html("admin.log"), *shown])))
 
 
-def _deed(t: Translator, line: AuditLine) -> str:
-    name = f"admin.did_{line.action.replace(' ', '_')}"
+def _action(t: Translator, line: AuditLine) -> str:
+    name = f"admin.audit_{line.action.replace(' ', '_')}"
     detail = shorten(line.detail, DETAIL_SHOWN)
     if line.action == "maintenance":
         name = f"{name}_{line.subject}"
@@ -127,12 +148,12 @@ def _deed(t: Translator, line: AuditLine) -> str:
     return t.plain(name, subject=shorten(line.subject, DETAIL_SHOWN), detail=detail).strip()
 
 
-# people
+# accounts
 
 
 def people(t: Translator, text: str, found: Sequence[Profile], *, more: bool) -> OutgoingMessage:
     if not found:
-        return word(t, t.html("admin.nobody", text=text))
+        return message(t, t.html("admin.person_not_found", text=text))
     if not text:
         head = t.html("admin.find")
     elif more:
@@ -140,7 +161,7 @@ def people(t: Translator, text: str, found: Sequence[Profile], *, more: bool) ->
     else:
         head = t.html("admin.found", text=text, n=len(found))
     rows = [(button(f"{_row_name(one)} · {one.account_id}", "adm", "person", one.account_id),) for one in found]
-    return word(t, head, *rows)
+    return message(t, head, *rows)
 
 
 def _row_name(profile: Profile) -> str:
@@ -157,14 +178,14 @@ def person(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
             "admin.person_ids",
             person=number,
             outside=profile.external_id,
-            language=t.plain(f"admin.language_{profile.language}"),
+            language=t.language_name(profile.language),
         ),
         t.html("admin.person_since", since=t.date(profile.created_at)),
     ]
     if profile.referred_by is not None:
-        lines.append(t.html("admin.person_host", host=str(profile.referred_by)))
+        lines.append(t.html("admin.person_inviter", inviter=str(profile.referred_by)))
     if profile.banned_at is not None:
-        banned = "admin.banned" if profile.ban_reason else "admin.banned_for_nothing"
+        banned = "admin.banned" if profile.ban_reason else "admin.banned_without_reason"
         lines.append(t.html(banned, reason=profile.ban_reason))
     if profile.blocked_at is not None:
         lines.append(t.html("admin.blocked"))
@@ -193,11 +214,11 @@ def orders(t: Translator, jobs: Sequence[tuple[Job, str]], profile: Profile) -> 
 
 def _order_row(t: Translator, job: Job, title: str) -> str:
     icon = t.plain(f"admin.state_{standing(job)}").partition(" ")[0]
-    return t.plain("admin.order_row", icon=icon, code=code(job.id), title=title, when=t.when(job.created_at))
+    return t.plain("admin.order_row", icon=icon, code=code(job.id), title=title, when=t.day_and_time(job.created_at))
 
 
 def standing(job: Job) -> str:
-    """Where an order stands, in one word."""
+    """Where an order stands: the end of a key `admin.state_…`."""
     if not job.ended:
         return job.state.value
     if job.delivery in (Delivery.PENDING, Delivery.SENDING):
@@ -208,12 +229,12 @@ def standing(job: Job) -> str:
 
 
 def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> OutgoingMessage:
-    """An order's whole time line, and what can be done about it."""
+    """An order with its time line, and buttons for what can be done with it."""
     hold_state = "refunded" if refunded else job.hold_state.value
     lines: list[str] = [
         t.html("admin.order", code=code(job.id), title=title),
         t.html("admin.order_person", name=name, person=str(job.account_id)),
-        t.html(f"admin.purse_{hold_state}", price=t.credits(job.price)),
+        t.html(f"admin.hold_{hold_state}", price=t.credits(job.price)),
         t.html(f"admin.state_{standing(job)}"),
     ]
     if job.error_code:
@@ -222,21 +243,21 @@ def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> 
         lines.append(t.html("admin.order_attention", reason=job.attention_reason))
     lines += ["", t.html("admin.times"), *_times(t, job)]
     lines += ["", t.html("admin.order_marks", task=job.task_id or "—", mark=job.correlation_id or "—")]
-    rows = (*_deeds(t, job, refunded=refunded), (key(t, "person", "person", job.account_id), *home(t)))
+    rows = (*_actions(t, job, refunded=refunded), (key(t, "person", "person", job.account_id), *home(t)))
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
 
 
 def _times(t: Translator, job: Job) -> list[Html]:
-    progress_points = (
+    times = (
         ("created", job.created_at),
         ("submitted", job.submitted_at),
         ("ended", job.ended_at),
         ("delivered", job.delivered_at),
     )
-    return [t.html(f"admin.time_{name}", when=t.moment(at)) for name, at in progress_points if at is not None]
+    return [t.html(f"admin.time_{name}", when=t.day_and_second(at)) for name, at in times if at is not None]
 
 
-def _deeds(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
+def _actions(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
     if not job.ended:
         return [(key(t, "retry", "retry", job.id), button(t.plain("button.stop"), "adm", "cancel", job.id))]
     paid = job.hold_state is HoldState.CAPTURED and not refunded
@@ -244,12 +265,12 @@ def _deeds(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
     return [(key(t, "resend", "resend", job.id), *refund)]
 
 
-# stars
+# payments
 
 
-def short_receipt(charge: str) -> str:
-    """What a button says instead of a receipt."""
-    return hashlib.sha256(charge.encode()).hexdigest()[:_DIGITS]
+def receipt_digest(charge: str) -> str:
+    """What the data of a button has instead of a receipt."""
+    return hashlib.sha256(charge.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> OutgoingMessage:
@@ -259,7 +280,7 @@ def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> Outgo
     lines = [
         t.html(
             "admin.payment",
-            when=t.when(one.at),
+            when=t.day_and_time(one.at),
             stars=one.stars,
             credits=t.credits(one.amount),
             state=t.plain(f"admin.payment_{one.state.value}"),
@@ -270,8 +291,8 @@ def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> Outgo
     rows = [
         (
             button(
-                t.plain("admin.payment_row", stars=one.stars, when=t.when(one.at)),
-                *("adm", "askstars", profile.account_id, short_receipt(one.charge)),
+                t.plain("admin.payment_row", stars=one.stars, when=t.day_and_time(one.at)),
+                *("adm", "askstars", profile.account_id, receipt_digest(one.charge)),
             ),
         )
         for one in found
@@ -280,7 +301,7 @@ def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> Outgo
     return OutgoingMessage(text="\n".join([t.html("admin.payments", name=profile.name), *lines]), buttons=(*rows, back))
 
 
-def refund_asked(t: Translator, payment: Payment, profile: Profile, wallet: Wallet) -> OutgoingMessage:
+def refund_question(t: Translator, payment: Payment, profile: Profile, wallet: Wallet) -> OutgoingMessage:
     text = t.html(
         "admin.stars_ask",
         stars=payment.stars,
@@ -290,20 +311,20 @@ def refund_asked(t: Translator, payment: Payment, profile: Profile, wallet: Wall
     )
     yes = button(
         t.plain("admin.stars_yes", stars=payment.stars),
-        *("adm", "givestars", profile.account_id, short_receipt(payment.charge)),
+        *("adm", "givestars", profile.account_id, receipt_digest(payment.charge)),
     )
     back = button(t.plain("button.back"), "adm", "payments", profile.account_id)
     return OutgoingMessage(text=text, buttons=((yes,), (back,)))
 
 
 def refunds(t: Translator, found: Sequence[tuple[Payment, str, float]]) -> OutgoingMessage:
-    """Refunds that have begun, whose they are and how long ago."""
+    """Refunds that Telegram has not confirmed: the payment, the user's name, the age in seconds."""
     if not found:
-        return word(t, t.html("admin.refunds_none"))
+        return message(t, t.html("admin.refunds_none"))
     lines = [
-        t.html("admin.refund_line", stars=payment.stars, name=name, age=t.lasting(age)) for payment, name, age in found
+        t.html("admin.refund_line", stars=payment.stars, name=name, age=t.duration(age)) for payment, name, age in found
     ]
     rows = [(button(f"👤 {shorten(name, NAME_IN_ROW)}", "adm", "payments", one.account_id),) for one, name, _ in found]
-    return word(
+    return message(
         t, Html("\n".join([t.html("admin.refunds"), "", *lines])), (key(t, "ask_now", "refunds", "now"),), *rows
     )

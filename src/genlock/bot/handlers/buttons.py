@@ -1,4 +1,4 @@
-"""Buttons: what each press does. Old ones are known by the draft's version and answered kindly."""
+"""Handles taps on buttons. The draft's version tells outdated buttons from current ones."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -9,196 +9,214 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.order import wizard
-from genlock.bot.order.draft import At, Draft
-from genlock.bot.order.ordering import Orders
+from genlock.bot.order.draft import Draft, Step
+from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.orders import Orders
 from genlock.bot.order.screens import example
 from genlock.bot.storefront.screens import ALL, AS_USUAL
+from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Category, Model
+from genlock.ports import Database
 
 Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
-Step = Callable[[Draft, Model, ButtonData], Draft]
+Transition = Callable[[Draft, Model, ButtonData], Draft]
 
 
-#: steps of an order that need nothing but the draft
-STEPS: Mapping[str, Step] = {
-    "pick": lambda draft, model, press: wizard.pick(draft, model, press.number()),
+#: what buttons do that need only the draft and the model
+TRANSITIONS: Mapping[str, Transition] = {
+    "pick": lambda draft, model, data: wizard.pick(draft, model, data.number()),
     "skip": lambda draft, model, _: wizard.skip(draft, model),
-    "rest": lambda draft, model, _: wizard.rest(draft, model),
+    "rest": lambda draft, model, _: wizard.skip_rest(draft, model),
     "clear": lambda draft, model, _: wizard.clear(draft, model),
     "options": lambda draft, _, __: wizard.options(draft),
-    "edit": lambda draft, model, press: wizard.edit(draft, model, press.number()),
+    "edit": lambda draft, model, data: wizard.edit(draft, model, data.number()),
     "done": lambda draft, model, _: wizard.advance(replace(draft, problem=None), model),
-    "turn": lambda draft, _, press: wizard.turn(draft, press.number()),
+    "turn": lambda draft, _, data: wizard.turn_page(draft, data.number()),
 }
 
 
 class ButtonHandler:
-    def __init__(self, *, view: ChatView, orders: Orders, pages: Pages, admin: Admin) -> None:
+    def __init__(
+        self,
+        *,
+        view: ChatView,
+        drafts: DraftView,
+        store: Database,
+        storefront: Storefront,
+        orders: Orders,
+        pages: Pages,
+        admin: Admin,
+    ) -> None:
         self._view = view
+        self._drafts = drafts
+        self._store = store
+        self._storefront = storefront
         self._orders = orders
         self._pages = pages
         self._admin = admin
-        self._any_time: Mapping[str, Handler] = {
+        self._handlers: Mapping[str, Handler] = {
             "menu": self._menu,
             "cat": self._category,
             "model": self._model,
-            "again": self._again,
+            "again": self._show_again,
             "repeat": self._repeat,
             "change": self._change,
             "cancel": self._cancel_order,
             "stop": self._stop,
-            **pages.presses,
+            **pages.button_handlers,
         }
 
-    async def pressed(self, ctx: UpdateContext, press: ButtonData) -> None:
-        """Do what the button says; a button that is not known is answered, too."""
-        if press.verb == "adm":
-            await self._admin.pressed(ctx, press)
+    async def handle(self, ctx: UpdateContext, data: ButtonData) -> None:
+        """Run the handler of the button; an unknown button is answered as outdated."""
+        if data.verb == "adm":
+            await self._admin.pressed(ctx, data)
             return
-        if await self._not_theirs(ctx, press):
+        if await self._is_of_another_user(ctx, data):
             return
-        if press.version is not None:
-            await self._draft_press(ctx, press)
+        if data.version is not None:
+            await self._draft_button(ctx, data)
             return
-        handler = self._any_time.get(press.verb)
+        handler = self._handlers.get(data.verb)
         if handler is None:
-            await self._stale(ctx)
+            await self._outdated(ctx)
             return
-        await handler(ctx, press)
+        await handler(ctx, data)
 
-    async def _not_theirs(self, ctx: UpdateContext, press: ButtonData) -> bool:
-        """In a group anybody can press; a menu answers to whoever opened it."""
-        if not ctx.group or ctx.pressed is None or press.verb in ("again", "repeat", "change"):
+    async def _is_of_another_user(self, ctx: UpdateContext, data: ButtonData) -> bool:
+        """Refuse a tap on the menu of another user of the group; return whether it was refused."""
+        if not ctx.group or ctx.button_message is None or data.verb in ("again", "repeat", "change"):
             return False
-        owner = await self._view.store.draft_owner(ctx.chat, ctx.pressed)
-        if owner is None or owner == ctx.person:
+        owner = await self._store.draft_owner(ctx.chat, ctx.button_message)
+        if owner is None or owner == ctx.account_id:
             return False
         await self._view.toast(ctx, ctx.translator.plain("order.not_your_menu"), alert=True)
         return True
 
     # buttons of the draft
 
-    async def _draft_press(self, ctx: UpdateContext, press: ButtonData) -> None:
+    async def _draft_button(self, ctx: UpdateContext, data: ButtonData) -> None:
         view, draft = self._view, ctx.draft
-        if press.version != draft.version or ctx.pressed != draft.message:
-            await self._stale(ctx)  # also data that somebody brought to another message, as of a result
+        if data.version != draft.version or ctx.button_message != draft.message:
+            await self._outdated(ctx)  # includes data that a client sent for another message, such as a result
             return
-        if press.verb == "cancel":
-            await view.keep(ctx, draft.emptied())
+        if data.verb == "cancel":
+            await self._drafts.save(ctx, draft.cleared())
             await view.toast(ctx)
-            await view.show_draft(ctx, note=ctx.translator.html("menu.cancelled"))
+            await self._drafts.show(ctx, note=ctx.translator.html("menu.cancelled"))
             return
-        model = view.storefront.by_id(draft.model) if draft.model else None
+        model = self._storefront.by_id(draft.model) if draft.model else None
         if model is None:
-            if press.verb == "back" and not draft.model:
-                await self._step(ctx, replace(draft, query="", page=0) if draft.query else draft.carrying())
+            if data.verb == "back" and not draft.model:
+                await self._save_and_show(
+                    ctx, replace(draft, query="", page=0) if draft.query else draft.keeping_input()
+                )
                 return
-            if press.verb == "turn":
-                await self._step(ctx, wizard.turn(draft, press.number()))
+            if data.verb == "turn":
+                await self._save_and_show(ctx, wizard.turn_page(draft, data.number()))
                 return
             await view.toast(ctx, ctx.translator.plain("order.model_gone") if draft.model else None)
-            await self._menu(ctx, press)
+            await self._menu(ctx, data)
             return
-        await self._order_press(ctx, press, model)
+        await self._order_button(ctx, data, model)
 
-    async def _order_press(self, ctx: UpdateContext, press: ButtonData, model: Model) -> None:
-        view, draft = self._view, ctx.draft
-        match press.verb:
+    async def _order_button(self, ctx: UpdateContext, data: ButtonData, model: Model) -> None:
+        draft = ctx.draft
+        match data.verb:
             case "go":
                 await self._orders.confirm(ctx, model)
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
-                await self._step(ctx, wizard.back(draft, model) or _shelf(draft, model))
+                await self._save_and_show(ctx, wizard.back(draft, model) or _to_model_list(draft, model))
             case "instead":
-                await self._step(ctx, draft.carrying())
+                await self._save_and_show(ctx, draft.keeping_input())
             case "other":
-                await self._step(ctx, _shelf(draft, model))
+                await self._save_and_show(ctx, _to_model_list(draft, model))
             case "example" if draft.field:
-                await self._step(ctx, wizard.answer(draft, model, example(model, await view.screen_context(ctx))))
-            case verb if verb in STEPS:
-                await self._step(ctx, STEPS[verb](draft, model, press))
+                await self._save_and_show(ctx, wizard.answer(draft, model, example(model, ctx.translator)))
+            case verb if verb in TRANSITIONS:
+                await self._save_and_show(ctx, TRANSITIONS[verb](draft, model, data))
             case _:
-                await self._stale(ctx)
+                await self._outdated(ctx)
 
-    async def _step(self, ctx: UpdateContext, draft: Draft) -> None:
-        await self._view.keep(ctx, draft)
+    async def _save_and_show(self, ctx: UpdateContext, draft: Draft) -> None:
+        await self._drafts.save(ctx, draft)
         await self._view.toast(ctx)
-        await self._view.show_draft(ctx)
+        await self._drafts.show(ctx)
 
-    async def _stale(self, ctx: UpdateContext) -> None:
-        """A second press of the same button shows the same again; an older button shows where one is now."""
+    async def _outdated(self, ctx: UpdateContext) -> None:
+        """Answer an outdated button: show the draft as it is now."""
         view, t = self._view, ctx.translator
-        if ctx.draft.at is At.ORDERED and ctx.draft.job is not None:
+        if ctx.draft.step is Step.ORDERED and ctx.draft.job is not None:
             await view.toast(ctx, t.plain("order.already"))
             return
-        if ctx.pressed != ctx.draft.message:
+        if ctx.button_message != ctx.draft.message:
             await view.toast(ctx, t.plain("order.stale"))
         await view.toast(ctx)
-        await view.show_draft(ctx)
+        await self._drafts.show(ctx)
 
-    # buttons that are good at any time
+    # buttons that never become outdated
 
     async def _menu(self, ctx: UpdateContext, _: ButtonData) -> None:
-        note = ctx.translator.html("menu.let_go") if ctx.draft.sent else None
-        await self._view.keep(ctx, ctx.draft.emptied())
+        note = ctx.translator.html("menu.files_dropped") if ctx.draft.sent else None
+        await self._drafts.save(ctx, ctx.draft.cleared())
         await self._view.toast(ctx)
-        await self._view.show_draft(ctx, note=note)
+        await self._drafts.show(ctx, note=note)
 
-    async def _category(self, ctx: UpdateContext, press: ButtonData) -> None:
-        category = press.word()
+    async def _category(self, ctx: UpdateContext, data: ButtonData) -> None:
+        category = data.word()
         if category != ALL and category not in set(Category):
-            await self._menu(ctx, press)
+            await self._menu(ctx, data)
             return
-        kept = replace(
-            ctx.draft.carrying(),
-            at=At.LIST,
+        draft = replace(
+            ctx.draft.keeping_input(),
+            step=Step.LIST,
             category="" if category == ALL else category,
-            page=max(press.number(1), 0),
+            page=max(data.number(1), 0),
         )
-        await self._step(ctx, kept)
+        await self._save_and_show(ctx, draft)
 
-    async def _model(self, ctx: UpdateContext, press: ButtonData) -> None:
-        model = self._view.storefront.by_code(press.word())
+    async def _model(self, ctx: UpdateContext, data: ButtonData) -> None:
+        model = self._storefront.by_code(data.word())
         if model is None:
             await self._view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
-        category = press.word(1) if press.word(1) in set(Category) else model.category.value
-        draft = wizard.open_model(ctx.draft.carrying(), model, category)
-        await self._step(ctx, wizard.rest(draft, model) if press.word(2) == AS_USUAL else draft)
+        category = data.word(1) if data.word(1) in set(Category) else model.category.value
+        draft = wizard.start_order(ctx.draft.keeping_input(), model, category)
+        await self._save_and_show(ctx, wizard.skip_rest(draft, model) if data.word(2) == AS_USUAL else draft)
 
-    async def _again(self, ctx: UpdateContext, press: ButtonData) -> None:
-        if (job := await self._orders.mine(ctx, press.number())) is not None:
-            await self._orders.again(ctx, job)
+    async def _show_again(self, ctx: UpdateContext, data: ButtonData) -> None:
+        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+            await self._orders.show_again(ctx, job)
 
-    async def _repeat(self, ctx: UpdateContext, press: ButtonData) -> None:
-        if (job := await self._orders.mine(ctx, press.number())) is not None:
+    async def _repeat(self, ctx: UpdateContext, data: ButtonData) -> None:
+        if (job := await self._orders.find_own(ctx, data.number())) is not None:
             await self._orders.repeat(ctx, job, change=False)
 
-    async def _change(self, ctx: UpdateContext, press: ButtonData) -> None:
-        if (job := await self._orders.mine(ctx, press.number())) is not None:
+    async def _change(self, ctx: UpdateContext, data: ButtonData) -> None:
+        if (job := await self._orders.find_own(ctx, data.number())) is not None:
             await self._orders.repeat(ctx, job, change=True)
 
-    async def _cancel_order(self, ctx: UpdateContext, press: ButtonData) -> None:
-        if (job := await self._orders.mine(ctx, press.number())) is not None:
+    async def _cancel_order(self, ctx: UpdateContext, data: ButtonData) -> None:
+        if (job := await self._orders.find_own(ctx, data.number())) is not None:
             await self._orders.cancel(ctx, job)
 
-    async def _stop(self, ctx: UpdateContext, press: ButtonData) -> None:
-        """Cancel what has just been ordered by this message."""
-        job = await self._orders.begun_with(ctx, press.number())
+    async def _stop(self, ctx: UpdateContext, data: ButtonData) -> None:
+        """Cancel the job that was just ordered with this message."""
+        job = await self._orders.find_by_draft(ctx, data.number())
         if job is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"))
             return
         await self._orders.cancel(ctx, job)
 
 
-def _shelf(draft: Draft, model: Model) -> Draft:
-    """Back from the first question: the shelf the model was taken from. Text and files are kept for another one."""
+def _to_model_list(draft: Draft, model: Model) -> Draft:
+    """Go back from the first question to the model list; text and files wait for another model."""
     main = wizard.main_text(model)
     text = str(draft.values.get(main.name, "")) if main else ""
     return replace(
-        draft.emptied(),
-        at=At.LIST,
+        draft.cleared(),
+        step=Step.LIST,
         category=draft.category or model.category.value,
         text=text,
         sent=(*draft.sent, *wizard.files_given(draft, model)),

@@ -1,12 +1,14 @@
-"""The list of commands that Telegram shows beside the text field, in both languages."""
+"""The list of commands that Telegram shows beside the text field, in every language."""
 
 import hashlib
 import json
 
 from telegram import BotCommand
 
-from genlock.channels.telegram.caller import Caller, Priority
-from genlock.i18n.translator import DEFAULT, LANGUAGES, READS_RUSSIAN, translator
+from genlock.bot.bundle import BotBundle
+from genlock.channels.telegram.caller import Priority
+from genlock.i18n.loader import DEFAULT
+from genlock.i18n.translator import Texts
 from genlock.ports import KvStore
 
 NAMES = (
@@ -16,16 +18,18 @@ NAMES = (
 REGISTERED = "chat:commands"
 
 
-async def register(caller: Caller, store: KvStore) -> bool:
+async def register(bundle: BotBundle, store: KvStore) -> bool:
     """Tell Telegram our commands, once for each change of them. False if it knew them."""
+    caller, texts = bundle.caller, bundle.texts
     lists = {
-        language: [(name, translator(language).plain(f"command.{name}")) for name in NAMES] for language in LANGUAGES
+        language: [(name, texts.translator(language).plain(f"command.{name}")) for name in NAMES]
+        for language in texts.languages
     }
-    mark = hashlib.sha256(json.dumps([caller.bot.id, lists]).encode()).hexdigest()
-    known = await store.kv_get(REGISTERED)
+    mark = hashlib.sha256(json.dumps(lists).encode()).hexdigest()
+    known = await store.kv_get(REGISTERED, bundle.id)
     if known is not None and known.value == mark:
         return False
-    for code, language in ((None, DEFAULT), *((code, "ru") for code in READS_RUSSIAN)):
+    for code, language in ((None, DEFAULT), *_by_telegram_code(texts)):
         await caller.call(
             caller.bot.set_my_commands,
             chat=None,
@@ -33,5 +37,11 @@ async def register(caller: Caller, store: KvStore) -> bool:
             commands=[BotCommand(name, text) for name, text in lists[language]],
             language_code=code,
         )
-    await store.kv_put(REGISTERED, mark)
+    await store.kv_put(REGISTERED, mark, bundle.id)
     return True
+
+
+def _by_telegram_code(texts: Texts) -> list[tuple[str, str]]:
+    """Languages other than the default, by each Telegram language code they serve."""
+    others = [language for language in texts.languages.values() if language.code != DEFAULT]
+    return [(code, one.code) for one in others for code in (one.code, *one.telegram_codes)]

@@ -1,13 +1,14 @@
-"""Gifts: welcome credit, rewards for invitations, promo codes. The ledger's keys make each happen once."""
+"""Gifts: welcome credit, rewards for invitations, promo codes. Idempotency keys in the ledger make each happen once."""
 
+from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.buttons import from_base36
-from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.quotas import Quotas
-from genlock.domain.errors import AccountNotFound, ChannelError, IdempotencyKeyReused
+from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused
 from genlock.domain.money import EntryKind
 from genlock.domain.promo import PromoVerdict
-from genlock.i18n.translator import Html, translator
+from genlock.i18n.translator import Html
+from genlock.ports import Database
 
 REWARDS_AT_ONCE = 100
 CODE_LENGTH_MAX = 40
@@ -15,76 +16,72 @@ INVITATION = "r"
 
 
 def inviter(payload: str) -> int | None:
-    """Who invited, by the words behind /start."""
+    """The account that invited, from the payload of /start."""
     return from_base36(payload[1:]) if payload.startswith(INVITATION) else None
 
 
 class Gifts:
-    def __init__(self, view: ChatView, quotas: Quotas) -> None:
-        self._view = view
+    def __init__(self, *, bundle: BotBundle, store: Database, quotas: Quotas, tell: Tell) -> None:
+        self._bundle = bundle
+        self._store = store
         self._quotas = quotas
-        self._store = view.store
+        self._tell = tell
 
-    async def welcome(self, person: int) -> None:
-        """Credit for whoever is new; once, whatever the amount was then."""
-        if self._view.rules.welcome:
-            await self._grant(person, self._view.rules.welcome, f"welcome:{person}", "welcome")
+    async def welcome(self, account_id: int) -> None:
+        """Credit a new account, once, even if the amount in the settings changes afterwards."""
+        if amount := self._bundle.rules.welcome:
+            await self._grant(account_id, amount, f"welcome:{account_id}", "welcome")
 
-    async def _grant(self, person: int, amount: int, key: str, reason: str) -> bool:
+    async def _grant(self, account_id: int, amount: int, key: str, reason: str) -> bool:
         try:
-            return await self._store.transfer(person, EntryKind.GRANT, amount, key, reason)
+            return await self._store.transfer(account_id, EntryKind.GRANT, amount, key, reason)
         except IdempotencyKeyReused:  # it was given when the amount was another
             return False
 
     async def promo(self, ctx: UpdateContext, code: str) -> Html | None:
-        """Use a promo code; None if there is none to use by this name. A repeated update finds the same use."""
-        t, request = ctx.translator, f"update:{ctx.update}"
-        # A code that a try before this one has used up still needs its credit, however many were tried since.
-        begun = not ctx.first and await self._store.is_promo_used(ctx.person, request)
+        """Use a promo code; None if there is no usable one of this name. A repeated update finds the same use."""
+        t, request, account_id = ctx.translator, f"update:{ctx.update}", ctx.profile.account_id
+        # An earlier try may have used the code and crashed before the credit: the limit must not block its repetition.
+        begun = not ctx.first and await self._store.is_promo_used(account_id, request)
         if not begun and (wait := await self._quotas.code(ctx)) is not None:
             return wait
         code = code.strip().upper()[:CODE_LENGTH_MAX]
-        use = await self._store.use_promo(code, ctx.person, request)
+        use = await self._store.use_promo(code, account_id, request)
         match use.verdict:
             case PromoVerdict.UNKNOWN | PromoVerdict.OVER:
-                return None  # in the same words: whoever guesses does not learn which codes there were
+                return None  # the same answer for both, so that guessing does not reveal which codes exist
             case PromoVerdict.USED:
                 return t.html("promo.used")
         if use.amount:
-            key = f"promo:{code}:{ctx.person}:{use.number}"
-            await self._grant(ctx.person, use.amount, key, f"promo code {code}")
+            key = f"promo:{code}:{account_id}:{use.number}"
+            await self._grant(account_id, use.amount, key, f"promo code {code}")
             return t.html("promo.done_credits", credits=t.credits(use.amount))
         return t.html("promo.done_runs", runs=t.plain("unit.runs", n=use.runs))
 
     async def reward(self) -> int:
-        """Reward invitations whose guest has topped up and bought a first result. Safe to run anywhere, any time."""
-        rules = self._view.rules
+        """Reward invitations whose guest has topped up and bought a first result. Safe on several instances at once."""
+        rules = self._bundle.rules
         if not rules.reward_inviter and not rules.reward_invited:
             return 0
-        due = await self._store.rewards_due(str(self._view.caller.bot.id), REWARDS_AT_ONCE)
+        due = await self._store.rewards_due(self._bundle.id, REWARDS_AT_ONCE)
         for guest, host in due:
-            shares = (
-                (host, rules.reward_inviter, "inviter"),
-                (guest, rules.reward_invited, "invited"),
-            )
-            for person, amount, side in shares:
-                if amount:
-                    await self._grant(person, amount, f"referral:{guest}:{side}", f"invitation of {guest}")
-            if await self._store.mark_rewarded(guest):
-                for person, amount, side in shares:
-                    if amount:
-                        await self._tell(person, side, amount)
+            await self._reward_one(guest, host)
         return len(due)
 
-    async def _tell(self, person: int, side: str, amount: int) -> None:
-        """At most once; the balance shows it anyway."""
+    async def _reward_one(self, guest: int, host: int) -> None:
+        rules = self._bundle.rules
+        shares = ((host, rules.reward_inviter, "inviter"), (guest, rules.reward_invited, "invited"))
+        given = [(account_id, amount, side) for account_id, amount, side in shares if amount]
+        for account_id, amount, side in given:
+            await self._grant(account_id, amount, f"referral:{guest}:{side}", f"invitation of {guest}")
+        if await self._store.mark_rewarded(guest):  # true on one instance only, so each is told at most once
+            for account_id, amount, side in given:
+                await self._tell_reward(account_id, side, amount)
+
+    async def _tell_reward(self, account_id: int, side: str, amount: int) -> None:
         try:
-            profile = await self._store.profile(person)
+            language = (await self._store.profile(account_id)).language
         except AccountNotFound:
             return
-        t = translator(profile.language)
-        text = t.html(f"invite.rewarded_{side}", credits=t.credits(amount))
-        try:
-            await self._view.tell(int(profile.external_id), text)
-        except ChannelError:
-            return  # counted by the caller
+        t = self._bundle.texts.translator(language)
+        await self._tell(account_id, t.html(f"invite.rewarded_{side}", credits=t.credits(amount)))

@@ -1,4 +1,4 @@
-"""Money and past orders: the balance, packages to buy, results to see again."""
+"""Screens of the wallet and of past orders. Pure functions."""
 
 from collections.abc import Sequence
 from urllib.parse import quote_plus
@@ -12,23 +12,23 @@ from genlock.domain.money import THOUSANDTHS, EntryKind, LedgerAccount, LedgerEn
 from genlock.i18n.translator import Html, Translator
 
 HISTORY_A_PAGE = 8
-MOVEMENTS_SHOWN = 10
-#: a phone cuts a long button
-WORDS_IN_ROW = 22
+ENTRIES_SHOWN = 10
+#: a phone cuts the text of a long button
+PROMPT_IN_ROW = 22
 PROMPT_SHOWN = 500
-#: what is set aside and given back comes to nothing
-PASSING = (EntryKind.HOLD, EntryKind.RELEASE)
+#: ledger entries that users do not see: a hold is followed by a capture or a release
+HIDDEN = (EntryKind.HOLD, EntryKind.RELEASE)
 
 
 def balance(screen: ScreenContext, ledger_entries: Sequence[LedgerEntry]) -> OutgoingMessage:
-    """What a person has, what is set aside, what moved last."""
+    """The balance, what is held for orders, and the last ledger entries."""
     t = screen.translator
     lines: list[str] = [t.html("balance.title", credits=t.credits(screen.wallet.available))]
     if screen.wallet.held:
         lines.append(t.html("balance.held", credits=t.credits(screen.wallet.held)))
     lines += screen.free_runs()
-    told = [line for line in ledger_entries if line.kind not in PASSING][:MOVEMENTS_SHOWN]
-    lines += ["", t.html("balance.movements"), *_by_day(told, t)] if told else ["", t.html("balance.none")]
+    shown = [entry for entry in ledger_entries if entry.kind not in HIDDEN][:ENTRIES_SHOWN]
+    lines += ["", t.html("balance.entries"), *_by_day(shown, t)] if shown else ["", t.html("balance.none")]
     rows: tuple[Row, ...] = (
         (button(t.plain("button.topup"), "topup"), button(t.plain("button.promo"), "promo")),
         (button(t.plain("button.invite"), "invite"), button(t.plain("button.history"), "history")),
@@ -38,31 +38,31 @@ def balance(screen: ScreenContext, ledger_entries: Sequence[LedgerEntry]) -> Out
 
 
 def _by_day(ledger_entries: Sequence[LedgerEntry], t: Translator) -> list[Html]:
-    """What moved, under the day it moved on."""
+    """Ledger entries, under the day they were made on."""
     lines: list[Html] = []
     last = ""
-    for line in ledger_entries:
-        if (day := t.day(line.at)) != last:
+    for entry in ledger_entries:
+        if (day := t.day(entry.at)) != last:
             lines.append(t.html("balance.day", day=day))
             last = day
-        sign = "+" if line.credit is LedgerAccount.AVAILABLE else "\N{MINUS SIGN}"
-        lines.append(t.html("balance.line", amount=sign + t.amount(line.amount), what=_what(line, t)))
+        sign = "+" if entry.credit is LedgerAccount.AVAILABLE else "\N{MINUS SIGN}"
+        lines.append(t.html("balance.line", amount=sign + t.amount(entry.amount), what=_what(entry, t)))
     return lines
 
 
-def _what(line: LedgerEntry, t: Translator) -> str:
-    """Why it moved; what is of one kind is told apart by its key."""
-    beginning, _, rest = line.key.partition(":")
+def _what(entry: LedgerEntry, t: Translator) -> str:
+    """What an entry is for; entries of one kind differ in the beginning of their key."""
+    beginning, _, rest = entry.key.partition(":")
     if beginning in ("welcome", "referral", "promo", "unstars", "restars"):
         return t.plain(f"balance.{beginning}")
     if beginning == "admin":
-        return t.plain(f"balance.admin_{line.kind.value}")
-    number = rest if beginning == "refund" and rest.isdecimal() else str(line.job_id or "")
-    return t.plain(f"balance.{line.kind.value}", code=f"#{number}").removesuffix(" #")
+        return t.plain(f"balance.admin_{entry.kind.value}")
+    number = rest if beginning == "refund" and rest.isdecimal() else str(entry.job_id or "")
+    return t.plain(f"balance.{entry.kind.value}", code=f"#{number}").removesuffix(" #")
 
 
 def topup(screen: ScreenContext, packages: Sequence[Package], *, support: str, missing: int = 0) -> OutgoingMessage:
-    """Packages of credits for stars; with something missing, an order waits behind the page."""
+    """Packages of credits for stars. With something missing, an order waits for the payment."""
     t = screen.translator
     back: Row = (
         button(t.plain("button.back"), "here" if missing else "balance"),
@@ -87,10 +87,10 @@ def _package(package: Package, t: Translator, missing: int) -> Button:
 
 
 def invite(t: Translator, link: str, *, inviter: int, invited: int) -> OutgoingMessage:
-    """One's own link, what it brings, and a way to send it to somebody."""
+    """The user's invitation link, what it brings, and a button that shares it."""
     key = ("both" if invited else "inviter") if inviter else ("invited" if invited else "off")
     terms = t.html(f"invite.{key}", inviter=t.credits(inviter), invited=t.credits(invited))
-    share = f"https://t.me/share/url?url={quote_plus(link)}&text={quote_plus(t.plain('invite.words'))}"
+    share = f"https://t.me/share/url?url={quote_plus(link)}&text={quote_plus(t.plain('invite.share_text'))}"
     rows: tuple[Row, ...] = (
         (Button(text=t.plain("button.share"), url=share),),
         (button(t.plain("button.back"), "balance"), button(t.plain("button.menu"), "menu")),
@@ -106,18 +106,18 @@ def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: b
     if not jobs and newest:
         return OutgoingMessage(text=t.html("history.none"), buttons=((button(t.plain("button.menu"), "menu"),),))
     rows: list[Row] = [(button(_row(screen, job), "order", job.id),) for job in jobs]
-    turn: list[Row] = []
+    pages: list[Row] = []
     if not newest:
-        turn.append((button(t.plain("button.newer"), "history"),))
+        pages.append((button(t.plain("button.newer"), "history"),))
     if more and jobs:
-        turn.append((button(t.plain("button.more"), "history", jobs[-1].id),))
-    rows += [tuple(one for row in turn for one in row)] if turn else []
+        pages.append((button(t.plain("button.more"), "history", jobs[-1].id),))
+    rows += [tuple(one for row in pages for one in row)] if pages else []
     rows.append((button(t.plain("button.menu"), "menu"),))
     return OutgoingMessage(text=t.html("history.title"), buttons=tuple(rows))
 
 
 def cancellable(screen: ScreenContext, jobs: Sequence[Job]) -> OutgoingMessage:
-    """Orders in the works, each with a button that stops it."""
+    """Running orders, each with a button that cancels it."""
     t = screen.translator
     rows = [(button(f"✖️ {code(job.id)} · {_row(screen, job)}", "cancel", job.id),) for job in jobs]
     return OutgoingMessage(
@@ -130,7 +130,7 @@ def _row(screen: ScreenContext, job: Job) -> str:
     icon = _state_icon(job) or (ICONS[model.category] if model else "")
     day = screen.translator.day(job.created_at)
     if prompt := prompt_of(job, model):
-        return screen.translator.plain("history.row_words", icon=icon, text=shorten(prompt, WORDS_IN_ROW), day=day)
+        return screen.translator.plain("history.row_prompt", icon=icon, text=shorten(prompt, PROMPT_IN_ROW), day=day)
     title = titled(model, screen.translator) if model else job.model
     return screen.translator.plain("history.row", icon=icon, title=title, day=day)
 
@@ -142,14 +142,14 @@ def _state_icon(job: Job) -> str:
 
 
 def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
-    """One past order and what can be done with it."""
+    """One order, with buttons for what can be done with it."""
     t = screen.translator
     model = screen.storefront.catalog.models.get(job.model)
     text = t.html(
         "history.order",
         title=titled(model, t) if model else job.model,
         code=code(job.id),
-        when=t.when(job.created_at),
+        when=t.day_and_time(job.created_at),
         state=t.plain(f"history.{_state(job)}"),
     )
     if prompt := prompt_of(job, model):

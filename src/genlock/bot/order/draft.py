@@ -1,56 +1,59 @@
-"""A draft: where a person stands in a chat, and what they have said of the order so far."""
+"""The draft of a user in a chat: the step of the order wizard and the values given so far."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from dataclasses import field as made
+from dataclasses import field as dataclass_field
 from enum import StrEnum
 from typing import Any
 
 from genlock.domain.field import FieldType
 
-#: problems with a file that another order may have a place for
+#: problems with files that another model may have a field for
 MISPLACED = ("no_place_", "wrong_kind_")
 
 
-class At(StrEnum):
-    HOME = "home"  #: nothing has been begun; a text is a prompt
-    LIST = "list"  #: before a shelf; a text is a search
-    ASK = "ask"  #: an input is asked for; a text is its value
-    EDIT = "edit"  #: the same, come from the options and going back there
-    OPTIONS = "options"  #: the list of everything that can be changed
-    CONFIRM = "confirm"  #: all is said; a press orders it
+class Step(StrEnum):
+    HOME = "home"  #: no order in progress; a text is a prompt
+    LIST = "list"  #: the model list; a text is a search
+    ASK = "ask"  #: a field is asked for; a text is its value
+    EDIT = "edit"  #: the same, opened from the options and returning to them
+    OPTIONS = "options"  #: the list of all fields that can be changed
+    CONFIRM = "confirm"  #: the order is complete; a tap orders it
     ORDERED = "ordered"  #: this draft has become a job
     PROMO = "promo"  #: a promo code is asked for
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sent:
-    """A file a person has sent, as the provider can fetch it."""
+class SentFile:
+    """A file of the user, uploaded to the provider."""
 
     kind: FieldType
     address: str
-    #: how long it plays, where that could be measured
+    #: the measured length in seconds; None if it could not be measured
     seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
-    """Why the last answer was not taken, as data: the words depend on the language."""
+    """Why the last answer was refused, as data; the screen translates it."""
 
     name: str
     field: str = ""
-    allowed: Mapping[str, Any] = made(default_factory=dict)
+    allowed: Mapping[str, Any] = dataclass_field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
-    """A text that may go on: clients send one that is too long for a message as several. And where it was said."""
+class PartialText:
+    """A text that may continue in the next message, and the step it answered.
+
+    Telegram clients split a text that is too long for one message.
+    """
 
     text: str
-    #: when its last message was sent, in seconds
+    #: when its last message was sent, in seconds since the epoch
     sent: int
-    at: At = At.HOME
+    step: Step = Step.HOME
     category: str = ""
     field: str = ""
     path: tuple[str, ...] = ()
@@ -59,50 +62,50 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
-    #: grows with every change and never goes back, so an old button can be told from a new one
+    #: grows with every change, so that outdated buttons are recognised
     version: int = 0
-    #: the last update that changed it: a repeated one changes nothing
+    #: the last update that changed it: handled again after a crash, it changes nothing
     update: int = 0
-    #: the message that shows it
+    #: the message that shows it, the chat's screen
     message: int | None = None
-    at: At = At.HOME
+    step: Step = Step.HOME
     category: str = ""
     query: str = ""
     page: int = 0
     model: str = ""
     field: str = ""
-    #: the fields asked before this one, for the way back
+    #: fields asked before this one, for going back
     path: tuple[str, ...] = ()
-    #: what needs no asking any more: answered or left out
+    #: fields that are not asked any more: answered or skipped
     settled: tuple[str, ...] = ()
-    values: Mapping[str, Any] = made(default_factory=dict)
+    values: Mapping[str, Any] = dataclass_field(default_factory=dict)
     #: measured lengths of files by address
-    seconds: Mapping[str, float] = made(default_factory=dict)
-    #: a text and files that wait for a model to be chosen
+    seconds: Mapping[str, float] = dataclass_field(default_factory=dict)
+    #: a text and files that wait until the user chooses a model
     text: str = ""
-    sent: tuple[Sent, ...] = ()
+    sent: tuple[SentFile, ...] = ()
     problem: Problem | None = None
-    part: Part | None = None
-    #: what the person saw as the price
+    partial_text: PartialText | None = None
+    #: the price that the confirmation shows
     price: int | None = None
     job: int | None = None
 
     @property
-    def begun(self) -> bool:
-        """Whether an order waits to be gone on with."""
-        return self.at in (At.ASK, At.EDIT, At.OPTIONS, At.CONFIRM)
+    def in_progress(self) -> bool:
+        """Whether an order is in progress."""
+        return self.step in (Step.ASK, Step.EDIT, Step.OPTIONS, Step.CONFIRM)
 
-    def emptied(self) -> "Draft":
-        """The same place in the store with nothing in it."""
+    def cleared(self) -> "Draft":
+        """An empty draft with the same version and screen."""
         return Draft(version=self.version, update=self.update, message=self.message)
 
-    def carrying(self) -> "Draft":
-        """Emptied, but for the text and files that wait for a model."""
-        return replace(self.emptied(), text=self.text, sent=self.sent)
+    def keeping_input(self) -> "Draft":
+        """An empty draft that keeps the text and files waiting for a model."""
+        return replace(self.cleared(), text=self.text, sent=self.sent)
 
 
 def dump(draft: Draft) -> str:
-    """Without what the row's own columns say, and without what is as always."""
+    """The draft as JSON, without defaults and without the members that have columns of their own."""
     plain = Draft()
     body = {
         one.name: getattr(draft, one.name)
@@ -113,8 +116,8 @@ def dump(draft: Draft) -> str:
         body["problem"] = asdict(draft.problem)
     if draft.sent:
         body["sent"] = [asdict(one) for one in draft.sent]
-    if draft.part:
-        body["part"] = asdict(draft.part)
+    if draft.partial_text:
+        body["partial_text"] = asdict(draft.partial_text)
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -126,19 +129,19 @@ def file_addresses(draft: Draft) -> tuple[str, ...]:
 
 
 def load(body: str, *, version: int, message: int | None) -> Draft:
-    said = json.loads(body)
+    values = json.loads(body)
     known = {one.name for one in fields(Draft)}
-    said = {name: value for name, value in said.items() if name in known}
-    for place in (said, said.get("part") or {}):
-        if "at" in place:
-            place["at"] = At(place["at"])
+    values = {name: value for name, value in values.items() if name in known}
+    for place in (values, values.get("partial_text") or {}):
+        if "step" in place:
+            place["step"] = Step(place["step"])
         for name in ("path", "settled"):
             if name in place:
                 place[name] = tuple(place[name])
-    if said.get("part"):
-        said["part"] = Part(**said["part"])
-    if said.get("problem"):
-        said["problem"] = Problem(**said["problem"])
-    if "sent" in said:
-        said["sent"] = tuple(Sent(**{**one, "kind": FieldType(one["kind"])}) for one in said["sent"])
-    return Draft(**said, version=version, message=message)
+    if values.get("partial_text"):
+        values["partial_text"] = PartialText(**values["partial_text"])
+    if values.get("problem"):
+        values["problem"] = Problem(**values["problem"])
+    if "sent" in values:
+        values["sent"] = tuple(SentFile(**{**one, "kind": FieldType(one["kind"])}) for one in values["sent"])
+    return Draft(**values, version=version, message=message)

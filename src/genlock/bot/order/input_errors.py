@@ -1,4 +1,4 @@
-"""Why an answer was not taken, in words that help."""
+"""Texts that explain why a value was refused."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,28 +14,32 @@ Values = Mapping[str, Any]
 
 
 def explain(problem: Problem, model: Model, values: Values, translator: Translator) -> Html:
-    """What is wrong with the last answer, or with all of them together."""
-    if (told := explain_file(problem, translator)) is not None:
-        return told
+    """Explain what is wrong with the last value, or with the combination of values."""
+    if (text := explain_file(problem, translator)) is not None:
+        return text
     one = model.field(problem.field)
-    tell = _TELL.get(problem.name)
-    if problem.name == "range" and problem.allowed:  # a rule's limit says nothing more: that is told below
-        tell = _range
+    explain_problem = _EXPLAIN.get(problem.name)
+    if problem.name == "range" and problem.allowed:  # without limits it comes from a rule
+        explain_problem = _range
     rule = broken_rule(model, values)
-    if tell is not None and one is not None and not (problem.name == "missing" and rule and not one.required):
-        return tell(problem, one, translator)
+    if (
+        explain_problem is not None
+        and one is not None
+        and not (problem.name == "missing" and rule and not one.required)
+    ):
+        return explain_problem(problem, one, translator)
     if rule is not None:
         return _rule(rule, model, values, translator)
     return translator.html("refused.combination")
 
 
 def explain_file(problem: Problem, translator: Translator) -> Html | None:
-    """What is wrong with a file; None if it is something else."""
+    """Explain what is wrong with a file; None for other problems."""
     name, allowed = problem.name, problem.allowed
     if name == "uploads":
-        return translator.html("limit.uploads", time=translator.lasting(allowed["wait"]))
+        return translator.html("limit.uploads", time=translator.duration(allowed["wait"]))
     if name in ("too_big", "too_long"):
-        words = translator.file_size if name == "too_big" else translator.lasting
+        words = translator.file_size if name == "too_big" else translator.duration
         return translator.html(f"refused.{name}", given=words(allowed["given"]), most=words(allowed["most"]))
     if name == "full":
         return translator.html("refused.full", n=allowed["n"])
@@ -46,12 +50,12 @@ def explain_file(problem: Problem, translator: Translator) -> Html | None:
 
 def _length(problem: Problem, _: Field, translator: Translator) -> Html:
     low, high, given = (problem.allowed.get(name) for name in ("min", "max", "given"))
-    said = translator.plain("unit.characters", n=given or 0)
+    characters = translator.plain("unit.characters", n=given or 0)
     if low and high:
-        return translator.html("refused.length_between", low=low, high=high, given=said)
+        return translator.html("refused.length_between", low=low, high=high, given=characters)
     if high:
-        return translator.html("refused.length_most", high=high, given=said)
-    return translator.html("refused.length_least", low=low, given=said)
+        return translator.html("refused.length_most", high=high, given=characters)
+    return translator.html("refused.length_least", low=low, given=characters)
 
 
 def _range(problem: Problem, _: Field, translator: Translator) -> Html:
@@ -103,7 +107,7 @@ def _step(problem: Problem, _: Field, translator: Translator) -> Html:
     return translator.html("refused.step", step=problem.allowed.get("step", 1))
 
 
-_TELL: Mapping[str, Callable[[Problem, Field, Translator], Html]] = {
+_EXPLAIN: Mapping[str, Callable[[Problem, Field, Translator], Html]] = {
     "length": _length,
     "type": _type,
     "step": _step,
@@ -115,28 +119,29 @@ _TELL: Mapping[str, Callable[[Problem, Field, Translator], Html]] = {
 
 
 def _rule(rule: Rule, model: Model, values: Values, translator: Translator) -> Html:
-    """A rule between inputs, in their names."""
+    """Explain a broken rule between fields, with the names of the fields."""
     parts = _condition(rule, model, translator)
     given = {name for name, value in values.items() if value not in NOTHING}
     wanted = [name for name in rule.require if name not in given]
     unwanted = [name for name in rule.forbid if name in given]
     sides = [side for group in rule.apart if (side := [name for name in group if name in given])]
 
-    def say(key: str, **more: object) -> Html:
+    def html(key: str, **more: object) -> Html:
         return translator.html(f"refused.{key}", **more)
 
     def names(*fields: str) -> str:
         return _names(fields, model, translator)
 
-    told = {
-        rule.never: lambda: say("never", parts=parts),
-        bool(rule.any_of): lambda: say("any_of", fields=names(*rule.any_of)),
-        bool(wanted): lambda: say("require", parts=parts, field=names(wanted[0])),
-        bool(unwanted): lambda: say("forbid", parts=parts, field=names(unwanted[0])),
-        bool(rule.most): lambda: say("most", field=names(*rule.most), limit=min(rule.most.values()), parts=parts),
-        len(sides) > 1: lambda: say("apart", field=names(sides[1][0]), other=names(sides[0][0])),
+    any_of = translator.list([names(one) for one in rule.any_of], style="or")
+    text = {
+        rule.never: lambda: html("never", parts=parts),
+        bool(rule.any_of): lambda: html("any_of", fields=any_of),
+        bool(wanted): lambda: html("require", parts=parts, field=names(wanted[0])),
+        bool(unwanted): lambda: html("forbid", parts=parts, field=names(unwanted[0])),
+        bool(rule.most): lambda: html("most", field=names(*rule.most), limit=min(rule.most.values()), parts=parts),
+        len(sides) > 1: lambda: html("apart", field=names(sides[1][0]), other=names(sides[0][0])),
     }
-    return told.get(True, lambda: say("combination"))()
+    return text.get(True, lambda: html("combination"))()
 
 
 def _condition(rule: Rule, model: Model, translator: Translator) -> str:

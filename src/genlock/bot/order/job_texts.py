@@ -1,4 +1,4 @@
-"""What the channel says about an order: while it is made, under its results, at its end."""
+"""Texts that the channel shows for a job: progress, captions, the end."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,8 @@ from genlock.domain.delivery import Part
 from genlock.domain.errors import ModelNotFound
 from genlock.domain.job import Actor, Job, State
 from genlock.domain.money import HoldState
-from genlock.i18n.translator import DEFAULT, Html, Translator, translator
+from genlock.i18n.loader import DEFAULT
+from genlock.i18n.translator import Html, Texts, Translator, package_texts
 
 BAR = 10
 PROMPT_SHOWN = 500
@@ -23,19 +24,20 @@ SAME_AGAIN_FAILS = ("moderation", "bad_input", "file_unreachable")
 
 
 class JobTexts:
-    """The Words port in both languages. Pure: the same job gives the same words."""
+    """The MessageTexts port in every language. Pure: the same job gives the same texts."""
 
-    def __init__(self, find_model: Callable[[str], Model]) -> None:
+    def __init__(self, find_model: Callable[[str], Model], texts: Texts | None = None) -> None:
         self._find_model = find_model
+        self._texts = texts or package_texts()
 
     def label(self, job: Job) -> FileLabel:
-        name = self._title(job, translator(DEFAULT))
+        name = self._title(job, self._texts.translator(DEFAULT))
         words = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
         return FileLabel(title=shorten(words, TITLE_LENGTH), performer=name)
 
     def waiting(self, job: Job, language: str, fraction: float | None) -> OutgoingMessage:
-        t = translator(language)
-        facts = {"title": self._title(job, t), "code": code(job.id), "time": t.lasting(self._expected(job))}
+        t = self._texts.translator(language)
+        facts = {"title": self._title(job, t), "code": code(job.id), "time": t.duration(self._expected(job))}
         if fraction is None:
             key = "order.queued" if job.state is State.QUEUED else "order.running_unknown"
             text = t.html(key, **facts)
@@ -46,16 +48,16 @@ class JobTexts:
         return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
 
     def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
-        t = translator(language)
+        t = self._texts.translator(language)
         if index == 0 and not job.ended:
-            text = t.html("order.accepted", title=self._title(job, t), time=t.lasting(self._expected(job)))
+            text = t.html("order.accepted", title=self._title(job, t), time=t.duration(self._expected(job)))
             return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
         return OutgoingMessage(
             text=t.html("order.next_part", title=self._title(job, t), code=code(job.id), index=index + 1)
         )
 
     def caption(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
-        t = translator(language)
+        t = self._texts.translator(language)
         lines: list[str] = [self._head(job, t, index)]
         if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
@@ -68,12 +70,12 @@ class JobTexts:
         return t.html("order.caption", title=title, code=number)
 
     def link(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
-        t = translator(language)
+        t = self._texts.translator(language)
         text = t.html("order.link", title=self._title(job, t), code=code(job.id), link=part.value)
         return OutgoingMessage(text=text, buttons=_original(part, t))
 
     def failed(self, job: Job, language: str) -> OutgoingMessage:
-        t = translator(language)
+        t = self._texts.translator(language)
         if job.state is State.CANCELLED:
             text = t.html("order.cancelled", code=code(job.id), money=_money(job, t))
             return OutgoingMessage(text=text, buttons=_again_or_menu(job, t))
@@ -86,11 +88,11 @@ class JobTexts:
         return OutgoingMessage(text="\n".join(lines), buttons=_after_failure(job, t))
 
     def notice(self, job: Job, language: str) -> OutgoingMessage:
-        t = translator(language)
+        t = self._texts.translator(language)
         title, number = self._title(job, t), code(job.id)
         if job.state is State.CANCELLED:
             if job.cancelled_by is Actor.USER:
-                return OutgoingMessage(text="")  # they have just seen it
+                return OutgoingMessage(text="")  # the user cancelled it and has seen the answer
             return OutgoingMessage(text=t.html("order.cancelled_notice", code=number))
         if job.state is not State.SUCCEEDED:
             return OutgoingMessage(text=t.html("failed.notice", code=number))  # the message above has the buttons

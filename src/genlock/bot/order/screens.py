@@ -1,12 +1,11 @@
-"""The way of an order: one question after the other, the options, the confirmation."""
+"""Screens of the order wizard: questions, options, confirmation. Pure functions of draft and context."""
 
 from genlock.bot.buttons import Row, button, draft_button, grid
-from genlock.bot.order.draft import MISPLACED, At, Draft
+from genlock.bot.order.draft import MISPLACED, Draft, Step
 from genlock.bot.order.input_errors import explain
-from genlock.bot.order.wizard import OPTIONS_A_PAGE, asked, can_skip, choices_of, listed, main_text
+from genlock.bot.order.wizard import OPTIONS_A_PAGE, asked_fields, can_skip, choices_of, editable_fields, main_text
 from genlock.bot.screen_context import (
     ANY,
-    Quote,
     ScreenContext,
     called,
     members,
@@ -22,26 +21,27 @@ from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, Field, FieldType
+from genlock.engine.sell import Quote
 from genlock.i18n.translator import Html, Translator
 
 CHOICE_ROWS = 8
 ADDED_SHOWN = 3
-#: what Telegram gives bots
+#: the largest file that Telegram lets bots download
 MEGABYTES_MAX = 20
 WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
-"""The longest word that fits, and how many such buttons stand in a row."""
+"""Longest button label in characters, and how many such buttons fit in a row."""
 LINES_MAX = 14
-#: a phone cuts a button's words at about forty
+#: lengths in characters: phones cut a button's label at about forty
 MAIN_LENGTH, OPTION_LENGTH, OPTION_VALUE = 30, 34, 12
 PROMPT_SHOWN = 600
 
 
 def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
-    """One input is asked for; the first of an order comes with the model's card."""
+    """Ask for one field; the first question of an order shows the model's card."""
     one = model.field(draft.field)
-    assert one is not None, "nothing is asked for"
+    assert one is not None, "the draft asks for no field"
     t = screen.translator
-    first = draft.at is At.ASK and not draft.path
+    first = draft.step is Step.ASK and not draft.path
     head = card(model, screen)
     lines: list[str] = head if first else head[:1]
     if draft.problem:
@@ -55,20 +55,20 @@ def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
 
 
 def _instead(draft: Draft, screen: ScreenContext) -> list[Row]:
-    """A file that has no place in this order may be wanted for another."""
+    """Offer another order for a file that this model has no field for."""
     if not draft.sent or draft.problem is None or not draft.problem.name.startswith(MISPLACED):
         return []
     return [(draft_button(screen.translator.plain("button.instead"), draft.version, "instead"),)]
 
 
 def card(model: Model, screen: ScreenContext) -> list[str]:
-    """What a model does, from which price, how long it takes."""
+    """What a model does, its price and its duration."""
     t = screen.translator
-    usual, least = screen.storefront.usual(model), screen.storefront.price_from(model)
+    usual, least = screen.storefront.usual_price(model), screen.storefront.price_from(model)
     varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
     if usual.per:
         varies = f"card.facts_{usual.per}"
-    facts = {"price": t.credits(usual.price), "least": t.amount(least), "time": t.lasting(model.expected_seconds)}
+    facts = {"price": t.credits(usual.price), "least": t.amount(least), "time": t.duration(model.expected_seconds)}
     own = model.title.lower().startswith(model.vendor.lower())
     lines = [
         t.html("card.head_own" if own else "card.head", title=titled(model, t), vendor=model.vendor),
@@ -82,15 +82,16 @@ def card(model: Model, screen: ScreenContext) -> list[str]:
     return list(lines)
 
 
-def example(model: Model, screen: ScreenContext) -> str:
+def example(model: Model, t: Translator) -> str:
+    """A sample prompt for a model."""
     key = f"example.{model.category.value}"
-    return screen.translator.plain(key if key in screen.translator else "example.other")
+    return t.plain(key if key in t else "example.other")
 
 
 def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
     lines = _by_type(draft, model, one, screen)
-    asking = draft.at is At.ASK
+    asking = draft.step is Step.ASK
     if asking and (files := _files(draft, model, but=one)):
         lines.append(t.html("ask.have_files", n=files))
     now = draft.values.get(one.name, one.default)
@@ -98,14 +99,14 @@ def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> 
         lines.append(t.html("ask.now", value=shorten(shown(one, now, t), 300)))
     if asking and one.default in NOTHING and can_skip(draft, model, one):
         lines.append(t.html("ask.not_needed"))
-    if one is main_text(model) and draft.at is At.ASK and (more := _addable(draft, model, t)):
-        lines.append(t.html("ask.may_add", fields=", ".join(more).lower()))
+    if one is main_text(model) and draft.step is Step.ASK and (more := _addable(draft, model, t)):
+        lines.append(t.html("ask.may_add", fields=t.list(more).lower()))
     return lines
 
 
 def _addable(draft: Draft, model: Model, t: Translator) -> list[str]:
-    """Files that nobody asks for, but that may be sent at any time."""
-    wanted = {one.name for one in asked(model, draft.category)}
+    """Names of optional file fields that are not asked for; their files may be sent at any time."""
+    wanted = {one.name for one in asked_fields(model, draft.category)}
     free = [one for one in model.fields if one.type in FILES and not one.advanced and one.name not in wanted]
     return list(dict.fromkeys(called(one, t) for one in free))[:ADDED_SHOWN]
 
@@ -131,7 +132,7 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
 
 
 def _files(draft: Draft, model: Model, *, but: Field) -> int:
-    """How many files the order has by now, for other inputs."""
+    """How many files the order has in other fields."""
     given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not but]
     return sum(len(value) if isinstance(value, list) else 1 for value in given if value not in NOTHING)
 
@@ -144,7 +145,7 @@ def _text_hints(model: Model, one: Field, screen: ScreenContext) -> list[Html]:
         else t.html("ask.text_hint_any")
     ]
     if main_text(model) is one:
-        hints.append(t.html("ask.example", example=example(model, screen)))
+        hints.append(t.html("ask.example", example=example(model, t)))
     return hints
 
 
@@ -167,7 +168,7 @@ def _file_limits(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:
     if one.max_mb:
         lines.append(t.html("ask.size", size=t.plain("unit.megabytes", n=min(one.max_mb, MEGABYTES_MAX))))
     if one.max_seconds:
-        lines.append(t.html("ask.lasting", time=t.lasting(float(one.max_seconds))))
+        lines.append(t.html("ask.lasting", time=t.duration(float(one.max_seconds))))
     have = draft.values.get(one.name)
     if have not in NOTHING:
         lines.append(t.html("ask.have_files", n=len(have) if isinstance(have, list) else 1))
@@ -181,20 +182,20 @@ def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
     more: list[Button] = []
     if one.type in FILES and isinstance(have, list) and len(have) >= max(one.min_count, 1):
         more.append(draft_button(t.plain("button.done_files", n=len(have)), version, "skip"))
-    elif draft.at is At.ASK and not choices_of(one) and have in NOTHING and can_skip(draft, model, one):
+    elif draft.step is Step.ASK and not choices_of(one) and have in NOTHING and can_skip(draft, model, one):
         more.append(draft_button(t.plain("button.skip"), version, "skip"))
-    if draft.at is At.EDIT and have not in NOTHING and (not one.required or isinstance(have, list)):
+    if draft.step is Step.EDIT and have not in NOTHING and (not one.required or isinstance(have, list)):
         more.append(draft_button(t.plain("button.clear"), version, "clear"))
-    if main_text(model) is one and draft.at is At.ASK and not draft.path:
+    if main_text(model) is one and draft.step is Step.ASK and not draft.path:
         more.append(draft_button(t.plain("button.example"), version, "example"))
     rows += [(other,) for other in more]
-    if draft.at is At.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
+    if draft.step is Step.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
         rows.append((draft_button(t.plain("button.rest"), version, "rest"),))
     return [*rows, ways(draft, screen)]
 
 
 def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
-    return any(one is not now and one.name not in draft.settled for one in asked(model, draft.category))
+    return any(one is not now and one.name not in draft.settled for one in asked_fields(model, draft.category))
 
 
 def _choices(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
@@ -218,13 +219,13 @@ def _choices(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
 
 
 def _columns(longest: int, count: int) -> int:
-    """How many buttons a phone shows in a row without cutting their words; no row is nearly empty."""
+    """How many buttons per row fit a phone without cut labels, spread evenly over the rows."""
     most = next(columns for width, columns in WIDTHS if longest <= width)
     return -(-count // -(-count // most)) if count <= CHOICE_ROWS * most else most
 
 
 def ways(draft: Draft, screen: ScreenContext) -> Row:
-    """Back and cancel, on every step."""
+    """Back and cancel."""
     t = screen.translator
     return (
         draft_button(t.plain("button.back"), draft.version, "back"),
@@ -233,12 +234,12 @@ def ways(draft: Draft, screen: ScreenContext) -> Row:
 
 
 def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
-    """Everything that can be changed, in one list."""
+    """All fields that can be changed."""
     t = screen.translator
     lines: list[str] = [t.html("options.title", title=titled(model, t))]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
-    there = listed(model)
+    there = editable_fields(model)
     pages = max(1, -(-len(there) // OPTIONS_A_PAGE))
     page = min(draft.page, pages - 1)
     rows = _instead(draft, screen)
@@ -271,7 +272,7 @@ def _effective(draft: Draft, one: Field, screen: ScreenContext) -> str:
 
 
 def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
-    """All that was said, the price of exactly this, and what remains."""
+    """The values, the exact price, and the balance after it."""
     t = screen.translator
     lines: list[str] = [*([note, ""] if note else []), t.html("confirm.title", title=titled(model, t))]
     main = main_text(model)
@@ -285,7 +286,7 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
     except InvalidInput as refused:
         lines += ["", t.html("refused.price") if refused.problem == "price" else t.html("refused.combination")]
         return OutgoingMessage(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, [])))
-    lines += ["", *_money(cost, screen), t.html("confirm.time", time=t.lasting(model.expected_seconds))]
+    lines += ["", *_money(cost, screen), t.html("confirm.time", time=t.duration(model.expected_seconds))]
     return OutgoingMessage(
         text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, cost, screen)))
     )
@@ -309,8 +310,8 @@ def _money(cost: Quote, screen: ScreenContext) -> list[Html]:
     if cost.free:
         return [t.html("confirm.price_free", runs=screen.free.left)]
     lines = [t.html("confirm.price", price=t.credits(cost.price))]
-    if cost.assumed is not None:
-        lines.append(t.html("confirm.price_about", time=t.lasting(cost.assumed)))
+    if cost.assumed_seconds is not None:
+        lines.append(t.html("confirm.price_about", time=t.duration(cost.assumed_seconds)))
     if screen.group:
         return [*lines, t.html("confirm.short_group")] if have < cost.price else lines
     if have < cost.price:
@@ -333,6 +334,6 @@ def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Ro
     rows = [*_instead(draft, screen), *go, (draft_button(t.plain("button.options"), draft.version, "options"),)]
     if not draft.path and text_only(model):
         rows[-1] = (*rows[-1], draft_button(t.plain("button.other_model"), draft.version, "other"))
-    if not any(one.name in draft.values for one in asked(model, draft.category)):
+    if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]
     return [*rows, ways(draft, screen)]

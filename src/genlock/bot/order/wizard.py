@@ -1,63 +1,65 @@
-"""From a chosen model to a complete order: a pure machine over drafts. Every step is draft and input -> draft."""
+"""The order wizard: pure functions from a draft and an input to the next draft."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from genlock.bot.order.draft import At, Draft, Problem, Sent
+from genlock.bot.order.draft import Draft, Problem, SentFile, Step
 from genlock.bot.storefront.storefront import BEGINS_WITH
-from genlock.domain.catalog import ASSUMED_SECONDS, NOTHING, Category, Model, Rule
+from genlock.domain.catalog import NOTHING, Category, Model, Rule
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, Field, FieldType
 
-#: numbers with at most so many possible values are offered as buttons
+#: number fields with at most this many possible values get buttons
 NUMBERS_OFFERED = 15
 NUMBER_DIGITS = 10
-#: a film of ten seconds may have a frame more
+#: tolerance: a video of ten seconds may have one frame more
 ROUNDING_SECONDS = 0.5
 PROMPT = "prompt"
 OPTIONS_A_PAGE = 8
 
 
-def open_model(draft: Draft, model: Model, category: str) -> Draft:
-    """Begin an order, with the text and files that were waiting for a model."""
-    fresh = replace(draft.emptied(), model=model.id, category=category)
+def start_order(draft: Draft, model: Model, category: str) -> Draft:
+    """Start an order with the text and files that waited for a model."""
+    fresh = replace(draft.cleared(), model=model.id, category=category)
     for one in draft.sent:
-        place = place_for(fresh, model, one.kind)
+        place = field_for_file(fresh, model, one.kind)
         if place is not None:
             fresh = add_file(fresh, place, one)
-    refused = fresh.problem
+    error = fresh.problem
     if draft.text and (main := main_text(model)) is not None:
         fresh = _with_value(fresh, main, draft.text)
         if fresh.problem:
-            return replace(fresh, at=At.ASK, field=main.name)
-    return _ask(fresh, refused.field, refused) if refused else advance(fresh, model)
+            return replace(fresh, step=Step.ASK, field=main.name)
+    return _ask(fresh, error.field, error) if error else advance(fresh, model)
 
 
-def of_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> Draft:
-    """A draft that says again what was ordered before."""
-    known = {one.name for one in listed(model)}
-    kept = {name: value for name, value in values.items() if name in known}
+def draft_from_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> Draft:
+    """A draft with the values of a past job."""
+    known = {one.name for one in editable_fields(model)}
+    editable = {name: value for name, value in values.items() if name in known}
     fresh = replace(
-        draft.emptied(),
+        draft.cleared(),
         model=model.id,
         category=model.category.value,
-        values=kept,
+        values=editable,
         seconds=dict(seconds),
-        settled=tuple(one.name for one in asked(model, model.category.value) if one.name in kept or may_skip(one)),
+        settled=tuple(
+            one.name for one in asked_fields(model, model.category.value) if one.name in editable or may_skip(one)
+        ),
     )
     return advance(fresh, model)
 
 
 def main_text(model: Model) -> Field | None:
-    """The input that a plain text is meant for."""
+    """The field that a text message fills."""
     texts = [one for one in model.fields if one.type is FieldType.TEXT and not one.many and not one.advanced]
     named = next((one for one in texts if one.name == PROMPT), None)
     return named or next((one for one in texts if one.required), None)
 
 
-def asked(model: Model, category: str) -> list[Field]:
-    """What is asked one by one: the required, the prompt, and the file that the shelf is about."""
+def asked_fields(model: Model, category: str) -> list[Field]:
+    """Fields asked one by one: required ones, the prompt, and the file that the category is about."""
     begins = BEGINS_WITH.get(Category(category)) if category in set(Category) else None
     if begins and any(one.type is begins and one.required for one in model.fields):
         begins = None
@@ -71,29 +73,29 @@ def asked(model: Model, category: str) -> list[Field]:
     ]
 
 
-def listed(model: Model) -> list[Field]:
-    """What can be changed, what most people care for first."""
+def editable_fields(model: Model) -> list[Field]:
+    """Fields the user can change, the common ones first."""
     return sorted((one for one in model.fields if not one.internal), key=lambda one: one.advanced)
 
 
 def can_skip(draft: Draft, model: Model, one: Field) -> bool:
-    """Whether the input may be left out as things are: a rule may want it."""
+    """Whether the field may be skipped with the values given so far: a rule may require it."""
     if not may_skip(one):
         return False
     try:
         model.validate({name: value for name, value in draft.values.items() if name != one.name})
-    except InvalidInput as refused:
-        return not (refused.field == one.name and refused.problem == "missing")
+    except InvalidInput as error:
+        return not (error.field == one.name and error.problem == "missing")
     return True
 
 
 def may_skip(one: Field) -> bool:
-    """Whether the input may be left out, as far as it alone is concerned."""
+    """Whether the field by itself is optional."""
     return not one.required or one.default is not None
 
 
 def choices_of(one: Field) -> Sequence[Any]:
-    """The values to press, if there are few enough to press."""
+    """The values to offer as buttons; empty if there are too many or none."""
     if one.many and one.type is not FieldType.CHOICE:
         return ()
     match one.type:
@@ -113,60 +115,60 @@ def choices_of(one: Field) -> Sequence[Any]:
 
 
 def answer(draft: Draft, model: Model, value: object) -> Draft:
-    """A value for the input that is asked for. What does not fit is asked for again, with the reason."""
+    """Set the field that is asked for; an invalid value keeps the question and adds the problem."""
     one = model.field(draft.field)
-    assert one is not None, "nothing is asked for"
+    assert one is not None, "the draft asks for no field"
     if isinstance(value, str) and one.many and one.type not in FILES:
         value = read_list(one, value)
     if one.many and one.type in FILES:
         value = [*draft.values.get(one.name, []), *str(value).split()]
     taken = _with_value(draft, one, value)
-    if taken.problem or (one.many and one.type in FILES and _room(taken, one)):
+    if taken.problem or (one.many and one.type in FILES and _has_room(taken, one)):
         return taken
-    return _on(taken, model)
+    return _continue(taken, model)
 
 
 def pick(draft: Draft, model: Model, index: int) -> Draft:
-    """The value on a button."""
+    """Set the field to the value of a button."""
     one = model.field(draft.field)
     offered = choices_of(one) if one else ()
     return answer(draft, model, offered[index]) if 0 <= index < len(offered) else draft
 
 
 def skip(draft: Draft, model: Model) -> Draft:
-    """Leave the input out, or go on with the files there are."""
+    """Skip the field, or continue with the files given so far."""
     one = model.field(draft.field)
     if one is None or (not may_skip(one) and one.name not in draft.values):
         return draft
-    return _on(_settle(draft, one), model)
+    return _continue(_settle(draft, one), model)
 
 
 def clear(draft: Draft, model: Model) -> Draft:
-    """Forget what was given for an input; files may then be sent anew."""
+    """Remove the value of the field; its files may then be sent again."""
     values = {name: value for name, value in draft.values.items() if name != draft.field}
     without = replace(draft, values=values, problem=None)
     one = model.field(draft.field)
-    return without if one is not None and one.type in FILES else _on(without, model)
+    return without if one is not None and one.type in FILES else _continue(without, model)
 
 
-def rest(draft: Draft, model: Model) -> Draft:
-    """Everything that is still to be asked stays as it is by default."""
-    left = [one.name for one in asked(model, draft.category) if may_skip(one)]
+def skip_rest(draft: Draft, model: Model) -> Draft:
+    """Use the defaults for all questions that are left."""
+    left = [one.name for one in asked_fields(model, draft.category) if may_skip(one)]
     return advance(replace(draft, settled=tuple(dict.fromkeys((*draft.settled, *left)))), model)
 
 
 def back(draft: Draft, model: Model) -> Draft | None:
-    """One step back; None from the first, to whatever was before the model."""
-    if draft.at is At.EDIT:
-        return _listed(draft, model)
-    if draft.at is At.OPTIONS:
+    """Go one step back; None from the first question."""
+    if draft.step is Step.EDIT:
+        return _back_to_options(draft, model)
+    if draft.step is Step.OPTIONS:
         return advance(replace(draft, problem=None), model)
     if not draft.path:
         return None
     *before, last = draft.path
     return replace(
         draft,
-        at=At.ASK,
+        step=Step.ASK,
         field=last,
         path=tuple(before),
         settled=tuple(name for name in draft.settled if name != last),
@@ -177,44 +179,44 @@ def back(draft: Draft, model: Model) -> Draft | None:
 
 
 def options(draft: Draft) -> Draft:
-    return replace(draft, at=At.OPTIONS, field="", page=0, problem=None)
+    return replace(draft, step=Step.OPTIONS, field="", page=0, problem=None)
 
 
 def edit(draft: Draft, model: Model, index: int) -> Draft:
-    """Change one input out of the list; data that nobody was given a button for may name any other."""
+    """Ask for one field of the options. A client may send any index: invalid and internal ones change nothing."""
     if not 0 <= index < len(model.fields) or model.fields[index].internal:
         return draft
-    return replace(draft, at=At.EDIT, field=model.fields[index].name, page=0, problem=None)
+    return replace(draft, step=Step.EDIT, field=model.fields[index].name, page=0, problem=None)
 
 
-def turn(draft: Draft, page: int) -> Draft:
+def turn_page(draft: Draft, page: int) -> Draft:
     return replace(draft, page=max(0, page), problem=None)
 
 
 # files
 
 
-def place_for(draft: Draft, model: Model, kind: FieldType) -> Field | None:
-    """The input that a file of this kind goes to: the one asked for, else the first that has room."""
-    fitting = [one for one in model.fields if one.type is kind and _room(draft, one)]
+def field_for_file(draft: Draft, model: Model, kind: FieldType) -> Field | None:
+    """The field for a file of this kind: the one asked for, else the first with room."""
+    fitting = [one for one in model.fields if one.type is kind and _has_room(draft, one)]
     now = model.field(draft.field)
-    if now is not None and now.type is kind and draft.at in (At.ASK, At.EDIT):
+    if now is not None and now.type is kind and draft.step in (Step.ASK, Step.EDIT):
         return now
     return next((one for one in fitting if not one.advanced), fitting[0] if fitting else None)
 
 
-def files_given(draft: Draft, model: Model) -> tuple[Sent, ...]:
-    """The files of an order, as they wait for a model."""
+def files_given(draft: Draft, model: Model) -> tuple[SentFile, ...]:
+    """The files of the order, as files that wait for a model."""
     return tuple(
-        Sent(kind=one.type, address=str(address), seconds=draft.seconds.get(str(address)))
+        SentFile(kind=one.type, address=str(address), seconds=draft.seconds.get(str(address)))
         for one in model.fields
         if one.type in FILES and (value := draft.values.get(one.name))
         for address in (value if isinstance(value, list) else [value])
     )
 
 
-def add_file(draft: Draft, one: Field, sent: Sent) -> Draft:
-    """Put a file in its place. A single file replaces the one before."""
+def add_file(draft: Draft, one: Field, sent: SentFile) -> Draft:
+    """Add a file to a field; a field for one file replaces it."""
     if sent.seconds is not None and one.max_seconds is not None and sent.seconds > one.max_seconds + ROUNDING_SECONDS:
         allowed = {"given": sent.seconds, "most": one.max_seconds}
         return replace(draft, problem=Problem(name="too_long", field=one.name, allowed=allowed))
@@ -233,7 +235,7 @@ def add_file(draft: Draft, one: Field, sent: Sent) -> Draft:
 
 
 def with_caption(draft: Draft, model: Model, caption: str) -> Draft:
-    """The words under a file are the text that is still to come, if one is."""
+    """Use the caption of a file as the prompt if the prompt is not given yet."""
     main = main_text(model)
     if main is None or main.name in draft.settled or draft.problem:
         return draft
@@ -242,96 +244,75 @@ def with_caption(draft: Draft, model: Model, caption: str) -> Draft:
 
 
 def after_file(draft: Draft, model: Model, one: Field) -> Draft:
-    """Go on when the input that was asked for has all its files; wait for more where more may come."""
+    """Continue when the field asked for has all its files; wait while it has room for more."""
     if draft.problem or draft.field != one.name:
         return draft
-    if one.many and _room(draft, one):
+    if one.many and _has_room(draft, one):
         return replace(draft, settled=tuple(name for name in draft.settled if name != one.name))
-    return _on(draft, model)
+    return _continue(draft, model)
 
 
-def _room(draft: Draft, one: Field) -> bool:
+def _has_room(draft: Draft, one: Field) -> bool:
     if not one.many:
         return draft.values.get(one.name) in NOTHING
     return one.max_count is None or len(draft.values.get(one.name, [])) < one.max_count
 
 
-def file_seconds(draft: Draft, model: Model) -> dict[str, float]:
-    """How long the files of each field are together; one that was not measured is taken as the longest allowed."""
-    return {
-        one.name: sum(draft.seconds.get(address, one.max_seconds or ASSUMED_SECONDS) for address in _files(draft, one))
-        for one in model.fields
-        if _files(draft, one)
-    }
-
-
-def measured(draft: Draft, one: Field) -> bool:
-    """Whether all files of a field have been measured."""
-    return all(address in draft.seconds for address in _files(draft, one))
-
-
-def _files(draft: Draft, one: Field) -> list[str]:
-    value = draft.values.get(one.name)
-    if one.type not in FILES or value in NOTHING:
-        return []
-    return value if isinstance(value, list) else [str(value)]
-
-
-# the way on
+# the next step
 
 
 def advance(draft: Draft, model: Model) -> Draft:
-    """The next question, or the end of them."""
-    for one in asked(model, draft.category):
+    """Ask the next question, or go to the confirmation when there is none."""
+    for one in asked_fields(model, draft.category):
         if one.name not in draft.settled:
             return _ask(draft, one.name)
     try:
         model.validate(draft.values)
-    except InvalidInput as refused:
-        return _refused(draft, model, refused)
-    path = (*draft.path, draft.field) if draft.at is At.ASK and draft.field else draft.path
-    return replace(draft, at=At.CONFIRM, field="", path=path, problem=None, page=0, price=None)
+    except InvalidInput as error:
+        return _after_refusal(draft, model, error)
+    path = (*draft.path, draft.field) if draft.step is Step.ASK and draft.field else draft.path
+    return replace(draft, step=Step.CONFIRM, field="", path=path, problem=None, page=0, price=None)
 
 
 def _ask(draft: Draft, name: str, problem: Problem | None = None) -> Draft:
-    path = (*draft.path, draft.field) if draft.at is At.ASK and draft.field not in ("", name) else draft.path
-    return replace(draft, at=At.ASK, field=name, path=path, problem=problem, page=0)
+    path = (*draft.path, draft.field) if draft.step is Step.ASK and draft.field not in ("", name) else draft.path
+    return replace(draft, step=Step.ASK, field=name, path=path, problem=problem, page=0)
 
 
-def _on(draft: Draft, model: Model) -> Draft:
+def _continue(draft: Draft, model: Model) -> Draft:
     """After an answer: back to the options, or to the next question."""
-    if draft.at is not At.EDIT:
+    if draft.step is not Step.EDIT:
         return advance(draft, model)
-    there = _listed(draft, model)
+    there = _back_to_options(draft, model)
     try:
         model.validate(there.values)
-    except InvalidInput as refused:
-        return replace(there, problem=problem_of(refused))
+    except InvalidInput as error:
+        return replace(there, problem=to_problem(error))
     return there
 
 
-def _listed(draft: Draft, model: Model) -> Draft:
-    """The list of everything, at the place that one has come from."""
-    places = [one.name for one in listed(model)]
+def _back_to_options(draft: Draft, model: Model) -> Draft:
+    """The options, on the page of the field that was edited."""
+    places = [one.name for one in editable_fields(model)]
     page = places.index(draft.field) // OPTIONS_A_PAGE if draft.field in places else 0
-    return replace(draft, at=At.OPTIONS, field="", page=page, problem=None)
+    return replace(draft, step=Step.OPTIONS, field="", page=page, problem=None)
 
 
-def _refused(draft: Draft, model: Model, refused: InvalidInput) -> Draft:
-    """What is missing is asked for; what does not go together is shown in the list."""
-    one = model.field(refused.field)
-    if one is not None and refused.problem == "missing":
+def _after_refusal(draft: Draft, model: Model, error: InvalidInput) -> Draft:
+    """Ask for a missing field; show the options for values that do not go together."""
+    one = model.field(error.field)
+    if one is not None and error.problem == "missing":
         return _ask(draft, one.name)
-    if one is not None and refused.problem == "range" and one.type in (FieldType.TEXT, *FILES):
-        return _ask(draft, one.name, problem_of(refused))
-    return replace(draft, at=At.OPTIONS, field="", page=0, problem=problem_of(refused))
+    if one is not None and error.problem == "range" and one.type in (FieldType.TEXT, *FILES):
+        return _ask(draft, one.name, to_problem(error))
+    return replace(draft, step=Step.OPTIONS, field="", page=0, problem=to_problem(error))
 
 
 def _with_value(draft: Draft, one: Field, value: object) -> Draft:
     try:
         clean = one.clean(value)
-    except InvalidInput as refused:
-        return replace(draft, problem=problem_of(refused))
+    except InvalidInput as error:
+        return replace(draft, problem=to_problem(error))
     if clean in NOTHING and not may_skip(one):
         return replace(draft, problem=Problem(name="missing", field=one.name))
     return _settle(replace(draft, values={**draft.values, one.name: clean}), one)
@@ -341,13 +322,13 @@ def _settle(draft: Draft, one: Field) -> Draft:
     return replace(draft, settled=tuple(dict.fromkeys((*draft.settled, one.name))), problem=None)
 
 
-def problem_of(refused: InvalidInput) -> Problem:
-    allowed = {name: value for name, value in refused.allowed.items() if name != "choices"}
-    return Problem(name=refused.problem, field=refused.field, allowed=allowed)
+def to_problem(error: InvalidInput) -> Problem:
+    allowed = {name: value for name, value in error.allowed.items() if name != "choices"}
+    return Problem(name=error.problem, field=error.field, allowed=allowed)
 
 
 def read_list(one: Field, text: str) -> object:
-    """A list typed in a chat: one item a line, the members of an object between bars; or JSON."""
+    """Parse a typed list: one item per line, members of an object separated by bars; or JSON."""
     if one.type is not FieldType.OBJECTS:
         return [line.strip() for line in text.splitlines() if line.strip()]
     if text.lstrip().startswith(("[", "{")):
@@ -361,7 +342,7 @@ def _scalar(word: str) -> str | int:
 
 
 def broken_rule(model: Model, values: Mapping[str, Any]) -> Rule | None:
-    """The first rule that the values break, for telling it in the person's language."""
+    """The first rule of the model that the values break."""
     whole: dict[str, object] = {one.name: one.default for one in model.fields if one.default is not None}
     whole |= {name: value for name, value in values.items() if value not in NOTHING}
     whole |= model.fixed

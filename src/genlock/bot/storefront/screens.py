@@ -1,4 +1,4 @@
-"""The menu, the shelves, and what to do with a text or a file that came by itself."""
+"""Screens of the storefront: menu, model list, actions for a file. Pure functions of draft and context."""
 
 from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
@@ -7,16 +7,17 @@ from genlock.bot.storefront.storefront import code_of
 from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Category, Model
 from genlock.domain.field import FieldType
-from genlock.i18n.translator import Html
+from genlock.i18n.catalog_texts import category_title
+from genlock.i18n.translator import Html, Translator
 
 MODELS_A_PAGE = 8
 ALL = "all"
-#: a model's button that asks for nothing that has a default
+#: argument of a model's button that skips all questions with a default
 AS_USUAL = "usual"
 
 
 def menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
-    """Where everything begins."""
+    """The main menu."""
     t = screen.translator
     first = [note, ""] if note else [t.html("menu.nothing_chosen")]
     lines = [*first, t.html("menu.choose"), *_carried(draft, screen)]
@@ -35,20 +36,24 @@ def _menu_rows(screen: ScreenContext) -> list[Row]:
         *rows,
         (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.history"), "history")),
         (button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup")),
-        (button(t.plain("button.help"), "help"), button(t.plain("button.language"), "speak", _other(t.language))),
+        (button(t.plain("button.help"), "help"), _language(t)),
     ]
 
 
-def _other(language: str) -> str:
-    return "en" if language == "ru" else "ru"
+def _language(t: Translator) -> Button:
+    """Switch to the other language; with more than two, choose one."""
+    others = [language for language in t.languages.values() if language.code != t.language]
+    if len(others) == 1:
+        return button(t.plain("button.language", name=others[0].name), "speak", others[0].code)
+    return button(t.plain("button.languages"), "language")
 
 
 def _category(screen: ScreenContext, category: Category) -> Button:
-    return button(f"{ICONS[category]} {category.title(screen.translator.language)}", "cat", category.value, 0)
+    return button(f"{ICONS[category]} {category_title(category, screen.translator)}", "cat", category.value, 0)
 
 
-def what_with(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
-    """A file came by itself: what can be done with it."""
+def file_menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
+    """Categories that take a file which the user sent without an order."""
     t = screen.translator
     kind = draft.sent[0].kind if draft.sent else FieldType.IMAGE
     count = len(draft.sent)
@@ -63,13 +68,13 @@ def what_with(draft: Draft, screen: ScreenContext, *, note: Html | None = None) 
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (cancel, button(t.plain("button.menu"), "menu"))))
 
 
-def shelf(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
-    """Models of a category, or those that a word found."""
+def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
+    """Models of a category, or those that a search found."""
     t = screen.translator
     category = Category(draft.category) if draft.category in set(Category) else None
     kinds = {one.kind for one in draft.sent}
     models = _taking(kinds, screen.storefront.models(category))
-    lines = [_shelf_title(screen, category, len(models)), t.html("list.search_hint")]
+    lines = [_list_title(screen, category, len(models)), t.html("list.search_hint")]
     if draft.query:
         found = screen.storefront.search(draft.query, category)
         key = "list.found" if found else "list.none"
@@ -79,10 +84,10 @@ def shelf(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
     pages = max(1, -(-len(models) // MODELS_A_PAGE))
     page = min(draft.page, pages - 1)
     there = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
-    shelf_name = category.value if category else ALL
+    list_name = category.value if category else ALL
     icons = {model.id: f"{ICONS[model.category]} " for model in there if category is None or draft.query}
     rows: list[Row] = [
-        (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), shelf_name),)
+        (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), list_name),)
         for model in there
     ]
     if pages > 1:
@@ -91,30 +96,30 @@ def shelf(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
 
 
 def _taking(kinds: set[FieldType], models: list[Model]) -> list[Model]:
-    """Those that take the files which wait for a model; all, if none does."""
+    """Models that take all of these kinds of files; all models if none does."""
     return [model for model in models if kinds <= {one.type for one in model.fields}] or models
 
 
-def _shelf_title(screen: ScreenContext, category: Category | None, count: int) -> Html:
+def _list_title(screen: ScreenContext, category: Category | None, count: int) -> Html:
     t = screen.translator
     models = t.plain("unit.models", n=count)
     if category is None:
         return t.html("list.all", models=models)
-    return t.html("list.title", icon=ICONS[category], title=category.title(t.language), models=models)
+    return t.html("list.title", icon=ICONS[category], title=category_title(category, t), models=models)
 
 
 def row(screen: ScreenContext, model: Model) -> str:
-    """A model and its price, on one button."""
+    """The label of a model's button: title and price."""
     t = screen.translator
     if screen.free_now(model):
         return t.plain("list.row_free", title=titled(model, t))
-    usual = screen.storefront.usual(model)
+    usual = screen.storefront.usual_price(model)
     key = f"list.row_{usual.per}" if usual.per else "list.row" if usual.exact else "list.row_from"
     return t.plain(key, title=titled(model, t), price=t.amount(usual.price))
 
 
 def is_fixed(model: Model) -> bool:
-    """Whether the model costs the same whatever is chosen."""
+    """Whether the price does not depend on the values."""
     rows = (*model.prices, *model.extras)
     return model.own_price is not None or (len(rows) == 1 and rows[0].measure() is None)
 
@@ -130,7 +135,7 @@ def _carried(draft: Draft, screen: ScreenContext, *, files: bool = True) -> list
 
 
 def pager(draft: Draft, screen: ScreenContext, page: int, pages: int) -> Row:
-    """Earlier, where one is, later; it goes round."""
+    """Buttons to the previous and next page; the last page is followed by the first."""
     t = screen.translator
     return (
         draft_button(t.plain("button.earlier"), draft.version, "turn", (page - 1) % pages),
@@ -140,7 +145,7 @@ def pager(draft: Draft, screen: ScreenContext, page: int, pages: int) -> Row:
 
 
 def _ways(draft: Draft, screen: ScreenContext) -> Row:
-    """Off a shelf: to where one was before, and to the menu, or away from what was begun."""
+    """Buttons below a model list: back, and menu or cancel."""
     t = screen.translator
     back = draft_button(t.plain("button.back"), draft.version, "back")
     if draft.text or draft.sent:
@@ -150,17 +155,17 @@ def _ways(draft: Draft, screen: ScreenContext) -> Row:
 
 
 def promo(screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
-    """A promo code is asked for."""
+    """Ask for a promo code."""
     t = screen.translator
     lines = [*([note, ""] if note else []), t.html("promo.ask")]
     back: Row = (button(t.plain("button.back"), "balance"), button(t.plain("button.menu"), "menu"))
     return OutgoingMessage(text="\n".join(lines), buttons=(back,))
 
 
-def page(screen: ScreenContext, text: Html, *, begun: bool, rows: tuple[Row, ...] = ()) -> OutgoingMessage:
-    """Something to read, and the way back: to the order that waits behind it, if one has been begun."""
+def page(screen: ScreenContext, text: Html, *, in_progress: bool, rows: tuple[Row, ...] = ()) -> OutgoingMessage:
+    """A page of text; with an order in progress, a button back to it."""
     t = screen.translator
     menu = button(t.plain("button.menu"), "menu")
     return OutgoingMessage(
-        text=text, buttons=(*rows, (button(t.plain("button.back"), "here"), menu) if begun else (menu,))
+        text=text, buttons=(*rows, (button(t.plain("button.back"), "here"), menu) if in_progress else (menu,))
     )

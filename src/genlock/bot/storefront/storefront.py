@@ -1,26 +1,27 @@
-"""The catalog as a shop: what is on the shelf, cheapest first, found by a word, at what price."""
+"""The models on sale: sorted by price, searched by name, with their prices."""
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 
-from genlock.domain.catalog import Catalog, Category, Model, Status, price, price_from
+from genlock.domain.catalog import Catalog, Category, Model, price, price_from
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, FieldType
 from genlock.domain.tariff import PriceRow, our_price, thousandths
+from genlock.engine.sell import Quote, make_quote
 
 _WORD = re.compile(r"[^\w]+")
 _AFTER_NAME = ":,; \t\n"
-#: a name that is not known is compared, as far as so many characters, with those that are
+#: an unknown name is compared with known ones up to this many characters; shorter words are not searched for
 NAME_LENGTH, WORD_LENGTH = 40, 3
-#: how close the first word must be, the first two words, and so on
+#: similarity that the first word must have, the first two words, and so on
 CLOSE = (0.65, 0.8, 0.8, 0.8)
-MEANT_SHOWN = 3
-#: how a price by a measure is told: by what, and for how much of it
+SIMILAR_SHOWN = 3
+#: units that a price by a measure is shown for
 PER = {"seconds": ("second", 1), "characters": ("characters", 1000)}
-#: what an order from this shelf begins with, where the model leaves it open
+#: the kind of file that an order from this category starts with, if the model does not require one
 BEGINS_WITH = {
     Category.IMAGE_TO_IMAGE: FieldType.IMAGE,
     Category.IMAGE_TO_VIDEO: FieldType.IMAGE,
@@ -34,38 +35,41 @@ BEGINS_WITH = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Usual:
+class UsualPrice:
     price: int
-    #: not exact: it grows with the files or the text that are given
+    #: whether the price is exact; else it grows with the files or the text
     exact: bool
-    #: what it is the price of, where that is all there is to it: a second, or a thousand characters
+    #: unit of the price, "second" or "characters" (a thousand); empty for the whole order
     per: str = ""
 
 
 def code_of(model_id: str) -> str:
-    """A short name for a button, the same for ever."""
+    """A short, stable code of a model for buttons."""
     return hashlib.sha256(model_id.encode()).hexdigest()[:8]
 
 
 class Storefront:
-    """Only what is offered can be found here."""
+    """The models on sale: offered by the operator, of a provider that is configured."""
 
-    def __init__(self, catalog: Catalog, *, markup: float, credit_usd: float) -> None:
+    def __init__(
+        self, catalog: Catalog, *, markup: float, credit_usd: float, providers: Collection[str] | None = None
+    ) -> None:
         self.catalog = catalog
         self._markup, self._credit_usd = markup, credit_usd
-        self._usual = {model.id: self._usual_price(model) for model in catalog.offered()}
-        self._shelf = sorted(catalog.offered(), key=lambda model: (self._usual[model.id].price, model.title))
-        self._codes = {code_of(model.id): model for model in self._shelf}
+        on_sale = [model for model in catalog.offered() if providers is None or model.provider in providers]
+        self._usual = {model.id: self._find_usual_price(model) for model in on_sale}
+        self._models = sorted(on_sale, key=lambda model: (self._usual[model.id].price, model.title))
+        self._codes = {code_of(model.id): model for model in self._models}
 
     def price_from(self, model: Model) -> int:
         return price_from(replace(model, free=False), self._markup, self._credit_usd)
 
-    def usual(self, model: Model) -> Usual:
-        """What an order costs that leaves everything as it is."""
+    def usual_price(self, model: Model) -> UsualPrice:
+        """The price of an order with the model's defaults."""
         return self._usual[model.id]
 
-    def _usual_price(self, model: Model) -> Usual:
-        least = Usual(price=self.price_from(model), exact=model.own_price is not None)
+    def _find_usual_price(self, model: Model) -> UsualPrice:
+        least = UsualPrice(price=self.price_from(model), exact=model.own_price is not None)
         if least.exact:
             return least
         try:
@@ -77,89 +81,98 @@ class Storefront:
         measures = {how[0] for one in (row, *model.extras) if one.matches(values) and (how := one.measure())}
         if measures & {"seconds", "characters"}:
             return self._rate(model, row, least) if len(measures) == 1 else least
-        return Usual(price=price, exact="count" not in measures)
+        return UsualPrice(price=price, exact="count" not in measures)
 
-    def _rate(self, model: Model, row: PriceRow, least: Usual) -> Usual:
-        """The price of one second, or of a thousand characters, if that is what the row tells."""
+    def _rate(self, model: Model, row: PriceRow, least: UsualPrice) -> UsualPrice:
+        """The price of one second or a thousand characters, if the row is priced so."""
         how = row.measure()
         if how is None or row.free:
             return least
         per, amount = PER[how[0]]
         cost = thousandths(row.credits * amount / row.each)
         price = our_price(cost, self._markup, self._credit_usd, model.provider_credit_usd)
-        return Usual(price=price, exact=False, per=per)
+        return UsualPrice(price=price, exact=False, per=per)
 
     def price(self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float]) -> int:
-        """For input as `validate` returns it. Whether this run is free is somebody else's decision."""
+        """The price without free runs, for input as `Model.validate` returns it."""
         return price(replace(model, free=False), values, self._markup, self._credit_usd, seconds)
 
+    def quote(
+        self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float], *, free_left: int
+    ) -> Quote:
+        """Price an order; `seconds` are measured lengths of files by address. Raises InvalidInput."""
+        return make_quote(model, values, seconds, markup=self._markup, credit_usd=self._credit_usd, free_left=free_left)
+
     def models(self, category: Category | None = None) -> list[Model]:
-        return [model for model in self._shelf if category in (None, model.category, *model.also)]
+        return [model for model in self._models if category in (None, model.category, *model.also)]
 
     def categories(self) -> list[Category]:
-        return self.catalog.categories()
+        """Categories with a model on sale, in the order of the menu."""
+        used = {category for model in self._models for category in (model.category, *model.also)}
+        return [category for category in Category if category in used]
 
     def by_code(self, code: str) -> Model | None:
         return self._codes.get(code)
 
     def by_id(self, model_id: str) -> Model | None:
-        model = self.catalog.models.get(model_id)
-        return model if model is not None and model.status is Status.OFFERED else None
+        return self.catalog.models[model_id] if model_id in self._usual else None
 
     def search(self, text: str, category: Category | None = None) -> list[Model]:
-        """Models called so, else those whose title, maker or id has every word; those of this shelf come first."""
+        """Models with this title, else those whose title, vendor or id has every word; this category first."""
         words = [word for word in _WORD.split(text.lower()) if word]
         if not words:
             return []
-        found = [model for model in self._shelf if all(word in _searched(model) for word in words)]
-        found = [model for model in found if _squeezed(text) in _squeezed(model.title)] or found
+        found = [model for model in self._models if all(word in _search_text(model) for word in words)]
+        found = [model for model in found if _normalized(text) in _normalized(model.title)] or found
         return sorted(found, key=lambda model: category not in (None, model.category, *model.also))
 
-    def named(self, text: str) -> tuple[Model, str] | None:
-        """The model that a line begins with, and the rest of the line: `/gen nano banana pro a red fox`."""
+    def match_name(self, text: str) -> tuple[Model, str] | None:
+        """The model whose name the line starts with, and the rest: `nano banana pro a red fox`."""
         line = text.strip()
         first, rest = _first_word(line)
-        for model in self._shelf:
-            if _squeezed(first) in {_squeezed(name) for name in (model.id, *model.aliases)} - {""}:
+        for model in self._models:
+            if _normalized(first) in {_normalized(name) for name in (model.id, *model.aliases)} - {""}:
                 return model, rest
         best: tuple[int, Model] | None = None
-        for model in self._shelf:
+        for model in self._models:
             length = _begins(line, model.title)
             if length and (best is None or length > best[0]):
                 best = length, model
         return (best[1], line[best[0] :].lstrip(_AFTER_NAME).strip()) if best else None
 
-    def meant(self, text: str) -> tuple[list[Model], str]:
-        """Models whose name is close to what a line begins with, closest first, and the rest of the line."""
+    def similar(self, text: str) -> tuple[list[Model], str]:
+        """Models whose name is similar to the start of the line, most similar first, and the rest of the line."""
         names: dict[str, Model] = {}
-        for model in self._shelf:
+        for model in self._models:
             for name in (model.title, model.id, model.id.rpartition("/")[2], *model.aliases):
-                names.setdefault(_squeezed(name), model)
+                names.setdefault(_normalized(name), model)
         best: tuple[float, list[Model], str] = 0.0, [], ""
         rest = text.strip()
         head = ""
         for cutoff in CLOSE:
             word, rest = _first_word(rest)
-            head += _squeezed(word)[:NAME_LENGTH]
-            close = get_close_matches(head, names, n=2 * MEANT_SHOWN, cutoff=cutoff)
+            head += _normalized(word)[:NAME_LENGTH]
+            close = get_close_matches(head, names, n=2 * SIMILAR_SHOWN, cutoff=cutoff)
             score = SequenceMatcher(None, close[0], head).ratio() if close else 0.0
             if score > best[0]:
-                best = score, list({names[name].id: names[name] for name in close}.values())[:MEANT_SHOWN], rest
+                best = score, list({names[name].id: names[name] for name in close}.values())[:SIMILAR_SHOWN], rest
         if best[1]:
             return best[1], best[2]
         first, rest = _first_word(text.strip())
-        word = _squeezed(first)
-        held = [model for model in self._shelf if len(word) >= WORD_LENGTH and word in _squeezed(model.title)]
-        return held[:MEANT_SHOWN], rest
+        word = _normalized(first)
+        held = [model for model in self._models if len(word) >= WORD_LENGTH and word in _normalized(model.title)]
+        return held[:SIMILAR_SHOWN], rest
 
-    def quick(self, model_id: str = "", category: Category | None = None) -> Model | None:
-        """A model that needs a text only: the cheapest of the shelf, the one named, or the cheapest picture."""
-        shelf = self.models(category) if category else []
+    def text_model(self, model_id: str = "", category: Category | None = None) -> Model | None:
+        """A model that needs only a text: the cheapest of the category, this model, or the cheapest for images."""
+        in_category = self.models(category) if category else []
         named = [model] if (model := self.by_id(model_id)) else []
-        return next((one for one in (*shelf, *named, *self.models(Category.TEXT_TO_IMAGE)) if text_only(one)), None)
+        return next(
+            (one for one in (*in_category, *named, *self.models(Category.TEXT_TO_IMAGE)) if text_only(one)), None
+        )
 
     def for_file(self, kind: FieldType) -> list[Category]:
-        """What can be done with a file of this kind."""
+        """Categories with a model that takes this kind of file."""
         return [
             category
             for category in self.categories()
@@ -170,12 +183,12 @@ class Storefront:
 
 
 def _begins_with(model: Model, kind: FieldType) -> bool:
-    """Whether files of this kind are all that must be given of files."""
+    """Whether this is the only kind of file that the model requires."""
     return {one.type for one in model.fields if one.type in FILES and one.required} == {kind}
 
 
 def text_only(model: Model) -> bool:
-    """Whether a text is all that must be given."""
+    """Whether the model requires one text and nothing else."""
     wanted = [one for one in model.fields if one.required and one.default is None]
     if len(wanted) != 1 or wanted[0].type is not FieldType.TEXT or wanted[0].many:
         return False
@@ -186,11 +199,11 @@ def text_only(model: Model) -> bool:
     return True
 
 
-def _searched(model: Model) -> str:
+def _search_text(model: Model) -> str:
     return " ".join((model.title, model.vendor, model.id, *model.aliases)).lower()
 
 
-def _squeezed(text: str) -> str:
+def _normalized(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
@@ -200,7 +213,7 @@ def _first_word(line: str) -> tuple[str, str]:
 
 
 def _begins(line: str, title: str) -> int:
-    """How much of the line the title takes, if the line begins with it, however it is punctuated."""
+    """How many characters of the line the title takes, whatever its punctuation; 0 if the line starts otherwise."""
     pattern = r"[\W_]*".join(map(re.escape, re.findall(r"[^\W_]+", title)))
     match = re.match(rf"{pattern}(?=[:,;]?(?:\s|$))", line, re.IGNORECASE)
     return match.end() if match else 0

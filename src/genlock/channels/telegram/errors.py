@@ -9,6 +9,7 @@ ChannelError
 ├── MessageNotModified     the message already shows exactly this: counts as done
 ├── MessageHasMedia        a text edit was refused because the message shows a file
 ├── MessageHasNoMedia      a caption edit was refused because the message is a text
+├── AlreadyRefunded        the payment was refunded before: counts as done
 ├── QueryTooOld            a callback query or a pre-checkout query has expired
 └── LevelRefused           Telegram refuses this content: also every 400 that the table does not know
     ├── FileRefused        Telegram does not know this file id, or not as this kind
@@ -63,6 +64,10 @@ class QueryTooOld(ChannelError):
     """The query has expired."""
 
 
+class AlreadyRefunded(ChannelError):
+    """Telegram has refunded this payment before."""
+
+
 class FileRefused(LevelRefused):
     """Telegram does not accept the file id."""
 
@@ -77,6 +82,7 @@ TABLE: tuple[tuple[Callable[[str], ChannelError], tuple[str, ...]], ...] = (
     (ChannelOutcomeUnknown, ("canceled by new edit message request", "cancelled by new edit message request")),
     (MessageHasMedia, ("there is no text in the message to edit",)),
     (MessageHasNoMedia, ("there is no caption in the message to edit",)),
+    (AlreadyRefunded, ("charge_already_refunded",)),
     (QueryTooOld, ("query is too old", "query id is invalid", "query_id_invalid")),
     (
         TextRefused,

@@ -7,15 +7,16 @@ from html import escape
 from telegram.constants import ParseMode
 
 from genlock.channels.telegram.caller import Caller, Priority
-from genlock.domain.alarm import Words
 from genlock.domain.errors import ChannelError, RecipientUnreachable
 
 LanguageOf = Callable[[int], Awaitable[str]]
 _CODE = re.compile(r"`([^`]+)`")
 
 
-async def notify_operators(caller: Caller, operators: Iterable[int], language_of: LanguageOf, words: Words) -> None:
-    """Send a message to each operator. Operators who have not opened the chat, or have blocked the bot, are skipped.
+async def notify_operators(
+    caller: Caller, operators: Iterable[int], language_of: LanguageOf, text_in: Callable[[str], str]
+) -> None:
+    """Send each operator the text in their language. Operators who have not opened the chat are skipped.
 
     Raises ChannelError if the message reached no operator and Telegram failed for at least one.
     """
@@ -23,7 +24,7 @@ async def notify_operators(caller: Caller, operators: Iterable[int], language_of
     reached = False
     for operator in operators:
         try:
-            text = words.russian if await language_of(operator) == "ru" else words.english
+            text = text_in(await language_of(operator))
             await caller.call(
                 caller.bot.send_message,
                 chat=operator,

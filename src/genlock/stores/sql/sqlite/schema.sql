@@ -10,6 +10,8 @@ CREATE TABLE accounts (
     address      TEXT NOT NULL DEFAULT '',
     available    INTEGER NOT NULL DEFAULT 0,
     held         INTEGER NOT NULL DEFAULT 0,
+    -- free runs taken; compared when one is taken, so that two orders cannot take the same run
+    free_run_count INTEGER NOT NULL DEFAULT 0,
     created_at   INTEGER NOT NULL,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
@@ -194,8 +196,6 @@ CREATE TABLE profiles (
     referred_by     INTEGER,
     rewarded_at     INTEGER,
     last_model      TEXT NOT NULL DEFAULT '',
-    -- grows with every free run, so that a concurrent one is noticed
-    free_run_count  INTEGER NOT NULL DEFAULT 0,
     banned_at       INTEGER,
     ban_reason      TEXT NOT NULL DEFAULT '',
     blocked_at      INTEGER,

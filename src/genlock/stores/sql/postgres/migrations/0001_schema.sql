@@ -9,6 +9,8 @@ CREATE TABLE accounts (
     address      text NOT NULL DEFAULT '',
     available    bigint NOT NULL DEFAULT 0,
     held         bigint NOT NULL DEFAULT 0,
+    -- free runs taken; compared when one is taken, so that two orders cannot take the same run
+    free_run_count bigint NOT NULL DEFAULT 0,
     created_at   timestamptz NOT NULL,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
@@ -193,8 +195,6 @@ CREATE TABLE profiles (
     referred_by     bigint,
     rewarded_at     timestamptz,
     last_model      text NOT NULL DEFAULT '',
-    -- grows with every free run, so that a concurrent one is noticed
-    free_run_count  bigint NOT NULL DEFAULT 0,
     banned_at       timestamptz,
     ban_reason      text NOT NULL DEFAULT '',
     blocked_at      timestamptz,

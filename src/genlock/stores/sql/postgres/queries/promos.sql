@@ -3,7 +3,7 @@
 -- failed does not count, and one that was cancelled counts only after its submit. `free_run_count` is compared again
 -- when the row is locked: if another transaction took a run meanwhile, the caller retries.
 WITH me AS MATERIALIZED (
-    SELECT account_id, free_run_count FROM profiles WHERE account_id = :account_id
+    SELECT id AS account_id, free_run_count FROM accounts WHERE id = :account_id
 ), used AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')) AS today,
         count(*) FILTER (WHERE f.source = 'gift') AS gifts
@@ -20,9 +20,9 @@ WITH me AS MATERIALIZED (
     FROM me, used, given
     WHERE NOT EXISTS (SELECT FROM same) AND (used.today < :per_day OR used.gifts < given.runs)
 ), counted AS (
-    UPDATE profiles p SET free_run_count = p.free_run_count + 1
-    FROM due WHERE p.account_id = due.account_id AND p.free_run_count = due.free_run_count
-    RETURNING p.account_id, due.source
+    UPDATE accounts a SET free_run_count = a.free_run_count + 1
+    FROM due WHERE a.id = due.account_id AND a.free_run_count = due.free_run_count
+    RETURNING a.id AS account_id, due.source
 ), taken AS (
     INSERT INTO free_runs (account_id, request_key, source, at)
     SELECT account_id, :request_key::text, source, :now FROM counted

@@ -13,7 +13,7 @@ FROM (
     WHERE u.account_id = :account_id) given
 WHERE used.today < :per_day OR used.gifts < given.runs
 ON CONFLICT (account_id, request_key) DO NOTHING;
-UPDATE profiles SET free_run_count = free_run_count + 1 WHERE account_id = :account_id AND changes() = 1;
+UPDATE accounts SET free_run_count = free_run_count + 1 WHERE id = :account_id AND changes() = 1;
 SELECT EXISTS (SELECT 1 FROM free_runs WHERE account_id = :account_id AND request_key = :request_key) AS taken,
     0 AS retry;
 

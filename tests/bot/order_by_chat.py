@@ -1,4 +1,4 @@
-"""Somebody who orders whatever they are told through the chat alone: by pressing, writing and sending files."""
+"""Orders a model with given values through the chat: by tapping, writing and sending files."""
 
 import asyncio
 import io
@@ -12,7 +12,7 @@ from PIL import Image
 from genlock.bot.buttons import base36
 from genlock.bot.order import draft as drafts
 from genlock.bot.order import wizard
-from genlock.bot.order.draft import At, Draft
+from genlock.bot.order.draft import Draft, Step
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.field import FILES, Field, FieldType
@@ -23,7 +23,7 @@ from tests.bot.world import Customer
 
 PATIENCE_SECONDS = 60.0
 STEPS_MAX = 120
-#: a longer text may go on in the next message, and the walker is quick
+#: a longer text may go on in the next message, and this client is quick
 TEXT_MAX = 2000
 
 
@@ -38,7 +38,7 @@ def sample(kind: FieldType) -> bytes:
     return file.getvalue()
 
 
-class Walker:
+class ChatOrder:
     def __init__(self, customer: Customer, model: Model, wanted: Mapping[str, Any], *, by_link: bool) -> None:
         self.customer = customer
         self.model = model
@@ -47,27 +47,23 @@ class Walker:
         self.taps = 0
         self.texts = 0
 
-    # looking
-
     async def draft(self) -> Draft:
         store = self.customer.town.store
         saved = await store.draft(self.customer.number, self.customer.hands.id)
         return drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft()
 
     async def _after(self, before: Draft) -> Draft:
-        """The draft, once the bot has understood what was done and shows it."""
+        """The draft after the bot has handled the action and shows the result."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 now = await self.draft()
-                if now.version > before.version and (now.message is not None or now.at is At.ORDERED):
+                if now.version > before.version and (now.message is not None or now.step is Step.ORDERED):
                     return now
-                assert not self.customer.town.postman.failures, self.customer.town.postman.failures
+                assert not self.customer.town.intake.failures, self.customer.town.intake.failures
                 await asyncio.sleep(0.005)
 
-    # doing
-
     async def press(self, verb: str, *args: object) -> Draft:
-        """A button of the draft, by what it brings back."""
+        """Tap a button of the draft, found by its callback data."""
         end = ":".join(("", verb, *map(str, args)))
         before, message = await self._screen(lambda data: data.endswith(end) or ":turn:" in data)
         while not (found := [one for one in message.buttons if one["callback_data"].endswith(end)]):
@@ -79,7 +75,7 @@ class Walker:
         return await self._after(before)
 
     async def _screen(self, wanted: Callable[[str], bool]) -> tuple[Draft, Message]:
-        """The message that shows the draft as it is now, with a button that is looked for."""
+        """The message that shows the current version of the draft and has a wanted button."""
         shown: list[str] = []
         for _ in range(1000):
             now = await self.draft()
@@ -89,7 +85,7 @@ class Walker:
                 if message.id == now.message and any(data.startswith(mark) for data in shown):
                     assert any(map(wanted, shown)), f"{self.model.id}: {shown}"
                     return now, message
-            await asyncio.sleep(0.005)  # the screen is on its way
+            await asyncio.sleep(0.005)  # the screen has not arrived yet
         raise AssertionError(f"{self.model.id}: no screen, but {shown}")
 
     async def _press(self, message: Any, data: str) -> None:
@@ -121,8 +117,6 @@ class Walker:
             now = await self._after(before)
         return now
 
-    # ordering
-
     async def order(self) -> Job:
         now = await self.say(f"/models {self.model.title}")
         now, message = await self._screen(lambda data: data.startswith("model:"))
@@ -133,19 +127,19 @@ class Walker:
         now = await self._after(now)
         changed: set[str] = set()
         for _ in range(STEPS_MAX):
-            if now.at in (At.ASK, At.EDIT):
+            if now.step in (Step.ASK, Step.EDIT):
                 now = await self._answer(now)
-            elif now.at is At.CONFIRM and (left := self._left(now, changed)):
+            elif now.step is Step.CONFIRM and (left := self._left(now, changed)):
                 now = await self.press("options")
-            elif now.at is At.OPTIONS and (left := self._left(now, changed)):
+            elif now.step is Step.OPTIONS and (left := self._left(now, changed)):
                 changed.add(left[0].name)
                 now = await self.press("edit", self.model.fields.index(left[0]))
-            elif now.at is At.OPTIONS:
+            elif now.step is Step.OPTIONS:
                 assert now.problem is None, (self.model.id, now.problem)
                 now = await self.press("done")
             else:
                 break
-        assert now.at is At.CONFIRM, (self.model.id, now)
+        assert now.step is Step.CONFIRM, (self.model.id, now)
         now = await self.press("go")
         assert now.job is not None
         return await self._ended(now.job)
@@ -166,7 +160,7 @@ class Walker:
         assert now.problem is None, (self.model.id, now.field, now.problem)
         value = self.wanted.get(one.name)
         if value in NOTHING:
-            return await self.press("rest" if wizard.choices_of(one) and now.at is At.ASK else "skip")
+            return await self.press("rest" if wizard.choices_of(one) and now.step is Step.ASK else "skip")
         if one.type in FILES:
             return await self._give_files(one, value)
         if choices := wizard.choices_of(one):

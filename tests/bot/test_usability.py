@@ -1,4 +1,4 @@
-"""What somebody stumbles over who uses the bot for the first time."""
+"""What users of the bot found confusing on first use."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -7,17 +7,20 @@ from pathlib import Path
 import pytest
 
 from genlock.bot.context import UpdateContext
-from genlock.bot.handlers.messages import PART_SECONDS, _joined
+from genlock.bot.handlers.messages import PART_SECONDS, _join_parts
 from genlock.bot.order import wizard
-from genlock.bot.order.draft import At, Draft, Part
+from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.storefront.storefront import Storefront, text_only
 from genlock.domain.catalog import Category
 from genlock.domain.profile import Profile
+from genlock.i18n.catalog_texts import category_title
 from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.media import make_video
-from tests.bot.test_kindness import picture
-from tests.bot.world import CATALOG, Town, holds, sqlite_url, town
+from tests.bot.pages import label, page
+from tests.bot.test_unexpected_input import picture
+from tests.bot.world import Town, holds, sqlite_url, town
+from tests.packaged import CATALOG
 
 SHOP = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
 
@@ -34,34 +37,32 @@ async def here(tmp_path: Path) -> AsyncIterator[Town]:
 @pytest.mark.parametrize(
     "line", ["zimage-foo cat", "z-image-foo cat", "z-imagefoo cat", "nano cat", "image cat", "a cat", "- cat", "z cat"]
 )
-def test_a_name_that_is_not_whole_orders_nothing(line: str) -> None:
-    assert SHOP.named(line) is None
+def test_an_incomplete_model_name_matches_nothing(line: str) -> None:
+    assert SHOP.match_name(line) is None
 
 
-def test_a_name_ends_at_a_space_a_line_or_a_colon() -> None:
+def test_a_model_name_ends_at_a_space_a_newline_or_a_colon() -> None:
     for line in ("z-image a cat", "z-image\na cat", "Z Image: a cat", "z-image, a cat"):
-        found = SHOP.named(line)
+        found = SHOP.match_name(line)
         assert found is not None, line
         assert (found[0].id, found[1]) == ("z-image", "a cat"), line
 
 
-def test_a_mistyped_name_is_guessed_but_only_to_ask() -> None:
+def test_a_mistyped_name_suggests_models() -> None:
     for line, wanted in (
         ("zimage-foo a cat", "z-image"),
         ("z-imge a cat", "z-image"),
         ("nano bananna pro a cat", "nano-banana-pro"),
         ("nano a cat", "google/nano-banana"),
     ):
-        models, text = SHOP.meant(line)
+        models, text = SHOP.similar(line)
         assert (wanted in [model.id for model in models], text) == (True, "a cat"), (line, models, text)
-    assert SHOP.meant("qqqqq a cat") == ([], "a cat")
-    assert SHOP.meant("") == ([], "")
+    assert SHOP.similar("qqqqq a cat") == ([], "a cat")
+    assert SHOP.similar("") == ([], "")
 
 
 @pytest.mark.parametrize(("language", "asks"), [("en", "Did you mean"), ("ru", "Может быть")])
-async def test_an_unknown_model_is_refused_and_the_likely_one_goes_on_with_the_same_text(
-    here: Town, language: str, asks: str
-) -> None:
+async def test_an_unknown_model_suggests_similar_ones_that_keep_the_text(here: Town, language: str, asks: str) -> None:
     ann = await here.person(language=language)
     await ann.say("/gen zimage-foo cat with wings")
     screen = await ann.sees(asks)
@@ -78,13 +79,13 @@ async def test_an_unknown_model_is_refused_and_the_likely_one_goes_on_with_the_s
 # past orders
 
 
-async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
+async def test_past_orders_are_listed_with_their_prompts(here: Town) -> None:
     ann = await here.person()
     for words in ("a red fox in the snow under the northern lights", "a bear"):
         await ann.say(f"/gen z-image {words}")
     await here.quiet()
     await ann.say("/history")
-    screen = await ann.sees("Your results")
+    screen = await ann.sees(page("history.title"))
     bear, fox = (one["text"] for one in screen.buttons[:2])
     assert "a bear · " in bear
     assert "a red fox in the snow… · " in fox
@@ -97,7 +98,7 @@ async def test_past_orders_are_told_apart_by_their_words(here: Town) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
+def test_labels_of_paired_buttons_fit_on_a_phone(language: str) -> None:
     t = translator(language)
     for key in ("again", "repeat", "change_repeat", "menu", "try_again"):
         assert len(t.plain(f"button.{key}")) <= 20, key
@@ -106,10 +107,10 @@ def test_labels_that_stand_in_pairs_fit_on_a_phone(language: str) -> None:
 # results
 
 
-async def test_a_song_is_called_after_its_words(here: Town) -> None:
+async def test_a_song_file_is_titled_by_its_prompt(here: Town) -> None:
     ann = await here.person()
     await ann.say("/gen suno/generate a song about a cat who flew to the Moon")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
     songs = [message.content["audio"] for message in ann.from_bot if message.kind == "audio"]
 
     assert songs
@@ -121,7 +122,7 @@ async def test_a_song_is_called_after_its_words(here: Town) -> None:
 @pytest.mark.parametrize(
     ("language", "line"), [("en", "Order #1 failed, see above"), ("ru", "Заказ #1 не удался, подробности выше")]
 )
-async def test_a_failure_is_told_once_and_pointed_to_once(here: Town, language: str, line: str) -> None:
+async def test_a_failure_is_explained_once_and_notified_once(here: Town, language: str, line: str) -> None:
     ann = await here.person(language=language)
     here.kie.faults.order(Fault.TASK_MODERATED)
     await ann.say("/gen z-image something")
@@ -135,10 +136,10 @@ async def test_a_failure_is_told_once_and_pointed_to_once(here: Town, language: 
     assert [one["callback_data"] for one in told.buttons] == ["change:1", "menu"], "the same again would fail again"
 
 
-async def test_the_press_that_orders_is_answered_with_the_number(here: Town) -> None:
+async def test_the_tap_that_orders_is_answered_with_the_order_number(here: Town) -> None:
     ann = await here.person()
     await ann.say("a fox")
-    press = await ann.tap("Generate")
+    press = await ann.tap(label("button.generate"))
 
     assert press.text == "Order #1 is accepted."
 
@@ -149,42 +150,40 @@ async def test_the_press_that_orders_is_answered_with_the_number(here: Town) -> 
 async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here: Town) -> None:
     ann = await here.person(having=0)
     await ann.say("/start")
-    await ann.tap("Top up")
-    packages = await ann.sees("Top up with Telegram Stars")
+    await ann.tap(label("button.topup"))
+    packages = await ann.sees(page("topup.title"))
     await ann.tap("⭐ 100")
     bill = await ann.sees(lambda message: message.kind == "invoice")
     async with here.done(2):
         await ann.hands.pay(bill)
     receipt = await ann.sees("Thank you! Credited: 120 credits")
-    menu = await ann.sees("What shall we make?")
+    menu = await ann.sees(page("menu.nothing_chosen"))
 
     assert menu.id > receipt.id
     assert "120 credits" in menu.text
     assert packages.id not in [message.id for message in ann.from_bot], "it showed the balance of before"
-    await ann.tap("Balance", on=menu)
+    await ann.tap(label("button.balance"), on=menu)
     assert any(message.id == receipt.id and "Receipt" in message.text for message in ann.from_bot)
 
 
-# prices on the shelf
+# prices in the model list
 
 
-def test_the_shelf_shows_and_is_sorted_by_what_the_usual_order_costs() -> None:
+def test_the_model_list_shows_and_is_sorted_by_the_usual_price() -> None:
     grok = next(model for model in SHOP.models() if model.title == "Grok Imagine Video 1.5")
-    usual = SHOP.usual(grok)
+    usual = SHOP.usual_price(grok)
     assert usual.exact
     assert usual.price == SHOP.price(grok, grok.minimal_input(), {}) > SHOP.price_from(grok)
     for category in Category:
-        prices = [SHOP.usual(model).price for model in SHOP.models(category)]
+        prices = [SHOP.usual_price(model).price for model in SHOP.models(category)]
         assert prices == sorted(prices)
     for model in SHOP.models():
-        if SHOP.usual(model).exact:
-            assert SHOP.usual(model).price == SHOP.price(model, model.minimal_input(), {}), model.id
+        if SHOP.usual_price(model).exact:
+            assert SHOP.usual_price(model).price == SHOP.price(model, model.minimal_input(), {}), model.id
 
 
 @pytest.mark.parametrize(("language", "second", "characters"), [("en", "/s", "/1k chars"), ("ru", "/сек", "/1000 зн.")])
-async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
-    here: Town, language: str, second: str, characters: str
-) -> None:
+async def test_a_price_by_length_is_shown_per_unit(here: Town, language: str, second: str, characters: str) -> None:
     ann = await here.person(language=language)
     rows: dict[str, str] = {}
     shop = Storefront(here.catalog, markup=here.rules.markup, credit_usd=here.rules.credit_usd)
@@ -195,7 +194,7 @@ async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
     assert rows["InfiniteTalk"] == f"InfiniteTalk · 3{second}"
     assert rows["ElevenLabs Turbo 2.5"] == f"ElevenLabs Turbo 2.5 · 6{characters}"
     grok = next(model for model in shop.models() if model.title == "Grok Imagine Video 1.5")
-    price = translator(language).amount(shop.usual(grok).price)
+    price = translator(language).amount(shop.usual_price(grok).price)
     assert rows[grok.title] == f"{grok.title} · {price}"
     await ann.say(f"/models {grok.title}")
     await ann.tap(f"{grok.title} ·")
@@ -203,53 +202,59 @@ async def test_what_depends_on_a_file_or_a_text_is_priced_by_it(
     assert f"{price} " in card.text.partition("💰")[2]
 
 
-def test_a_model_that_is_offered_for_a_text_alone_asks_for_nothing_else() -> None:
+def test_a_model_offered_for_a_text_asks_for_nothing_else() -> None:
     for model in filter(text_only, SHOP.models()):
-        draft = wizard.rest(wizard.open_model(Draft(text="a long enough text"), model, model.category.value), model)
-        assert draft.at is At.CONFIRM, model.id
+        draft = wizard.skip_rest(
+            wizard.start_order(Draft(text="a long enough text"), model, model.category.value), model
+        )
+        assert draft.step is Step.CONFIRM, model.id
 
 
 # files that came by themselves
 
 
-async def test_from_a_shelf_a_kept_photo_goes_back_with_the_person(here: Town) -> None:
+async def test_going_back_from_a_model_list_keeps_the_waiting_photo(here: Town) -> None:
     ann = await here.person()
     await ann.send("photo", picture())
-    await ann.sees("What shall I do with it?")
-    assert not any(Category.VIDEO_TO_VIDEO.title("en") in one["text"] for one in ann.screen.buttons)
-    await ann.tap(Category.IMAGE_TO_IMAGE.title("en"))
+    await ann.sees(page("misc.what_with_file"))
+    assert not any(
+        category_title(Category.VIDEO_TO_VIDEO, translator("en")) in one["text"] for one in ann.screen.buttons
+    )
+    await ann.tap(category_title(Category.IMAGE_TO_IMAGE, translator("en")))
     await ann.sees("Kept: 1 file")
-    await ann.tap("◀️ Back")
-    await ann.sees("What shall I do with it?")
-    await ann.tap(Category.BACKGROUND_REMOVAL.title("en"))
+    await ann.tap(label("button.back"))
+    await ann.sees(page("misc.what_with_file"))
+    await ann.tap(category_title(Category.BACKGROUND_REMOVAL, translator("en")))
     await ann.tap("Recraft Remove Background")
     await ann.sees("Your image: 📎 1")
-    await ann.tap("◀️ Back")
+    await ann.tap(label("button.back"))
     await ann.sees("Kept: 1 file")
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", "is set aside"), ("ru", "отложен")])
-async def test_the_menu_says_that_a_kept_photo_is_let_go(here: Town, language: str, told: str) -> None:
+@pytest.mark.parametrize("language", ["en", "ru"])
+async def test_the_menu_says_that_a_waiting_photo_is_dropped(here: Town, language: str) -> None:
     ann = await here.person(language=language)
     await ann.send("photo", picture())
-    await ann.tap(translator(language).plain("button.menu"))
-    await ann.sees(told)
-    await ann.tap(Category.IMAGE_TO_IMAGE.title(language))
+    await ann.tap(label("button.menu", language=language))
+    await ann.sees(page("menu.files_dropped", language=language))
+    await ann.tap(category_title(Category.IMAGE_TO_IMAGE, translator(language)))
 
     assert "📎" not in ann.screen.text
 
 
-async def test_a_kept_text_goes_back_to_the_menu_with_the_person(here: Town) -> None:
+async def test_going_back_to_the_menu_keeps_the_waiting_text(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox")
-    await ann.tap("Another model")
+    await ann.tap(label("button.other_model"))
     await ann.sees("Your text is kept: a red fox")
-    await ann.tap("◀️ Back")
-    await ann.sees(holds("What shall we make?", "Your text is kept: a red fox"))
+    await ann.tap(label("button.back"))
+    await ann.sees(holds(page("menu.nothing_chosen"), "Your text is kept: a red fox"))
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwise(here: Town, language: str) -> None:
+async def test_a_photo_that_the_current_order_has_no_field_for_can_be_used_for_another_order(
+    here: Town, language: str
+) -> None:
     t = translator(language)
     ann = await here.person(language=language)
     await ann.say("a red fox")
@@ -257,42 +262,42 @@ async def test_a_photo_that_a_forgotten_order_does_not_take_can_be_used_otherwis
     await ann.sees(t.plain("refused.no_place_image"))
     await ann.tap(t.plain("button.instead"))
     await ann.sees(t.plain("misc.what_with_file"))
-    await ann.tap(Category.BACKGROUND_REMOVAL.title(language))
+    await ann.tap(category_title(Category.BACKGROUND_REMOVAL, translator(language)))
     await ann.tap("Recraft Remove Background")
     await ann.sees("📎 1")
 
 
 @pytest.mark.parametrize(("kind", "other"), [("photo", "Topaz Video"), ("video", "Topaz Image")])
-async def test_a_shelf_shows_only_what_takes_the_file_that_waits(here: Town, kind: str, other: str) -> None:
+async def test_a_model_list_shows_only_models_that_take_the_waiting_file(here: Town, kind: str, other: str) -> None:
     ann = await here.person()
     await ann.send(kind, picture() if kind == "photo" else make_video("A film", {}, 1))
-    await ann.tap(Category.UPSCALE.title("en"))
+    await ann.tap(category_title(Category.UPSCALE, translator("en")))
     rows = [one["text"] for one in ann.screen.buttons]
 
     assert any("Topaz" in row for row in rows)
     assert not any(other in row for row in rows)
 
 
-async def test_a_search_leads_back_to_the_shelf(here: Town) -> None:
+async def test_back_from_a_search_shows_the_model_list(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
-    await ann.tap(Category.MUSIC.title("en"))
+    await ann.tap(category_title(Category.MUSIC, translator("en")))
     await ann.say("kling")
     await ann.sees("🔎 kling")
-    await ann.tap("Back")
+    await ann.tap(label("button.back"))
     shown = await ann.sees("Music · ")
 
     assert any("Suno" in one["text"] for one in shown.buttons)
 
 
-async def test_a_page_that_was_opened_in_the_middle_of_an_order_leads_back_to_it(here: Town) -> None:
+async def test_a_page_opened_during_an_order_has_a_button_back_to_it(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox")
     for command in ("/help", "/terms", "/language", "/gen", "/gen qqqqq a cat"):
         await ann.say(command)
         assert "a red fox" not in ann.screen.text, command
-        await ann.tap("Back")
-        await ann.sees(holds("Price", "a red fox"))
+        await ann.tap(label("button.back"))
+        await ann.sees(holds(page("confirm.price"), "a red fox"))
     assert len(ann.from_bot) == 1
     await ann.tap("Menu" if any("Menu" in one["text"] for one in ann.screen.buttons) else "Cancel")
     await ann.say("/help")
@@ -300,31 +305,35 @@ async def test_a_page_that_was_opened_in_the_middle_of_an_order_leads_back_to_it
     assert [one["callback_data"] for one in ann.screen.buttons] == ["menu"]
 
 
-async def test_an_order_in_one_line_leaves_no_old_screen_behind(here: Town) -> None:
+async def test_gen_removes_the_old_screen(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
     await ann.say("/gen z-image a fox")
-    await ann.sees("Generation complete")
+    await ann.sees(page("order.done"))
 
     assert [message.kind for message in ann.from_bot] == ["photo", "text"]
 
 
 @pytest.mark.parametrize("later", [PART_SECONDS, PART_SECONDS + 1])
-def test_a_text_goes_on_only_in_what_was_sent_at_once(later: int) -> None:
-    draft = Draft(at=At.CONFIRM, model="z-image", part=Part(text="a" * 3000, sent=1000, at=At.ASK, field="prompt"))
+def test_a_text_is_joined_only_with_a_message_sent_right_after_it(later: int) -> None:
+    draft = Draft(
+        step=Step.CONFIRM,
+        model="z-image",
+        partial_text=PartialText(text="a" * 3000, sent=1000, step=Step.ASK, field="prompt"),
+    )
     at = datetime.fromtimestamp(1000, UTC)
     profile = Profile(
         account_id=1, external_id="1", language="en", name="", username="", referred_by=None, last_model="",
         banned_at=None, ban_reason="", blocked_at=None, created_at=at, fresh=False,
     )  # fmt: skip
     ctx = UpdateContext(update=1, first=True, profile=profile, chat=1, thread=None, group=False, draft=draft)
-    text = _joined(ctx, "b", datetime.fromtimestamp(1000 + later, UTC))
+    text = _join_parts(ctx, "b", datetime.fromtimestamp(1000 + later, UTC))
 
     assert (text == "b") is (later > PART_SECONDS)
-    assert ctx.draft.at is (At.CONFIRM if later > PART_SECONDS else At.ASK)
+    assert ctx.draft.step is (Step.CONFIRM if later > PART_SECONDS else Step.ASK)
 
 
-def test_a_search_finds_what_is_called_so_and_else_what_has_every_word() -> None:
+def test_a_search_prefers_titles_and_else_matches_every_word() -> None:
     assert {model.title.startswith("Wan 2.2") for model in SHOP.search("wan 2.2")} == {True}
     assert [model.title for model in SHOP.search("banana pro")] == ["Nano Banana Pro"]
     assert {"google/imagen4", "nano-banana-pro"} <= {model.id for model in SHOP.search("google")}

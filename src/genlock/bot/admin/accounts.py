@@ -1,0 +1,114 @@
+"""`/admin find`, `person`, `credit`, `debit`, `ban`, `unban`: accounts of this bot's users."""
+
+from collections.abc import Mapping, Sequence
+
+from genlock.bot.admin import screens
+from genlock.bot.admin.audit import AuditLog
+from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument, read_amount
+from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.context import UpdateContext
+from genlock.channels.telegram.messages import OutgoingMessage
+from genlock.domain.money import THOUSANDTHS, EntryKind
+from genlock.domain.profile import Profile
+from genlock.i18n.translator import Html
+from genlock.ports import Database
+
+LISTED = 10
+#: the audited action, the user's text and the operator's text
+MOVES = {
+    EntryKind.GRANT: ("credit", "account.credited", "admin.credited"),
+    EntryKind.DEBIT: ("debit", "account.debited", "admin.debited"),
+}
+
+
+class AccountCommands:
+    def __init__(self, *, bundle: BotBundle, store: Database, audit: AuditLog, tell: Tell) -> None:
+        self._bundle = bundle
+        self._store = store
+        self._audit = audit
+        self._tell = tell
+
+    @property
+    def commands(self) -> Mapping[str, AdminCommand]:
+        return {
+            "find": AdminCommand(run=self._find, usage="find"),
+            "person": AdminCommand(run=self._person, usage="person"),
+            "credit": AdminCommand(run=self._credit, usage="credit"),
+            "debit": AdminCommand(run=self._debit, usage="debit"),
+            "ban": AdminCommand(run=self._ban, usage="ban"),
+            "unban": AdminCommand(run=self._unban, usage="unban"),
+        }
+
+    async def profile(self, name: str) -> Profile:
+        """The user of this bot with this account number, Telegram id or @name. Raises Declined."""
+        wanted = name.lstrip("@").lower()
+        found = await self._of_this_bot(await self._store.find_profiles(wanted, LISTED))
+        exact = [one for one in found if wanted in (str(one.account_id), one.external_id, one.username)]
+        if not exact:
+            raise Declined("no_person", word=name)
+        if len(exact) > 1:
+            raise Declined("many_people", word=name)
+        return exact[0]
+
+    async def _of_this_bot(self, found: Sequence[Profile]) -> list[Profile]:
+        return [one for one in found if (await self._store.account(one.account_id)).bot == self._bundle.id]
+
+    async def _find(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        text = " ".join(args).lstrip("@")
+        if not text:
+            newest = await self._of_this_bot(await self._store.newest_profiles(LISTED))
+            return screens.people(ctx.translator, text, newest, more=False)
+        found = await self._of_this_bot(await self._store.find_profiles(text, LISTED + 1))
+        if len(found) == 1:
+            return await self._card(ctx, found[0].account_id)
+        return screens.people(ctx.translator, text, found[:LISTED], more=len(found) > LISTED)
+
+    async def _person(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        return await self._card(ctx, (await self.profile(argument(args))).account_id)
+
+    async def _card(self, ctx: UpdateContext, account_id: int, note: Html | None = None) -> OutgoingMessage:
+        profile, wallet = await self._store.profile(account_id), await self._store.wallet(account_id)
+        return screens.with_note(note, screens.person(ctx.translator, profile, wallet))
+
+    # money
+
+    async def _credit(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        return await self._move(ctx, args, EntryKind.GRANT)
+
+    async def _debit(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        return await self._move(ctx, args, EntryKind.DEBIT)
+
+    async def _move(self, ctx: UpdateContext, args: Sequence[str], kind: EntryKind) -> OutgoingMessage:
+        """Credit or debit an account once per command, with a reason, and tell its user."""
+        name, amount, reason = argument(args), read_amount(argument(args, 1)), " ".join(args[2:])
+        if not amount or not reason:
+            raise NotUnderstood
+        profile, t = await self.profile(name), ctx.translator
+        action, user_text, operator_text = MOVES[kind]
+        fresh = await self._store.transfer(profile.account_id, kind, amount, f"admin:{ctx.update}", reason)
+        await self._audit.write(ctx, action, profile.account_id, f"{amount / THOUSANDTHS:g}: {reason}")
+        if not fresh:
+            return await self._card(ctx, profile.account_id, t.html("admin.moved_before"))
+        reached = await self._tell_moved(profile, user_text, amount)
+        note = t.html(operator_text, credits=t.credits(amount), reached=screens.reached(t, reached=reached))
+        return await self._card(ctx, profile.account_id, note)
+
+    async def _tell_moved(self, profile: Profile, key: str, amount: int) -> bool:
+        t = self._bundle.texts.translator(profile.language)
+        balance = (await self._store.wallet(profile.account_id)).available
+        text = t.html(key, credits=t.credits(amount), balance=t.credits(balance))
+        return await self._tell(profile.account_id, text)
+
+    # bans
+
+    async def _ban(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        profile, reason = await self.profile(argument(args)), " ".join(args[1:])
+        await self._store.set_ban(profile.account_id, banned=True, reason=reason)
+        await self._audit.write(ctx, "ban", profile.account_id, reason)
+        return await self._card(ctx, profile.account_id, ctx.translator.html("admin.ban_done"))
+
+    async def _unban(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        profile = await self.profile(argument(args))
+        await self._store.set_ban(profile.account_id, banned=False, reason="")
+        await self._audit.write(ctx, "unban", profile.account_id)
+        return await self._card(ctx, profile.account_id, ctx.translator.html("admin.unban_done"))

@@ -1,0 +1,164 @@
+"""`/admin order`, `resend`, `retry`, `cancel`, `refund`, `orders`, `attention`."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from genlock.bot.admin import screens
+from genlock.bot.admin.accounts import AccountCommands
+from genlock.bot.admin.audit import AuditLog
+from genlock.bot.admin.command import AdminCommand, Declined, Run, argument, order_number
+from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.context import UpdateContext
+from genlock.bot.screen_context import code
+from genlock.channels.telegram.messages import OutgoingMessage
+from genlock.domain.catalog import Catalog
+from genlock.domain.errors import AccountNotFound, ActionNotAllowed
+from genlock.domain.job import Job
+from genlock.domain.money import THOUSANDTHS, EntryKind, HoldState
+from genlock.engine import operate
+from genlock.engine.engine import Engine
+from genlock.i18n.loader import DEFAULT
+from genlock.i18n.translator import Html
+from genlock.ports import Database
+
+LISTED = 10
+ENTRIES_READ = 500
+
+#: does something with an order and returns the note that is shown above it
+Action = Callable[[UpdateContext, Job], Awaitable[Html]]
+
+
+class OrderCommands:
+    def __init__(
+        self,
+        *,
+        bundle: BotBundle,
+        store: Database,
+        engine: Engine,
+        catalog: Catalog,
+        accounts: AccountCommands,
+        audit: AuditLog,
+        tell: Tell,
+    ) -> None:
+        self._bundle = bundle
+        self._store = store
+        self._engine = engine
+        self._catalog = catalog
+        self._accounts = accounts
+        self._audit = audit
+        self._tell = tell
+
+    @property
+    def commands(self) -> Mapping[str, AdminCommand]:
+        return {
+            "order": AdminCommand(run=self._order, usage="order"),
+            "resend": AdminCommand(run=self._with_order(self._resend), usage="order"),
+            "retry": AdminCommand(run=self._with_order(self._retry), usage="order"),
+            "cancel": AdminCommand(run=self._with_order(self._cancel), usage="order"),
+            "refund": AdminCommand(run=self._with_order(self._refund), usage="order"),
+            "orders": AdminCommand(run=self._orders, usage="person"),
+            "attention": AdminCommand(run=self._attention),
+        }
+
+    # lists
+
+    async def _orders(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        profile = await self._accounts.profile(argument(args))
+        jobs = await self._store.jobs(account_id=profile.account_id, limit=LISTED)
+        return screens.orders(ctx.translator, self._with_titles(jobs), profile)
+
+    async def _attention(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
+        jobs = await self._store.jobs_needing_attention(LISTED)
+        ours = [job for job in jobs if not await self._is_of_another_bot(job)]
+        return screens.attention(ctx.translator, self._with_titles(ours))
+
+    def _with_titles(self, jobs: Sequence[Job]) -> list[tuple[Job, str]]:
+        models = self._catalog.models
+        return [(job, models[job.model].title if job.model in models else job.model) for job in jobs]
+
+    # one order
+
+    async def _order(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        return await self._card(ctx, (await self._job(order_number(args))).id)
+
+    async def _job(self, number: int) -> Job:
+        job = await self._store.job(number)
+        if job is None or await self._is_of_another_bot(job):
+            raise Declined("no_order", code=code(number))
+        return job
+
+    async def _is_of_another_bot(self, job: Job) -> bool:
+        """Orders that did not come from a bot are everyone's."""
+        return (await self._store.account(job.account_id)).bot not in ("", self._bundle.id)
+
+    async def _card(self, ctx: UpdateContext, job_id: int, note: Html | None = None) -> OutgoingMessage:
+        [(job, title)] = self._with_titles([await operate.find(self._engine.ctx, job_id)])
+        try:
+            name = (await self._store.profile(job.account_id)).name
+        except AccountNotFound:  # it was not ordered in a chat
+            name = "—"
+        order = screens.order(ctx.translator, job, title, name=name, refunded=await self._is_refunded(job))
+        return screens.with_note(note, order)
+
+    async def _is_refunded(self, job: Job) -> bool:
+        if job.hold_state is not HoldState.CAPTURED:
+            return False
+        entries = await self._store.ledger_entries(job.account_id, ENTRIES_READ)
+        return any(entry.key == _refund_key(job) for entry in entries)
+
+    # actions
+
+    def _with_order(self, action: Action) -> Run:
+        """A command that does something with an order, answered with the order as it is afterwards."""
+
+        async def run(ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+            job = await self._job(order_number(args))
+            try:
+                note = await action(ctx, job)
+            except ActionNotAllowed:
+                note = ctx.translator.html("admin.order_now")
+            return await self._card(ctx, job.id, note)
+
+        return run
+
+    async def _resend(self, ctx: UpdateContext, job: Job) -> Html:
+        if ctx.first:
+            await operate.resend(self._engine.ctx, job.id, ctx.profile.external_id)
+        await self._audit.write(ctx, "resend", code(job.id))
+        return ctx.translator.html("admin.resent")
+
+    async def _retry(self, ctx: UpdateContext, job: Job) -> Html:
+        await operate.retry(self._engine.ctx, job.id, ctx.profile.external_id)
+        await self._audit.write(ctx, "retry", code(job.id))
+        return ctx.translator.html("admin.retried")
+
+    async def _cancel(self, ctx: UpdateContext, job: Job) -> Html:
+        await self._engine.cancel(job.id, ctx.profile.external_id)
+        await self._audit.write(ctx, "cancel", code(job.id))
+        return ctx.translator.html("admin.cancelled")
+
+    async def _refund(self, ctx: UpdateContext, job: Job) -> Html:
+        """Refund the credits of a delivered order, once, and tell the user."""
+        t = ctx.translator
+        if job.hold_state is not HoldState.CAPTURED:
+            return t.html("admin.not_captured")
+        fresh = await self._store.transfer(
+            job.account_id, EntryKind.REFUND, job.price, _refund_key(job), f"order {job.id} refunded"
+        )
+        await self._audit.write(ctx, "refund", code(job.id), f"{job.price / THOUSANDTHS:g}")
+        if not fresh:
+            return t.html("admin.refunded_before")
+        reached = await self._tell_refunded(job)
+        return t.html("admin.refunded", credits=t.credits(job.price), reached=screens.reached(t, reached=reached))
+
+    async def _tell_refunded(self, job: Job) -> bool:
+        try:
+            language = (await self._store.profile(job.account_id)).language
+        except AccountNotFound:  # it was not ordered in a chat
+            language = DEFAULT
+        t = self._bundle.texts.translator(language)
+        text = t.html("account.refunded", code=code(job.id), credits=t.credits(job.price))
+        return await self._tell(job.account_id, text)
+
+
+def _refund_key(job: Job) -> str:
+    return f"refund:{job.id}"

@@ -1,0 +1,44 @@
+"""A bot as a bundle: everything that differs between two bots on one database."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from genlock.bot.rules import BotRules
+from genlock.channels.telegram.caller import Caller, Priority, bot_id
+from genlock.i18n.translator import Texts, Translator, package_texts
+
+#: sends a text to the user of an account; False if the user was not reached
+Tell = Callable[[int, str], Awaitable[bool]]
+
+
+@dataclass(kw_only=True)
+class BotBundle:
+    caller: Caller
+    rules: BotRules
+    texts: Texts = field(default_factory=package_texts)
+    #: the bot's own name in lower case; empty until `introduce` has succeeded
+    username: str = ""
+
+    @property
+    def id(self) -> str:
+        """Which accounts, update queues, audit lines, broadcasts and kv entries are this bot's."""
+        return bot_id(self.caller.bot.token)
+
+    @property
+    def admin_ids(self) -> frozenset[int]:
+        return self.rules.admin_ids
+
+    @property
+    def link(self) -> str:
+        """The address that opens a private chat with the bot."""
+        return f"https://t.me/{self.username}"
+
+    async def introduce(self) -> None:
+        """Ask Telegram for the username unless it is known."""
+        if not self.username:
+            me = await self.caller.call(self.caller.bot.get_me, chat=None, priority=Priority.SCREEN)
+            self.username = (me.username or "").lower()
+
+    def translator_for(self, telegram_code: str | None) -> Translator:
+        """For a user without a profile, by what their Telegram is set to."""
+        return self.texts.translator(self.texts.guess_language(telegram_code))

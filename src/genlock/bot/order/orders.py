@@ -1,0 +1,244 @@
+"""Turns a confirmed draft into a job, and shows, repeats, changes or cancels past jobs."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from genlock.bot.bundle import BotBundle
+from genlock.bot.buttons import button
+from genlock.bot.chat_view import ChatView
+from genlock.bot.context import CHANNEL, UpdateContext
+from genlock.bot.handlers.files import Files
+from genlock.bot.order.draft import Problem, Step
+from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.wizard import draft_from_job, options
+from genlock.bot.quotas import Quotas
+from genlock.bot.screen_context import code, titled
+from genlock.bot.storefront.storefront import Storefront
+from genlock.channels.telegram.messages import OutgoingMessage
+from genlock.domain.catalog import Model
+from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
+from genlock.domain.field import FILES
+from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
+from genlock.domain.money import HoldState
+from genlock.domain.update import correlation_id
+from genlock.engine import operate
+from genlock.engine.engine import Engine
+from genlock.engine.sell import NotSold, NotSoldReason, Order, Seller, file_addresses
+from genlock.ports import Database
+
+#: what the screen says when a quota is used up
+QUOTA_TEXTS = {
+    NotSoldReason.TOO_MANY_RUNNING: "limit.running",
+    NotSoldReason.TOO_MANY_PER_MINUTE: "limit.minute",
+    NotSoldReason.TOO_MANY_PER_HOUR: "limit.hour",
+}
+
+
+class Orders:
+    def __init__(  # noqa: PLR0913 - one argument per part it works with
+        self,
+        *,
+        view: ChatView,
+        drafts: DraftView,
+        store: Database,
+        storefront: Storefront,
+        seller: Seller,
+        engine: Engine,
+        quotas: Quotas,
+        files: Files,
+        bundle: BotBundle,
+    ) -> None:
+        self._view = view
+        self._drafts = drafts
+        self._store = store
+        self._storefront = storefront
+        self._seller = seller
+        self._engine = engine
+        self._quotas = quotas
+        self._files = files
+        self._bundle = bundle
+
+    # a new order
+
+    async def confirm(self, ctx: UpdateContext, model: Model) -> None:
+        """Sell what the draft says, at the price it shows. The message with the button becomes the result."""
+        view, draft = self._view, ctx.draft
+        placeholder = draft.message if ctx.button_message == draft.message else None
+
+        async def show_accepted() -> None:
+            if ctx.first and placeholder is not None:
+                await view.edit(ctx.chat, placeholder, _accepted(ctx, model))
+
+        order = self._order(ctx, model, _key(ctx, draft.version))
+        order = replace(order, agreed_price=draft.price, placeholder=None if placeholder is None else str(placeholder))
+        job = await self._seller.sell(order, before_accept=show_accepted)
+        if isinstance(job, NotSold):
+            await self._show_not_sold(ctx, job)
+            return
+        # The placeholder belongs to the engine from here on: it may already show how the job ended.
+        await view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=code(job.id)))
+        await self._save_ordered(ctx, job)
+
+    async def order_at_once(self, ctx: UpdateContext, model: Model) -> None:
+        """`/gen MODEL TEXT`: sell the complete draft without a confirmation; the engine sends the placeholder."""
+        job = await self._seller.sell(self._order(ctx, model, f"update:{ctx.update}"))
+        if isinstance(job, NotSold):
+            await self._show_not_sold(ctx, job)
+            return
+        screen = ctx.draft.message
+        await self._save_ordered(ctx, job)
+        if screen is not None:
+            await self._view.remove(ctx.chat, screen)
+
+    def _order(self, ctx: UpdateContext, model: Model, key: str) -> Order:
+        return Order(
+            account_id=ctx.account_id,
+            model=model.id,
+            values=ctx.draft.values,
+            seconds=ctx.draft.seconds,
+            key=key,
+            channel=CHANNEL,
+            bot=self._bundle.id,
+            address=str(ctx.address),
+            correlation_id=correlation_id(ctx.update),
+        )
+
+    async def _save_ordered(self, ctx: UpdateContext, job: Job) -> None:
+        await self._store.set_last_model(ctx.account_id, job.model)
+        await self._drafts.save(ctx, replace(ctx.draft.cleared(), step=Step.ORDERED, job=job.id, message=None))
+
+    async def _show_not_sold(self, ctx: UpdateContext, refused: NotSold) -> None:
+        """Show the draft again with the reason; the confirmation itself shows what the balance lacks."""
+        t, note = ctx.translator, None
+        match refused.reason:
+            case NotSoldReason.UNKNOWN_MODEL | NotSoldReason.PROVIDER_NOT_CONFIGURED:
+                note = t.html("order.model_gone")
+                await self._drafts.save(ctx, ctx.draft.cleared())
+            case NotSoldReason.DEARER:
+                note = t.html("confirm.dearer")
+                await self._drafts.save(ctx, replace(ctx.draft, price=refused.price))
+            case reason if reason in QUOTA_TEXTS:
+                note = t.html(QUOTA_TEXTS[reason], n=refused.count, time=t.duration(refused.wait_seconds))
+        await self._view.toast(ctx)
+        await self._drafts.show(ctx, note=note)
+
+    # past orders
+
+    async def find_own(self, ctx: UpdateContext, job_id: int) -> Job | None:
+        """The job if it belongs to the user; else tell the user so and return None."""
+        job = await self._store.job(job_id) if job_id >= 0 else None
+        if job is None:
+            await self._view.toast(ctx, ctx.translator.plain("order.unknown"), alert=True)
+        elif job.account_id != ctx.account_id:
+            await self._view.toast(ctx, ctx.translator.plain("order.not_yours"), alert=True)
+            job = None
+        return job
+
+    async def show_again(self, ctx: UpdateContext, job: Job) -> None:
+        """Send a result again, from Telegram's copy. A repeated update does not send it twice."""
+        t, view = ctx.translator, self._view
+        if job.state is not State.SUCCEEDED:
+            key = "order.nothing_to_show" if job.ended else "order.not_ended"
+            await view.toast(ctx, t.plain(key), alert=True)
+            return
+        if job.attention_code is AttentionCode.POISON:  # it crashes workers: a user must not be able to start it again
+            await view.toast(ctx, t.plain("order.again_broken"), alert=True)
+            return
+        if ctx.repeated:
+            return
+        await self._drafts.save(ctx, ctx.draft)
+        try:
+            if job.delivery not in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
+                raise ActionNotAllowed  # noqa: TRY301 - as the engine would say
+            shown = await operate.show_again(self._engine.ctx, job.id, f"user {ctx.account_id}")
+        except ActionNotAllowed:
+            await view.toast(ctx, t.plain("order.again_not_yet"))
+            return
+        except InsufficientBalance as short:
+            missing = t.credits(short.price - short.available)
+            text = t.plain("order.again_short", credits=t.credits(short.price), missing=missing)
+            await view.toast(ctx, text, alert=True)
+            return
+        if shown.hold_state is HoldState.HELD:
+            await view.toast(ctx, t.plain("order.again_paid", credits=t.credits(shown.price)), alert=True)
+            return
+        await view.toast(ctx, t.plain("order.again_soon"))
+
+    async def repeat(self, ctx: UpdateContext, job: Job, *, change: bool) -> None:
+        """Make a draft with the values of a past job, to be confirmed or changed."""
+        view = self._view
+        model = self._storefront.by_id(job.model)
+        if model is None:
+            await view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
+            return
+        if not ctx.repeated:
+            values, problem = await self._with_renewed_files(ctx, model, _user_values(model, json.loads(job.input)))
+            draft = draft_from_job(ctx.draft, model, values, await self._seconds(model, values))
+            if problem:
+                draft = replace(draft, problem=problem)
+            await self._drafts.save(ctx, options(draft) if change and not problem else draft)
+        await view.toast(ctx)
+        await self._drafts.show(ctx)
+
+    async def _with_renewed_files(
+        self, ctx: UpdateContext, model: Model, values: dict[str, Any]
+    ) -> tuple[dict[str, Any], Problem | None]:
+        """The values with files the provider can still fetch, and the problem if some are gone."""
+        values_now, problem = dict(values), None
+        for one in model.fields:
+            if one.type not in FILES or one.name not in values:
+                continue
+            given = values[one.name] if isinstance(values[one.name], list) else [values[one.name]]
+            found = [await self._files.renew(ctx, str(address)) for address in given]
+            refused = [address for address in found if isinstance(address, Problem)]
+            if refused:
+                problem = refused[0]
+                del values_now[one.name]
+            else:
+                values_now[one.name] = found if one.many else found[0]
+        return values_now, problem
+
+    async def _seconds(self, model: Model, values: dict[str, Any]) -> dict[str, float]:
+        """Measured lengths of files that were uploaded through the bot, by address."""
+        found: dict[str, float] = {}
+        for address in file_addresses(model, values):
+            upload = await self._store.upload(address)
+            if upload is not None and upload.seconds is not None:
+                found[address] = upload.seconds
+        return found
+
+    async def find_by_draft(self, ctx: UpdateContext, version: int) -> Job | None:
+        """The job that was ordered with this version of the draft."""
+        return await self._store.job_by_request_key(ctx.account_id, _key(ctx, version))
+
+    async def cancel(self, ctx: UpdateContext, job: Job) -> None:
+        """Cancel a running job; its hold is released at once."""
+        t = ctx.translator
+        if job.submitted_at is not None and not job.ended and (refusal := await self._quotas.cancel(ctx)):
+            await self._view.toast(ctx, refusal, alert=True)
+            return
+        try:
+            await self._engine.cancel(job.id, f"user {ctx.account_id}", Actor.USER)
+        except ActionNotAllowed:
+            await self._view.toast(ctx, t.plain("order.too_late"))
+            return
+        await self._view.toast(ctx, t.plain("order.cancelled_toast"))
+
+
+def _key(ctx: UpdateContext, version: int) -> str:
+    """Idempotency key: one version of a draft is ordered once, however often the button is tapped."""
+    return f"draft:{ctx.chat}:{version}"
+
+
+def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:
+    """Shown from the tap until the first progress; the job has no number yet."""
+    t = ctx.translator
+    text = t.html("order.accepted", title=titled(model, t), time=t.duration(model.expected_seconds))
+    return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", ctx.draft.version),),))
+
+
+def _user_values(model: Model, values: Any) -> dict[str, Any]:
+    """The values of a past job without those that equal the defaults."""
+    known = values if isinstance(values, dict) else {}
+    return {one.name: known[one.name] for one in model.fields if one.name in known and known[one.name] != one.default}

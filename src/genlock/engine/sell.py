@@ -1,0 +1,246 @@
+"""Sell a generation: from "this account wants this model with these values" to an accepted job. No chat in it."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from genlock.domain.catalog import ASSUMED_SECONDS, NOTHING, Catalog, Model, Status
+from genlock.domain.catalog import price as list_price
+from genlock.domain.errors import IdempotencyKeyReused, InsufficientBalance, InvalidInput
+from genlock.domain.field import FILES, Field
+from genlock.domain.job import Job, NewJob
+from genlock.engine.engine import Engine
+from genlock.ports import Database
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SaleRules:
+    """Prices and limits of the operator; limits count per account."""
+
+    markup: float = 2.0
+    credit_usd: float = 0.01
+    free_per_day: int = 0
+    running_max: int = 5
+    per_minute: int = 10
+    per_hour: int = 100
+
+
+class NotSoldReason(StrEnum):
+    UNKNOWN_MODEL = "unknown_model"  #: no such model, or the operator does not offer it
+    PROVIDER_NOT_CONFIGURED = "provider_not_configured"
+    INVALID_INPUT = "invalid_input"  #: `error` says which value and why
+    DEARER = "dearer"  #: the price is above the one the user agreed to; `price` is the new one
+    INSUFFICIENT_BALANCE = "insufficient_balance"  #: `price` and `available` say how much is missing
+    TOO_MANY_RUNNING = "too_many_running"  #: `count` jobs of the account are running
+    TOO_MANY_PER_MINUTE = "too_many_per_minute"  #: allowed again in `wait_seconds`
+    TOO_MANY_PER_HOUR = "too_many_per_hour"  #: allowed again in `wait_seconds`
+    FREE_RUN_GONE = "free_run_gone"  #: another order took the last free run meanwhile; a new quote has a price
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotSold:
+    """Why there is no job. Nothing was charged."""
+
+    reason: NotSoldReason
+    price: int = 0
+    available: int = 0
+    count: int = 0
+    wait_seconds: float = 0.0
+    error: InvalidInput | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quote:
+    """The price of one order now, in thousandths of a credit."""
+
+    price: int
+    #: whether one of the account's free runs pays for it
+    free: bool = False
+    #: the length in seconds that the price assumes for a file whose length is unknown
+    assumed_seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    account_id: int
+    model: str
+    values: Mapping[str, Any]
+    #: idempotency key of the account: one key, one job
+    key: str
+    channel: str
+    address: str
+    bot: str = ""
+    #: measured lengths of files in seconds, by file address
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    #: the price that the user was shown; None accepts any price
+    agreed_price: int | None = None
+    #: the channel's message that becomes the result
+    placeholder: str | None = None
+    correlation_id: str = ""
+
+
+class Seller:
+    """Quotes orders and turns them into jobs.
+
+    `sell` may be repeated with the same key after a crash at any line: each write below is keyed by the order's key
+    (the free run, the job with its hold) or is idempotent (the use of an upload).
+    """
+
+    def __init__(self, *, engine: Engine, store: Database, catalog: Catalog, rules: SaleRules) -> None:
+        self._engine = engine
+        self._store = store
+        self._catalog = catalog
+        self._rules = rules
+
+    async def quote(
+        self, account_id: int, model: str, values: Mapping[str, Any], seconds: Mapping[str, float], *, key: str = ""
+    ) -> Quote | NotSold:
+        """Price an order. A free run that the order `key` has already taken still counts as available."""
+        found = self._find(model)
+        if isinstance(found, NotSold):
+            return found
+        free = await self._store.free_runs(account_id, self._rules.free_per_day, but=key)
+        try:
+            return make_quote(
+                found,
+                values,
+                seconds,
+                markup=self._rules.markup,
+                credit_usd=self._rules.credit_usd,
+                free_left=free.left,
+            )
+        except InvalidInput as error:
+            return NotSold(reason=NotSoldReason.INVALID_INPUT, error=error)
+
+    async def sell(self, order: Order, *, before_accept: Callable[[], Awaitable[None]] | None = None) -> Job | NotSold:
+        """Accept the order as a job with its hold, or say why not. The same key always gives the same job.
+
+        `before_accept` is awaited after all checks have passed and before anything is written.
+        """
+        if (job := await self._store.job_by_request_key(order.account_id, order.key)) is not None:
+            return job
+        quote = await self.quote(order.account_id, order.model, order.values, order.seconds, key=order.key)
+        if isinstance(quote, NotSold):
+            return quote
+        if (refused := await self._refusal(order, quote)) is not None:
+            return refused
+        if before_accept is not None:
+            await before_accept()
+        return await self._accept(order, quote)
+
+    def _find(self, model: str) -> Model | NotSold:
+        found = self._catalog.models.get(model)
+        if found is None or found.status is not Status.OFFERED:
+            return NotSold(reason=NotSoldReason.UNKNOWN_MODEL)
+        if found.provider not in self._engine.ctx.providers:
+            return NotSold(reason=NotSoldReason.PROVIDER_NOT_CONFIGURED)
+        return found
+
+    async def _refusal(self, order: Order, quote: Quote) -> NotSold | None:
+        if order.agreed_price is not None and quote.price > order.agreed_price:
+            return NotSold(reason=NotSoldReason.DEARER, price=quote.price)
+        available = (await self._store.wallet(order.account_id)).available
+        if quote.price > available:
+            return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=quote.price, available=available)
+        return await self._over_limit(order.account_id)
+
+    async def _over_limit(self, account_id: int) -> NotSold | None:
+        rules, recent = self._rules, await self._store.activity(account_id)
+        if recent.running >= rules.running_max:
+            return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=recent.running)
+        if recent.minute >= rules.per_minute:
+            return NotSold(reason=NotSoldReason.TOO_MANY_PER_MINUTE, wait_seconds=recent.minute_wait)
+        if recent.hour >= rules.per_hour:
+            return NotSold(reason=NotSoldReason.TOO_MANY_PER_HOUR, wait_seconds=recent.hour_wait)
+        return None
+
+    async def _accept(self, order: Order, quote: Quote) -> Job | NotSold:
+        if quote.free and not await self._store.take_free_run(order.account_id, order.key, self._rules.free_per_day):
+            return NotSold(reason=NotSoldReason.FREE_RUN_GONE)
+        model = self._catalog.models[order.model]
+        for address in file_addresses(model, order.values):
+            await self._store.mark_upload_used(address)
+        try:
+            return await self._engine.order(_new_job(order, model, quote))
+        except InsufficientBalance as short:  # another order spent the credits since the check above
+            return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=short.price, available=short.available)
+        except IdempotencyKeyReused:
+            # The same key was accepted since the check above, with another price or input.
+            job = await self._store.job_by_request_key(order.account_id, order.key)
+            if job is None:
+                raise
+            return job
+
+
+def make_quote(
+    model: Model,
+    values: Mapping[str, Any],
+    seconds: Mapping[str, float],
+    *,
+    markup: float,
+    credit_usd: float,
+    free_left: int,
+) -> Quote:
+    """Price one order; `seconds` are measured lengths of files by address. Raises InvalidInput."""
+    clean = model.validate(values)
+    lengths = file_seconds(model, values, seconds)
+    price = list_price(replace(model, free=False), clean, markup, credit_usd, lengths)
+    if model.free and free_left > 0 and price > 0:
+        return Quote(price=0, free=True, assumed_seconds=_assumed(model, values, seconds, clean))
+    return Quote(price=price, assumed_seconds=_assumed(model, values, seconds, clean))
+
+
+def _assumed(
+    model: Model, values: Mapping[str, Any], seconds: Mapping[str, float], clean: Mapping[str, object]
+) -> float | None:
+    """The longest length that the price assumes because a file was not measured; None if it assumes none."""
+    if model.own_price is not None:
+        return None
+    by_length = {row.seconds for row in (*model.prices, *model.extras) if row.seconds and row.matches(clean)}
+    lengths = file_seconds(model, values, seconds)
+    guessed = [
+        lengths[one.name]
+        for one in model.fields
+        if one.name in by_length and not all(address in seconds for address in _files(one, values))
+    ]
+    return max(guessed, default=None)
+
+
+def file_seconds(model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> dict[str, float]:
+    """The total length of the files of each field; an unmeasured file counts with the longest length allowed."""
+    return {
+        one.name: sum(seconds.get(address, one.max_seconds or ASSUMED_SECONDS) for address in addresses)
+        for one in model.fields
+        if (addresses := _files(one, values))
+    }
+
+
+def file_addresses(model: Model, values: Mapping[str, Any]) -> list[str]:
+    """The addresses of all files of an order."""
+    return [address for one in model.fields for address in _files(one, values)]
+
+
+def _files(one: Field, values: Mapping[str, Any]) -> list[str]:
+    value = values.get(one.name)
+    if one.type not in FILES or value in NOTHING:
+        return []
+    return [str(address) for address in value] if isinstance(value, list) else [str(value)]
+
+
+def _new_job(order: Order, model: Model, quote: Quote) -> NewJob:
+    return NewJob(
+        account_id=order.account_id,
+        request_key=order.key,
+        provider=model.provider,
+        channel=order.channel,
+        bot=order.bot,
+        address=order.address,
+        model=model.id,
+        input=json.dumps(model.validate(order.values), ensure_ascii=False),
+        price=quote.price,
+        deadline_seconds=model.deadline_seconds,
+        placeholder=order.placeholder,
+        correlation_id=order.correlation_id,
+    )

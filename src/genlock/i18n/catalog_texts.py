@@ -1,0 +1,37 @@
+"""Texts about models that depend on the language: categories, titles, names of inputs and values."""
+
+from collections.abc import Mapping
+
+from genlock.domain.field import Field
+from genlock.i18n.loader import DEFAULT
+from genlock.i18n.translator import Translator
+
+_TITLE = "title."
+_FIELD = "field."
+
+
+def category_title(category: str, t: Translator) -> str:
+    return t.plain(f"category.{category}")
+
+
+def model_title(title: str, t: Translator) -> str:
+    """A model's title with its English ending translated: names stay, `from an image` does not."""
+    for key, ending in t.languages[DEFAULT].texts.items():
+        if key.startswith(_TITLE) and isinstance(ending, str) and title.endswith(ending):
+            return title.removesuffix(ending) + t.plain(key)
+    return title
+
+
+def in_language(texts: Mapping[str, str], t: Translator) -> str:
+    """A text that the catalog keeps with a model, by language; English where the language has none."""
+    return texts.get(t.language) or texts.get(DEFAULT) or ""
+
+
+def field_name(field: Field, t: Translator) -> str:
+    """What an input is called.
+
+    The catalog has English and Russian names; another language has its own under `[field]` in its folder.
+    """
+    own = t.languages[t.language].texts.get(f"{_FIELD}{field.name}")
+    named = field.about.get(t.language) or (own if isinstance(own, str) else "")
+    return named or in_language(field.about, t) or field.name

@@ -1,0 +1,70 @@
+"""Numbers, plural forms, dates and lists as each language writes them; values that users write are escaped."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from genlock.i18n.translator import Html, package_texts, plural_form, translator
+
+LANGUAGES = package_texts().languages
+
+
+def test_the_plural_form_goes_with_the_number() -> None:
+    numbers = (0, 1, 2, 4, 5, 11, 12, 21, 22, 111, 112, 121, Decimal("0.8"), Decimal("1.0"), 2.0)
+
+    assert [plural_form(LANGUAGES["en"], number) for number in numbers] == [
+        "other", "one", "other", "other", "other", "other", "other", "other", "other", "other", "other", "other",
+        "other", "one", "other",
+    ]  # fmt: skip
+    assert [plural_form(LANGUAGES["ru"], number) for number in numbers] == [
+        "many", "one", "few", "few", "many", "many", "many", "one", "few", "many", "many", "one",
+        "other", "one", "few",
+    ]  # fmt: skip
+
+
+def test_money_is_written_as_the_language_writes_it() -> None:
+    assert [translator("en").credits(amount) for amount in (1000, 2000, 800, 1_234_500, 0)] == [
+        "1 credit", "2 credits", "0.8 credits", "1,234.5 credits", "0 credits",
+    ]  # fmt: skip
+    assert [translator("ru").credits(amount) for amount in (1000, 2000, 5000, 800, 1_234_500)] == [
+        "1 кредит", "2 кредита", "5 кредитов", "0,8 кредита", "1\N{NO-BREAK SPACE}234,5 кредита",
+    ]  # fmt: skip
+
+
+def test_a_number_has_up_to_three_decimals_and_no_trailing_zeros() -> None:
+    numbers = (Decimal("1234567.8915"), Decimal("2.50"), 0.1, -3, Decimal("0.0004"))
+
+    assert [translator("en").number(number) for number in numbers] == ["1,234,567.892", "2.5", "0.1", "-3", "0"]
+    assert translator("ru").number(Decimal("1234567.8")) == "1\N{NO-BREAK SPACE}234\N{NO-BREAK SPACE}567,8"
+
+
+def test_dates_are_written_as_the_language_writes_them() -> None:
+    at = datetime(2026, 11, 5, 9, 7, 3, tzinfo=UTC)
+    english, russian = translator("en"), translator("ru")
+
+    assert (english.day(at), russian.day(at)) == ("5 Nov", "5 нояб.")
+    assert (english.date(at), russian.date(at)) == ("5 Nov 2026", "5 нояб. 2026")
+    assert (english.day_and_time(at), russian.day_and_time(at)) == ("5 Nov, 09:07", "5 нояб., 09:07")
+    assert (english.day_and_second(at), russian.day_and_second(at)) == ("5 Nov, 09:07:03", "5 нояб., 09:07:03")
+
+
+def test_a_duration_is_written_in_its_largest_fitting_unit() -> None:
+    assert [translator("en").duration(seconds) for seconds in (0.2, 55, 150, 3600, 90_000)] == [
+        "1 second", "55 seconds", "2 minutes", "60 minutes", "25 hours",
+    ]  # fmt: skip
+    assert [translator("ru").duration(seconds) for seconds in (1, 2, 55, 300)] == ["1 сек", "2 сек", "55 сек", "5 мин"]
+
+
+def test_lists_end_with_the_conjunction_of_the_language() -> None:
+    assert translator("en").list(["a", "b", "c"]) == "a, b, and c"
+    assert translator("ru").list(["a", "b"]) == "a и b"
+    assert translator("ru").list(["a", "b", "c"], style="or") == "a, b или c"
+    assert translator("en").list(["a"], style="or") == "a"
+
+
+def test_a_language_has_a_name_in_every_other_language() -> None:
+    assert [translator(code).language_name("ru") for code in ("en", "ru")] == ["Russian", "русский"]
+
+
+def test_values_that_users_write_cannot_break_the_html() -> None:
+    assert translator("en").html("menu.hello", name="<b>&", models=Html("<i>9</i>")).count("&lt;b&gt;&amp;") == 1
+    assert "<b>" in translator("en").plain("list.row", title="<b>", price="1")

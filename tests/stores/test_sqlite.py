@@ -80,6 +80,7 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "new" / "genlock.db")
 
 
+@pytest.mark.process
 async def test_a_second_process_is_refused_with_a_message_that_names_the_first(
     path: str, clock: ManualClock, observer: RecordingObserver
 ) -> None:
@@ -93,6 +94,7 @@ async def test_a_second_process_is_refused_with_a_message_that_names_the_first(
     )
 
 
+@pytest.mark.process
 async def test_commits_survive_a_killed_process_and_its_file_is_free(
     path: str, clock: ManualClock, observer: RecordingObserver
 ) -> None:

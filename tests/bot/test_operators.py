@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from genlock.app import operator_language
 from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.alarm import Words
@@ -14,7 +15,6 @@ from genlock.domain.errors import ChannelOutcomeUnknown
 from genlock.domain.payment import PaymentState
 from genlock.sandbox.kie.faults import Fault as Failure
 from genlock.sandbox.telegram.faults import Fault
-from genlock.service import _language_of
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.conftest import BOSS, Office
 from tests.bot.test_gifts import with_free
@@ -260,7 +260,7 @@ async def closed(here: Town, chat: int) -> TelegramRateLimiter:
     """Telegram wants a chat to be left alone; the limits are real."""
     turns = TelegramRateLimiter(here.store, str(here.caller.bot.id))
     await turns.stop(chat, 600.0)
-    here.caller._turns = turns
+    here.caller._limiter = turns
     return turns
 
 
@@ -273,7 +273,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
     running = await here.store.running_broadcast()
     assert running is not None
     turns = await closed(here, ann.hands.id)
-    take, asked = turns.take, asyncio.Event()
+    take, asked = turns.acquire, asyncio.Event()
     calls = 0
 
     async def counted(chat: int, priority: Priority) -> None:
@@ -282,7 +282,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
         asked.set()
         await take(chat, priority)
 
-    monkeypatch.setattr(turns, "take", counted)
+    monkeypatch.setattr(turns, "acquire", counted)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.5)
     sending = asyncio.ensure_future(here.bot._broadcasts._send(running, ann.number, ann.hands.id))
     async with asyncio.timeout(5):
@@ -476,7 +476,7 @@ async def test_alarms_come_in_the_operators_language(office: Office) -> None:
     await here.store.set_language(ann.number, "ru")
 
     async def language(outside: int) -> str:
-        return await _language_of(here.store, outside)
+        return await operator_language(here.store, outside)
 
     words = Words(english="Look at `genlock <doctor>`", russian="Посмотрите `genlock`")
     await notify_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, words)

@@ -31,7 +31,7 @@ def noise_image(size: tuple[int, int], form: str = "PNG") -> bytes:
 @cache
 def short_video() -> bytes:
     """An MP4 file of 512 by 512 pixels and two seconds, as the simulated provider makes it."""
-    return make_video("a film", {"prompt": "waves"}, 0)
+    return make_video("a video", {"prompt": "waves"}, 0)
 
 
 @cache

@@ -41,7 +41,7 @@ def test_timers_fire_in_their_order() -> None:
     assert run(race()) == [(1, "early"), (1, "early too"), (2, "late")]
 
 
-def test_when_everybody_waits_for_nothing_it_is_said() -> None:
+def test_a_deadlock_is_detected() -> None:
     async def wait() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(5):
@@ -52,7 +52,7 @@ def test_when_everybody_waits_for_nothing_it_is_said() -> None:
         run(wait())
 
 
-def test_a_circle_that_takes_no_time_is_broken() -> None:
+def test_an_endless_loop_without_time_is_detected() -> None:
     async def circle() -> None:
         def again() -> None:
             asyncio.get_running_loop().call_soon(again)
@@ -64,7 +64,7 @@ def test_a_circle_that_takes_no_time_is_broken() -> None:
         run(circle())
 
 
-def test_before_the_clock_moves_somebody_may_bring_work() -> None:
+def test_the_idle_hook_may_add_work_before_the_clock_moves() -> None:
     async def wait() -> float:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)

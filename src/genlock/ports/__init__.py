@@ -27,7 +27,7 @@ from genlock.ports.observer import Observer
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
-from genlock.ports.provider import Provider
+from genlock.ports.provider import Provider, ProviderBundle, PublicLists, RateLimit
 from genlock.ports.retention import RetentionStore
 from genlock.ports.stats import InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
@@ -63,6 +63,9 @@ __all__ = [
     "ProfileStore",
     "PromoStore",
     "Provider",
+    "ProviderBundle",
+    "PublicLists",
+    "RateLimit",
     "Reschedule",
     "RetentionStore",
     "Role",

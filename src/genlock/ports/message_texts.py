@@ -43,7 +43,7 @@ class MessageTexts(Protocol):
     def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
         """Return the text of the message that part `index` will be put on.
 
-        It must stay true for ever: a crash may leave the message behind.
+        It must stay true: after a crash the message may remain in the chat.
         """
 
     def caption(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:

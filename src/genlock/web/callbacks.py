@@ -1,6 +1,5 @@
 """The endpoint for providers' callbacks: check the size and the signature, store the raw body, answer 200."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -10,13 +9,14 @@ from genlock.domain.events import Event
 from genlock.domain.job import hash_secret
 from genlock.engine.collect import TooManyUnauthenticated, read_token
 from genlock.engine.engine import Engine
+from genlock.ports.provider import VerifyCallback
 from genlock.web.requests import RequestRefused, answer, body_too_large, read_body
 
 BODY_BYTES_MAX = 1_000_000
 #: limit for a callback without a valid signature and without a job's secret
 UNAUTHENTICATED_BYTES_MAX = 64_000
 #: whether a callback comes from the provider, by its headers and body
-Verify = Callable[[Mapping[str, str], bytes], Awaitable[bool]]
+Verify = VerifyCallback
 
 
 @dataclass(frozen=True, kw_only=True)

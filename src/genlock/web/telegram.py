@@ -36,7 +36,7 @@ class TelegramEndpoint:
         except StoreError as error:  # the update is not stored: Telegram must send it again
             self.observer.event(Event.STAGE_ERROR, step="telegram endpoint", error=repr(error))
             return answer(503, "try again later")
-        except Exception as error:  # noqa: BLE001 - Telegram would repeat it for ever and hold back all others
+        except Exception as error:  # noqa: BLE001 - Telegram would repeat it without end and hold back all others
             self.observer.event(Event.UPDATE_REFUSED, status=200, reason=repr(error)[:200])
         return Response(status_code=200)
 

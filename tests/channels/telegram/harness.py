@@ -27,7 +27,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator
 from genlock.stores.database import SqlDatabase
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
-from tests.engine.world import Mill, Recorder, die, idle
+from tests.engine.world import FakeProvider, Recorder, die, idle
 from tests.media.file_server import FileServer, running_file_server
 
 PRICE = 100
@@ -72,7 +72,7 @@ class Harness:
     clock: AdjustableClock
     ann: SimulatedUser
     account_id: int
-    mill: Mill = field(default_factory=Mill)
+    mill: FakeProvider = field(default_factory=FakeProvider)
     others: list[Engine] = field(default_factory=list)
 
     def another(self, instance: str) -> Engine:
@@ -158,7 +158,7 @@ def _chat(job: Job) -> int:
 async def running_harness(
     telegram: TelegramSimulator, folder: Path, *, local_bot_api: bool = True
 ) -> AsyncIterator[Harness]:
-    recorder, limiter, mill, clock = Recorder(), NoLimits(), Mill(), AdjustableClock()
+    recorder, limiter, mill, clock = Recorder(), NoLimits(), FakeProvider(), AdjustableClock()
     async with running_file_server() as files:
         store = await SqliteStore.open(str(folder / "store.db"), clock=clock, observer=recorder)
         account_id = await store.ensure_account("telegram", "42", "1")

@@ -33,7 +33,7 @@ from genlock.ports import EndJob
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.harness import AdjustableClock, NoLimits
 from tests.channels.telegram.plain_texts import PlainTexts
-from tests.engine.world import Mill, Recorder, idle
+from tests.engine.world import FakeProvider, Recorder, idle
 
 T = TypeVar("T")
 WRITES = ("save_parts", "finish_delivery", "begin_notice", "reschedule", "mark_result_invalid", "change_address")
@@ -145,7 +145,7 @@ async def run(case: Case) -> None:
     engine = Engine(
         EngineContext(
             store=stepped,
-            providers={"mill": Mill()},
+            providers={"mill": FakeProvider()},
             channels={"telegram": channel},
             observer=recorder,
             instance=f"{case.key}-{case.ahead}",

@@ -119,7 +119,7 @@ async def test_an_audio_file_has_a_title_and_a_performer(harness: Harness, sound
 
 
 async def test_a_wrong_suffix_has_no_effect(harness: Harness) -> None:
-    job = await harness.deliver(harness.files.put("picture.png", short_video(), PNG))
+    job = await harness.deliver(harness.files.put("image.png", short_video(), PNG))
     [message] = harness.shown(job)
     assert message.kind == "video"
 
@@ -176,7 +176,7 @@ async def test_a_file_too_large_to_upload_is_shown_as_a_link(harness: Harness) -
         await answer.write(b"\0\0\0\x18ftypisom" + b"\0" * 100_000)
         return answer
 
-    job = await harness.deliver(harness.files.serve("film.mp4", huge))
+    job = await harness.deliver(harness.files.serve("video.mp4", huge))
     [message] = harness.shown(job)
     assert (message.kind, job.parts[0].level, job.delivery) == ("text", Level.TEXT, Delivery.DELIVERED)
     assert message.text == "Part 1: open"
@@ -208,31 +208,31 @@ async def test_several_parts_are_shown_in_order_each_on_its_own_message(harness:
 
 
 async def test_a_text_result_is_shown_without_markup(harness: Harness) -> None:
-    words = "if a < b && c > d: <b>not bold</b> 🦊"
-    job = await harness.deliver(text(words))
+    value = "if a < b && c > d: <b>not bold</b> 🦊"
+    job = await harness.deliver(text(value))
     [message] = harness.shown(job)
-    assert (message.kind, message.text) == ("text", words)
+    assert (message.kind, message.text) == ("text", value)
     assert [button["text"] for button in message.buttons] == ["Repeat"]
 
 
 async def test_a_long_text_is_split_and_nothing_is_lost(harness: Harness) -> None:
-    words = "\n\n".join(
+    value = "\n\n".join(
         " ".join(f"word{number}🦊" for number in range(start, start + 90)) for start in range(0, 900, 90)
     )
-    job = await harness.deliver(text(words))
+    job = await harness.deliver(text(value))
     messages = harness.shown(job)
     assert len(messages) == 3
     assert all(len(message.text.encode("utf-16-le")) // 2 <= 4096 for message in messages)
-    assert " ".join(message.text for message in messages).split() == words.split()
+    assert " ".join(message.text for message in messages).split() == value.split()
     assert messages[0].id == int(job.placeholder or 0)
 
 
 async def test_a_text_for_more_than_ten_messages_is_sent_as_a_file(harness: Harness) -> None:
-    words = "lines of a long book\n" * 3000
-    job = await harness.deliver(text(words))
+    value = "lines of a long text\n" * 3000
+    job = await harness.deliver(text(value))
     [message] = harness.shown(job)
     assert message.kind == "document"
-    assert harness.telegram.files.read(message.file_id).decode() == words
+    assert harness.telegram.files.read(message.file_id).decode() == value
 
 
 # invalid results

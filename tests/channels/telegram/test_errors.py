@@ -98,7 +98,7 @@ def test_an_error_is_classified_by_part_of_its_text_ignoring_case() -> None:
         "the group chat was deleted",
         "bot can't initiate conversation with a user",
         "bot can't send messages to bots",
-        "something nobody has read before",
+        "some unknown description",
     ],
 )
 def test_forbidden_means_unreachable_and_keeps_the_reason(text: str) -> None:

@@ -78,13 +78,13 @@ class Processes:
     ) -> tuple[list[str], list[dict[str, Any]], int]:
         """Deliver once, killed or not, then let a second sender finish; return the steps, messages and uploads."""
         self._number += 1
-        person = await self.ask("people", name=f"P{self._number}")
+        user = await self.ask("people", name=f"P{self._number}")
         log = self._folder / f"steps-{self._number}"
         case = Case(
             store=str(self._folder / f"store-{self._number}.db"),
             api=self._api,
             log=str(log),
-            chat=person["id"],
+            chat=user["id"],
             key=f"k{self._number}",
             pieces=pieces,
             private=files.host,
@@ -138,7 +138,7 @@ def pieces_of(what: str, files: FileServer) -> list[list[str]]:
     if what == "one text":
         return [["text", "the text of the result"]]
     if what == "one video":
-        return [["file", files.put("film.mp4", short_video(), "video/mp4")]]
+        return [["file", files.put("video.mp4", short_video(), "video/mp4")]]
     count = 4 if what == "four photos" else 1
     urls = [files.put(f"{number}.png", make_image(what, {}, number), "image/png") for number in range(count)]
     return [["file", url] for url in urls]

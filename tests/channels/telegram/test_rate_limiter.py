@@ -26,8 +26,8 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
-from tests.engine.world import Mill, Recorder
-from tests.providers.quick_time import on_quick_time, run_quickly
+from tests.engine.world import FakeProvider, Recorder
+from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
 #: leases long enough that a slow database does not expire them in accelerated time
@@ -45,14 +45,16 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
         for _ in range(INSTANCES):
             recorder = Recorder()
             clock = VirtualClock(asyncio.get_running_loop())
-            store = on_quick_time(await open_store(url, observer=recorder, clock=clock))
+            store = on_accelerated_time(await open_store(url, observer=recorder, clock=clock))
             stack.push_async_callback(store.close)
             limiter = TelegramRateLimiter(store, "42")
             caller = Caller(make_bot(telegram.token, telegram.url), limiter, recorder)
             stack.push_async_callback(caller.close)
             channel = TelegramChannel(caller, PlainTexts(), Downloads())
             channels = {"telegram": channel}
-            engines.append(make_engine(store, recorder, providers={"mill": Mill()}, channels=channels, rules=RULES))
+            engines.append(
+                make_engine(store, recorder, providers={"mill": FakeProvider()}, channels=channels, rules=RULES)
+            )
         yield engines
 
 
@@ -60,10 +62,10 @@ async def ended_jobs(store: Store, telegram: TelegramSimulator) -> None:
     """Create jobs that have all just ended, each with its placeholder in one of the chats."""
     account_id = await store.ensure_account("telegram", "42", "1")
     world = telegram.state
-    people = [telegram.add_user(f"P{number}") for number in range(CHATS)]
+    users = [telegram.add_user(f"P{number}") for number in range(CHATS)]
 
     async def one(number: int) -> None:
-        chat = people[number % CHATS].id
+        chat = users[number % CHATS].id
         message = world.post(world.chats[chat], world.bot_id, {"text": "accepted"}, silent=True)
         order = NewJob(
             account_id=account_id,
@@ -118,7 +120,7 @@ def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_u
             assert {job.delivery for job in jobs} == {Delivery.DELIVERED}
             assert used >= 0.9
 
-    run_quickly(scenario(), SPEED)
+    run_accelerated(scenario(), SPEED)
 
 
 # one or two instances
@@ -127,7 +129,7 @@ def test_a_thousand_results_to_three_hundred_chats_on_three_instances(postgres_u
 @asynccontextmanager
 async def some_limiters(count: int = 1) -> AsyncIterator[list[TelegramRateLimiter]]:
     clock = VirtualClock(asyncio.get_running_loop())
-    store = on_quick_time(await SqliteStore.open(":memory:", clock=clock, observer=Recorder()))
+    store = on_accelerated_time(await SqliteStore.open(":memory:", clock=clock, observer=Recorder()))
     yield [TelegramRateLimiter(store, "42") for _ in range(count)]
     await store.close()
 
@@ -148,7 +150,7 @@ async def times(
 
 
 def quickly(scenario: Any) -> None:
-    run_quickly(scenario, 1000.0)
+    run_accelerated(scenario, 1000.0)
 
 
 @pytest.mark.parametrize(("chat", "rate", "allowed"), [(5, CHAT, (3, 1.0)), (-5, GROUP, (20, 60.0))])

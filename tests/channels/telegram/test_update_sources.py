@@ -37,7 +37,7 @@ class Harness:
         self.active = "first"
         self.fails = 0
 
-    async def take_in(self, update: NewUpdate) -> None:
+    async def receive(self, update: NewUpdate) -> None:
         if self.fails:
             self.fails -= 1
             raise StoreUnavailable
@@ -57,7 +57,7 @@ class Harness:
     @asynccontextmanager
     async def polling(self, name: str = "first") -> AsyncIterator[asyncio.Task[None]]:
         async with self.caller() as caller:
-            poller = Poller(caller, take_in=self.take_in, is_active=lambda: self.active == name, observer=self.recorder)
+            poller = Poller(caller, receive=self.receive, is_active=lambda: self.active == name, observer=self.recorder)
             task = asyncio.create_task(poller.run())
             yield task
             task.cancel()
@@ -196,7 +196,7 @@ async def test_a_button_press_with_any_data_is_stored(
         return [update for update in updates if offset is None or update["update_id"] >= offset]
 
     monkeypatch.setattr(update_sources, "_get_updates", get_updates)
-    monkeypatch.setattr(harness, "take_in", harness.store.store_update)
+    monkeypatch.setattr(harness, "receive", harness.store.store_update)
     async with harness.polling():
         await harness.until(lambda: 7 in offsets)
     stored = await harness.store.updates(UpdateState.NEW, 10)
@@ -219,13 +219,13 @@ async def test_an_update_that_cannot_be_stored_does_not_block_the_others(
         ]
         return [update for update in updates if offset is None or update["update_id"] >= offset]
 
-    async def take_in(update: NewUpdate) -> None:
+    async def receive(update: NewUpdate) -> None:
         if update.update_id == bad:
             raise RuntimeError("unexpected")
         harness.stored.append(update.body)
 
     monkeypatch.setattr(update_sources, "_get_updates", get_updates)
-    monkeypatch.setattr(harness, "take_in", take_in)
+    monkeypatch.setattr(harness, "receive", receive)
     async with harness.polling():
         await harness.until(lambda: max(5, bad) + 1 in offsets)
     assert harness.texts() == ["one"]
@@ -255,7 +255,7 @@ async def test_the_webhook_is_registered_once(harness: Harness) -> None:
     assert harness.telegram.state.updates.allowed == list(ALLOWED_UPDATES)
 
 
-@pytest.mark.parametrize("change", ["url", "secret", "removed", "allowed", "forgotten"])
+@pytest.mark.parametrize("change", ["url", "secret", "removed", "allowed", "marker deleted"])
 async def test_the_webhook_is_registered_again_when_its_settings_differ(harness: Harness, change: str) -> None:
     async with harness.caller() as caller:
         await registrar(harness, caller).ensure()

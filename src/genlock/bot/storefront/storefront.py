@@ -76,16 +76,17 @@ class Storefront:
         row = next(row for row in model.prices if row.matches(values))
         measures = {how[0] for one in (row, *model.extras) if one.matches(values) and (how := one.measure())}
         if measures & {"seconds", "characters"}:
-            return self._rate(row, least) if len(measures) == 1 else least
+            return self._rate(model, row, least) if len(measures) == 1 else least
         return Usual(price=price, exact="count" not in measures)
 
-    def _rate(self, row: PriceRow, least: Usual) -> Usual:
+    def _rate(self, model: Model, row: PriceRow, least: Usual) -> Usual:
         """The price of one second, or of a thousand characters, if that is what the row tells."""
         how = row.measure()
         if how is None or row.free:
             return least
         per, amount = PER[how[0]]
-        price = our_price(thousandths(row.credits * amount / row.each), self._markup, self._credit_usd)
+        cost = thousandths(row.credits * amount / row.each)
+        price = our_price(cost, self._markup, self._credit_usd, model.provider_credit_usd)
         return Usual(price=price, exact=False, per=per)
 
     def price(self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float]) -> int:

@@ -251,7 +251,7 @@ class TelegramChannel(Channel):
     async def _is_shown(self, address: Address, message_id: int, caption: OutgoingMessage) -> tuple[bool, str | None]:
         """Whether the message already shows the file, and its reference if Telegram states it.
 
-        Setting the caption that it should have tells: Telegram refuses this for a text message.
+        Sets the caption that the message should have: Telegram refuses this for a text message.
         """
 
         async def ask(caption: OutgoingMessage) -> Message | bool:

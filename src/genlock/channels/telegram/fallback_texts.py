@@ -4,11 +4,11 @@ from collections.abc import Callable
 from html import escape
 from typing import TypeVar
 
-from genlock.ports.message_texts import FileLabel, MessageTexts, OutgoingMessage
 from genlock.domain.delivery import Part
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.ports import Observer
+from genlock.ports.message_texts import FileLabel, MessageTexts, OutgoingMessage
 
 T = TypeVar("T")
 _WAIT = OutgoingMessage(text="⏳")

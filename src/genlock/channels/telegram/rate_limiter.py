@@ -37,7 +37,7 @@ GROUP = Rate(interval=3.25, burst=2)
 BATCH = 8
 BOT_HORIZON_SECONDS = 2.0
 WAIT_SECONDS_MAX = {Priority.RESULT: 30.0, Priority.SCREEN: 15.0}
-#: 429 answers from so many chats within so many seconds mean that the whole bot is too fast
+#: 429 answers from this many chats within this time mean that the whole bot is too fast
 RATE_LIMITED_CHATS = 3
 RATE_LIMITED_SECONDS = 10.0
 _RANK = {Priority.RESULT: 0, Priority.SCREEN: 1}

@@ -44,13 +44,13 @@ class Poller:
         self,
         caller: Caller,
         *,
-        take_in: Callable[[NewUpdate], Awaitable[Any]],
+        receive: Callable[[NewUpdate], Awaitable[Any]],
         is_active: Callable[[], bool],
         observer: Observer,
     ) -> None:
         self._caller = caller
         self._bot_id = bot_id(caller.bot.token)
-        self._take_in = take_in
+        self._receive = receive
         self._is_active = is_active
         self._observer = observer
         self._offset: int | None = None
@@ -110,7 +110,7 @@ class Poller:
         update_id: int | None = None
         try:
             update_id = read_update(self._bot_id, update, "").update_id
-            await self._take_in(read_update(self._bot_id, update, json.dumps(update)))
+            await self._receive(read_update(self._bot_id, update, json.dumps(update)))
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - one bad update must not block all others

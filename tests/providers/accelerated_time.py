@@ -1,4 +1,4 @@
-"""Time that passes quickly, but only while everybody waits: what the machine sleeps through or works does not count."""
+"""An event loop with accelerated time that advances only while every task waits, however slow the machine is."""
 
 import asyncio
 import selectors
@@ -8,14 +8,14 @@ from typing import Any
 from genlock.stores.database import SqlDatabase
 
 
-class QuickSelector(selectors.DefaultSelector):
-    """Waits a fraction of what it is asked to. The clock moves when that was in vain, so no timer is ever late."""
+class AcceleratedSelector(selectors.DefaultSelector):
+    """Waits a fraction of the requested time and advances the clock when nothing happened, so no timer is ever late."""
 
     def __init__(self, speed: float) -> None:
         super().__init__()
         self._speed = speed
         self.now = 0.0
-        #: what goes on in other threads and processes: time stands still until all of it is done
+        #: operations in other threads and processes: time stands still until all are finished
         self.outside = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -28,11 +28,11 @@ class QuickSelector(selectors.DefaultSelector):
         return events
 
 
-class QuickLoop(asyncio.SelectorEventLoop):
-    """A real event loop, with sockets, on quick time."""
+class AcceleratedLoop(asyncio.SelectorEventLoop):
+    """A real event loop with sockets and accelerated time."""
 
     def __init__(self, speed: float) -> None:
-        self._quick = QuickSelector(speed)
+        self._quick = AcceleratedSelector(speed)
         super().__init__(self._quick)
 
     def time(self) -> float:
@@ -48,7 +48,7 @@ class QuickLoop(asyncio.SelectorEventLoop):
         self._quick.outside -= 1
 
     def wait_for(self, ask: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        """The same call, during which time stands still."""
+        """Return the same function, during whose calls time stands still."""
 
         async def asked(*values: Any, **named: Any) -> Any:
             self._quick.outside += 1
@@ -60,15 +60,15 @@ class QuickLoop(asyncio.SelectorEventLoop):
         return asked
 
 
-def on_quick_time(store: SqlDatabase) -> SqlDatabase:
-    """A store whose database takes no time, however slow the machine is."""
+def on_accelerated_time(store: SqlDatabase) -> SqlDatabase:
+    """Return the store with statements that take no time on the accelerated clock."""
     loop = asyncio.get_running_loop()
-    assert isinstance(loop, QuickLoop)
+    assert isinstance(loop, AcceleratedLoop)
     for gate in ("one", "many"):
         setattr(store.session, gate, loop.wait_for(getattr(store.session, gate)))
     return store
 
 
-def run_quickly(main: Any, speed: float) -> None:
-    with asyncio.Runner(loop_factory=lambda: QuickLoop(speed)) as runner:
+def run_accelerated(main: Any, speed: float) -> None:
+    with asyncio.Runner(loop_factory=lambda: AcceleratedLoop(speed)) as runner:
         runner.run(main)

@@ -1,6 +1,6 @@
-"""What Kie.ai says of a task, in our words: one parser for callbacks and status answers of every family.
+"""The parser of Kie.ai's callbacks and status answers, one for every family.
 
-It goes by the shape of what was said and never by the family, so a callback that nobody asked for is read as well.
+It goes by the shape of the body and never by the family, so it can also read a callback whose job is unknown.
 """
 
 import json
@@ -11,45 +11,45 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from genlock.domain.result import Outcome, PartKind, Piece, Report
-from genlock.providers.kie.answers import name_failure
+from genlock.providers.kie.answers import failure_code
 from genlock.providers.kie.states import read_state
 
 OK = 200
 ERROR_LEAST = 400
-#: asked to wait, not failed: these never end a task
-_PASSING = frozenset({429, 433, 455})
+#: codes of temporary refusals, which never end a task
+_TEMPORARY = frozenset({429, 433, 455})
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 URL_CHARS_MAX = 4096
 TEXT_CHARS_MAX = 100_000
 COST_MAX = 1_000_000_000
 
-OutgoingMessage = Mapping[str, Any]
+Json = Mapping[str, Any]
 
 
-def read_callback(body: bytes) -> Report:
-    """Understand a callback. Raises ValueError if it names neither a task nor a state."""
-    said = load_json(body)
-    if not isinstance(said, dict):
-        raise ValueError("not a JSON object")  # noqa: TRY004 - the port says so
-    report = read_answer(said)
+def read_callback(content: bytes) -> Report:
+    """Parse a callback. Raises ValueError if it names neither a task nor a state."""
+    body = load_json(content)
+    if not isinstance(body, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - the port names ValueError
+    report = read_answer(body)
     if report.task_id is None and not report.word:
-        raise ValueError("neither a task nor a state in it")
+        raise ValueError("the body names neither a task nor a state")
     return report
 
 
-def read_answer(said: OutgoingMessage) -> Report:
-    """What an envelope says: `{code, msg, data}`, with the task's record in `data`."""
-    record = _object(said.get("data"))
-    pieces = tuple(_find_pieces(said, record))
-    task_id = read_task_id(said)
-    outcome, word = _read_outcome(said, record, pieces, task_id)
+def read_answer(body: Json) -> Report:
+    """Parse an envelope `{code, msg, data}` with the task's record in `data`."""
+    record = _object(body.get("data"))
+    pieces = tuple(_find_pieces(body, record))
+    task_id = read_task_id(body)
+    outcome, word = _read_outcome(body, record, pieces, task_id)
     report = Report(outcome=outcome, task_id=task_id, cost=_read_cost(record), word=clean(word)[:80])
     if outcome is Outcome.SUCCESS:
         return _with(report, pieces=pieces)
     if outcome is Outcome.FAILURE:
-        code, text = _read_failure(said, record)
-        return _with(report, error_code=name_failure(code, f"{word} {text}"), error_text=text)
+        code, text = _read_failure(body, record)
+        return _with(report, error_code=failure_code(code, f"{word} {text}"), error_text=text)
     return report
 
 
@@ -65,25 +65,25 @@ def _with(report: Report, *, pieces: tuple[Piece, ...] = (), error_code: str = "
     )
 
 
-def load_json(body: bytes | str) -> Any:
-    """JSON, or ValueError: a stranger may also send too much of it inside itself."""
+def load_json(content: bytes | str) -> Any:
+    """Parse JSON. Raises ValueError, also for JSON that is nested too deeply to parse."""
     try:
-        return json.loads(body)
+        return json.loads(content)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
 def clean(text: str) -> str:
-    """A text that every database can keep."""
+    """Remove the characters that databases cannot store."""
     return _NOT_TEXT.sub("", text)
 
 
-# the task
+# the task id
 
 
-def read_task_id(said: OutgoingMessage) -> str | None:
-    """In `data` for most; at the root for Aleph; in snake case for Suno and Runway."""
-    for holder in (_object(said.get("data")), said):
+def read_task_id(body: Json) -> str | None:
+    """Return the task id: in `data` for most families, at the root for Aleph, in snake case for Suno and Runway."""
+    for holder in (_object(body.get("data")), body):
         for key in ("taskId", "task_id", "recordId"):
             value = holder.get(key)
             if isinstance(value, str) and _TASK_ID.fullmatch(value):
@@ -93,9 +93,9 @@ def read_task_id(said: OutgoingMessage) -> str | None:
 
 # the state
 
-#: Suno calls back three times; only the last one ends the task, and only with a good code.
+#: Suno calls back three times. Only the last callback ends the task, and only with a success code.
 _STAGES = {"text": Outcome.RUNNING, "first": Outcome.RUNNING, "complete": Outcome.SUCCESS, "error": Outcome.FAILURE}
-#: places that only the callback of a finished task has, in families that name no state there
+#: keys that occur only in the callback of a finished task, in families whose callbacks name no state
 _ENDINGS = frozenset(
     {
         "info",
@@ -110,32 +110,30 @@ _ENDINGS = frozenset(
 )
 
 
-def _read_outcome(
-    said: OutgoingMessage, record: OutgoingMessage, pieces: tuple[Piece, ...], task_id: str | None
-) -> tuple[Outcome, str]:
-    code = _number(said.get("code"))
+def _read_outcome(body: Json, record: Json, pieces: tuple[Piece, ...], task_id: str | None) -> tuple[Outcome, str]:
+    code = _number(body.get("code"))
     stage = record.get("callbackType")
     if isinstance(stage, str):
         outcome = _STAGES.get(stage.strip().lower(), Outcome.UNKNOWN)
         failed = outcome is Outcome.SUCCESS and code not in (None, OK)
         return (Outcome.FAILURE if failed else outcome), stage
-    outcome, word = _read_words(record or said)
-    if word.lower() == "callback_exception" and pieces and _all_final(said, record):
-        return Outcome.SUCCESS, word  # only their call to us failed: what they made is there
+    outcome, word = _read_words(record or body)
+    if word.lower() == "callback_exception" and pieces and _all_final(body, record):
+        return Outcome.SUCCESS, word  # only Kie's callback failed; the result exists
     if word:
         return outcome, word
     return _read_code(code, record, pieces, task_id)
 
 
-def _all_final(said: OutgoingMessage, record: OutgoingMessage) -> bool:
-    """Whether every song has its file: a call to us may also fail at a stage before the end."""
-    lists = [holder.get(key) for holder in _holders(said, record) for key in ("sunoData", "suno_data", "data")]
+def _all_final(body: Json, record: Json) -> bool:
+    """Tell whether every song has its file: a callback may also fail at an earlier stage."""
+    lists = [holder.get(key) for holder in _holders(body, record) for key in ("sunoData", "suno_data", "data")]
     tracks = [track for found in lists if isinstance(found, list) for track in found if isinstance(track, dict)]
     return all(_url(track.get("audio_url")) or _url(track.get("audioUrl")) for track in tracks)
 
 
-def _read_words(holder: OutgoingMessage) -> tuple[Outcome, str]:
-    """The first state that the table knows; else the first that it does not."""
+def _read_words(holder: Json) -> tuple[Outcome, str]:
+    """Return the first state that the table knows, or else the first unknown one."""
     given = [holder[key] for key in ("state", "status", "successFlag") if holder.get(key) not in (None, "")]
     for value in given:
         outcome = read_state(value)
@@ -144,25 +142,23 @@ def _read_words(holder: OutgoingMessage) -> tuple[Outcome, str]:
     return Outcome.UNKNOWN, _plain(given[0]) if given else ""
 
 
-def _read_code(
-    code: int | None, record: OutgoingMessage, pieces: tuple[Piece, ...], task_id: str | None
-) -> tuple[Outcome, str]:
-    """No state anywhere: the envelope's code tells, if the rest looks like the end of a task."""
+def _read_code(code: int | None, record: Json, pieces: tuple[Piece, ...], task_id: str | None) -> tuple[Outcome, str]:
+    """Derive the outcome from the envelope's code when the body names no state."""
     if code == OK and (pieces or _ENDINGS & record.keys()):
         return Outcome.SUCCESS, str(code)
-    if code is not None and code >= ERROR_LEAST and code not in _PASSING and task_id:
+    if code is not None and code >= ERROR_LEAST and code not in _TEMPORARY and task_id:
         return Outcome.FAILURE, str(code)
     return Outcome.UNKNOWN, "" if code in (None, OK) else f"code {code}"
 
 
-def _read_failure(said: OutgoingMessage, record: OutgoingMessage) -> tuple[int | None, str]:
+def _read_failure(body: Json, record: Json) -> tuple[int | None, str]:
     code = next((record[key] for key in ("failCode", "errorCode") if record.get(key) not in (None, "")), None)
-    text = next((record[key] for key in ("failMsg", "errorMessage") if record.get(key)), said.get("msg"))
-    number = _number(code if code is not None else said.get("code"))
+    text = next((record[key] for key in ("failMsg", "errorMessage") if record.get(key)), body.get("msg"))
+    number = _number(code if code is not None else body.get("code"))
     return number, clean(_plain(text))[:500] if text else ""
 
 
-def _read_cost(record: OutgoingMessage) -> int | None:
+def _read_cost(record: Json) -> int | None:
     for key in ("creditsConsumed", "consumeCredits"):
         value = record.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < COST_MAX:
@@ -173,18 +169,18 @@ def _read_cost(record: OutgoingMessage) -> int | None:
 # the results
 
 
-def _find_pieces(said: OutgoingMessage, record: OutgoingMessage) -> Iterator[Piece]:
-    """The best kind of result that is there, wherever it is; each address once."""
-    account_summaries = list(_holders(said, record))
+def _find_pieces(body: Json, record: Json) -> Iterator[Piece]:
+    """Yield the best kind of result in the body; each URL once."""
+    holders = list(_holders(body, record))
     for keys, read in _PLACES:
-        found = [piece for holder in account_summaries for key in keys if key in holder for piece in read(holder[key])]
+        found = [piece for holder in holders for key in keys if key in holder for piece in read(holder[key])]
         if found:
-            yield from dict.fromkeys([*found, *_extras(account_summaries)])
+            yield from dict.fromkeys([*found, *_extras(holders)])
             return
 
 
-def _holders(said: OutgoingMessage, record: OutgoingMessage) -> Iterator[OutgoingMessage]:
-    """The objects that results have been seen in, the most telling first."""
+def _holders(body: Json, record: Json) -> Iterator[Json]:
+    """Yield the objects that may contain results, the most specific first."""
     for key in ("resultJson", "resultInfoJson", "response", "info", "videoInfo"):
         holder = _document(record.get(key))
         if holder:
@@ -193,18 +189,18 @@ def _holders(said: OutgoingMessage, record: OutgoingMessage) -> Iterator[Outgoin
             if inner:
                 yield inner
     yield record
-    yield said
+    yield body
 
 
-def _extras(account_summaries: Iterable[OutgoingMessage]) -> Iterator[Piece]:
-    """Frames that were asked for beside a film."""
-    for holder in account_summaries:
+def _extras(holders: Iterable[Json]) -> Iterator[Piece]:
+    """Yield the first and last frames that were ordered with a video."""
+    for holder in holders:
         for key in ("firstFrameUrl", "lastFrameUrl"):
             yield from _read_urls(holder.get(key))
 
 
 def _read_urls(value: Any) -> Iterator[Piece]:
-    """An address, a list of them, a list of objects that hold one each, or any of these as JSON in a string."""
+    """Read a URL, a list of URLs, a list of objects with one URL each, or any of these as JSON in a string."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _json_or_none(value)
     for item in value if isinstance(value, list) else [value]:
@@ -215,7 +211,7 @@ def _read_urls(value: Any) -> Iterator[Piece]:
             yield Piece(value=url)
 
 
-#: the finished file before its copies and streams
+#: the finished file first, then its copies and streams
 _TRACK_KEYS = (
     "audio_url",
     "audioUrl",
@@ -229,7 +225,7 @@ _TRACK_KEYS = (
 
 
 def _read_tracks(value: Any) -> Iterator[Piece]:
-    """Songs: of each the best address."""
+    """Yield the best URL of each song."""
     for track in value if isinstance(value, list) else []:
         if isinstance(track, dict):
             urls = (_url(track.get(key)) for key in _TRACK_KEYS)
@@ -243,7 +239,7 @@ _STEM_KEYS = tuple(f"{stem}Url" for stem in (*_STEMS, "synth", "fx", "brass", "w
 
 
 def _read_stems(value: Any) -> Iterator[Piece]:
-    """Every stem, but not the song that was taken apart."""
+    """Yield every stem, but not the original song."""
     for key, item in _object(value).items():
         url = _url(item)
         if url and not key.lower().startswith("origin"):
@@ -254,15 +250,15 @@ _TEXT_KEYS = ("text", "transcript", "transcription", "content", "lyrics", "resul
 
 
 def _read_text(value: Any) -> Iterator[Piece]:
-    """Words as the result. Nobody has written down their shape, so an unknown one is shown as it is."""
+    """Read a text result. Its shape is not documented, so an unknown shape is shown as it is."""
     value = _document_or_text(value)
     if isinstance(value, dict):
         lyrics = value.get("lyricsData")
         if isinstance(lyrics, list):
             yield from _read_lyrics(lyrics)
             return
-        told = [value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str)]
-        value = next((text for text in told if text.strip()), "") if told else value
+        texts = [value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str)]
+        value = next((text for text in texts if text.strip()), "") if texts else value
     if value:
         yield from _text(value if isinstance(value, str) else _dump(value))
 
@@ -275,18 +271,18 @@ def _read_lyrics(value: Any) -> Iterator[Piece]:
 
 
 def _read_notes(value: Any) -> Iterator[Piece]:
-    """Notes of instruments have no file: their description is the result."""
+    """Read the notes of instruments: there is no file, their description is the result."""
     if isinstance(value, list) and value:
         yield from _text(_dump(value))
 
 
 def _text(text: str) -> Iterator[Piece]:
-    kept = clean(text)[:TEXT_CHARS_MAX]
-    if kept.strip():
-        yield Piece(kind=PartKind.TEXT, value=kept)
+    cleaned = clean(text)[:TEXT_CHARS_MAX]
+    if cleaned.strip():
+        yield Piece(kind=PartKind.TEXT, value=cleaned)
 
 
-#: Where results are, the best first: films before their stills, clean ones before watermarked ones, files before words.
+#: Where results are, the best first: videos before still images, clean before watermarked, files before text.
 _PLACES: tuple[tuple[tuple[str, ...], Callable[[Any], Iterator[Piece]]], ...] = (
     (("resultUrls", "result_urls"), _read_urls),
     (("sunoData", "suno_data", "data"), _read_tracks),
@@ -305,11 +301,11 @@ _PLACES: tuple[tuple[tuple[str, ...], Callable[[Any], Iterator[Piece]]], ...] = 
 )
 
 
-# small readers
+# values
 
 
 def _url(value: Any) -> str | None:
-    """An address one may fetch: http or https, with a host, on one line."""
+    """Return the value if it is an http(s) URL with a host and without spaces, else None."""
     if not isinstance(value, str):
         return None
     text = value.strip()
@@ -329,15 +325,15 @@ def _json_or_none(text: str) -> Any:
         return None
 
 
-def _object(value: Any) -> OutgoingMessage:
-    """An object, also where it came as a string."""
+def _object(value: Any) -> Json:
+    """Return an object, also one that arrived as JSON in a string, or else {}."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         value = _json_or_none(value)
     return value if isinstance(value, dict) else {}
 
 
-def _document(value: Any) -> OutgoingMessage:
-    """`resultJson` and its like: a string of JSON, an object, a bare list or address, empty or broken."""
+def _document(value: Any) -> Json:
+    """Read `resultJson` and similar keys: JSON in a string, an object, a bare list or URL, or something broken."""
     if isinstance(value, str):
         inner = _json_or_none(value)
         value = value if inner is None else inner
@@ -354,7 +350,7 @@ def _document_or_text(value: Any) -> Any:
 
 
 def _number(value: Any) -> int | None:
-    """A whole number, also where it came as text or with a point."""
+    """Return a whole number, also one that arrived as text or as a float."""
     if isinstance(value, bool):
         return None
     if isinstance(value, float):
@@ -365,7 +361,7 @@ def _number(value: Any) -> int | None:
 
 
 def _plain(value: Any) -> str:
-    """A short text of whatever it is; what is nested deeply is not worth the stack."""
+    """Return a short text of a scalar. Other values are not rendered: they may be nested too deeply."""
     return value if isinstance(value, str) else str(value)[:500] if isinstance(value, int | float) else "(no text)"
 
 

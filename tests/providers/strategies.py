@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what a provider, or a stranger, may send."""
+"""Hypothesis strategies for the bodies of callbacks, of the provider or of an attacker."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ NUMBERS = st.sampled_from(
     [0, 1, 2, 3, 4, -1, 200, 400, 422, 429, 455, 500, 501, 0.8, -0.0, 1e308, float("inf"), float("nan"), 10**30, 2**63]
 )
 LEAVES = st.none() | st.booleans() | NUMBERS | WORDS | st.text(max_size=8)
-#: JSON that looks like the provider's, with anything in any place; also as JSON in a string
+#: JSON with the provider's keys and any value in any place; also as JSON in a string
 NODES: st.SearchStrategy[Any] = st.recursive(
     LEAVES,
     lambda inner: (
@@ -43,6 +43,6 @@ ENVELOPES = st.fixed_dictionaries(
     {"code": NUMBERS | LEAVES, "data": st.dictionaries(KEYS, NODES, max_size=7) | NODES},
     optional={"msg": LEAVES, "taskId": LEAVES, "task_id": LEAVES},
 )
-BODIES: st.SearchStrategy[bytes] = (ENVELOPES | NODES).map(lambda said: json.dumps(said).encode()) | st.binary(
+BODIES: st.SearchStrategy[bytes] = (ENVELOPES | NODES).map(lambda body: json.dumps(body).encode()) | st.binary(
     max_size=60
 )

@@ -1,4 +1,4 @@
-"""A whole instance against the simulated Kie.ai: real HTTP both ways, a chat in this process."""
+"""An engine with the real Kie client against the simulated Kie.ai, over HTTP, and a chat in this process."""
 
 import asyncio
 import json
@@ -9,20 +9,19 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
-
-from genlock.app import SystemClock, make_engine, make_kie_endpoint
+from genlock.app import SystemClock, make_engine
 from genlock.domain.job import Delivery, Job, NewJob, State
 from genlock.domain.money import EntryKind
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from genlock.providers.kie.bundle import verify_callback
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
-from genlock.settings import Settings
 from genlock.stores.sqlite import SqliteStore
+from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.routes import make_web
 from genlock.web.server import serving
-from tests.engine.world import Chat, Recorder, idle
+from tests.engine.world import FakeChannel, Recorder, idle
 from tests.providers.conftest import FAST
 from tests.providers.models import CATALOG
 
@@ -33,7 +32,7 @@ QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.1, gra
 
 
 class Endpoint:
-    """Stands in for the public address until the instance that it leads to exists."""
+    """An ASGI application at the public URL that forwards to the engine's endpoint once that exists."""
 
     def __init__(self) -> None:
         self.web: Any = None
@@ -43,14 +42,14 @@ class Endpoint:
 
 
 @dataclass(kw_only=True)
-class House:
+class KieWorld:
     simulator: KieSimulator
     kie: Kie
     store: SqliteStore
     engine: Engine
-    chat: Chat
+    chat: FakeChannel
     recorder: Recorder
-    person: int
+    account_id: int
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     async def order(self, model: str = "z-image", **more: Any) -> Job:
@@ -58,7 +57,7 @@ class House:
         values = {**CATALOG.models[model].fixed, "prompt": f"fox no. {number}"}
         return await self.engine.order(
             NewJob(
-                account_id=self.person,
+                account_id=self.account_id,
                 request_key=f"order-{number}",
                 provider="kie",
                 channel="chat",
@@ -77,12 +76,12 @@ class House:
         return found
 
     async def done(self, *jobs: Job, seconds: float = 15.0) -> list[Job]:
-        """Wait until nothing is left to do for the jobs."""
+        """Wait until the jobs need no further work."""
         async with asyncio.timeout(seconds):
             while True:
                 seen = [await self.see(job) for job in jobs]
                 if all(job.due_at is None for job in seen):
-                    await idle(self.engine)  # a notice is journaled before it is sent
+                    await idle(self.engine)  # a notice is recorded before it is sent
                     return seen
                 await asyncio.sleep(0.02)
 
@@ -96,29 +95,29 @@ class House:
         return len(self.simulator.service.tasks)
 
     async def spent(self) -> int:
-        wallet = await self.store.wallet(self.person)
+        wallet = await self.store.wallet(self.account_id)
         assert wallet.held == 0
         return FUNDS - wallet.available
 
     def assert_delivered_once(self, job: Job) -> None:
-        """Every part is in the chat on one message, put there once, and announced once."""
+        """Check that every part is in the chat once and that one notice was sent."""
         assert (job.state, job.delivery) == (State.SUCCEEDED, Delivery.DELIVERED)
         for part in job.parts:
             assert len(self.chat.showing(part.value)) == 1
             assert sum(text.partition(" ")[2] == part.value for _, text in self.chat.shown) == 1
         assert self.chat.notices.count(job.id) == 1
 
-    def assert_told(self, job: Job, code: str) -> None:
-        """The person knows why there is nothing."""
+    def assert_informed(self, job: Job, code: str) -> None:
+        """The account_id knows why there is nothing."""
         assert job.error_code == code
         assert job.placeholder is not None
         assert self.chat.messages[job.placeholder].endswith(f" {code}")
 
 
 @asynccontextmanager
-async def open_house(
+async def running_world(
     folder: Path, *, public: bool = True, rules: EngineRules = QUICK, **simulator: Any
-) -> AsyncIterator[House]:
+) -> AsyncIterator[KieWorld]:
     quick = {"create_limit": (10_000, 1.0), "status_limit": (10_000, 1.0), "webhook_key": KEY}
     endpoint = Endpoint()
     recorder = Recorder()
@@ -128,7 +127,7 @@ async def open_house(
     ):
         kie = Kie(key=fake.key, find_model=CATALOG.get, api_url=fake.url, upload_url=fake.url, timeout_seconds=1.0)
         store = await SqliteStore.open(str(folder / "genlock.db"), clock=SystemClock(), observer=recorder)
-        chat = Chat()
+        chat = FakeChannel()
         engine = make_engine(
             store,
             recorder,
@@ -137,13 +136,13 @@ async def open_house(
             rules=rules,
             public_url=url if public else None,
         )
-        endpoint.web = make_web([make_kie_endpoint(engine, Settings(kie_webhook_key=SecretStr(KEY)))])
-        person = await store.ensure_account("chat", "bot", "1")
-        await store.transfer(person, EntryKind.TOPUP, FUNDS, "funds")
+        endpoint.web = make_web([CallbackEndpoint(engine=engine, provider="kie", verify=verify_callback(KEY))])
+        account_id = await store.ensure_account("chat", "bot", "1")
+        await store.transfer(account_id, EntryKind.TOPUP, FUNDS, "funds")
         await engine.start()
         try:
-            yield House(
-                simulator=fake, kie=kie, store=store, engine=engine, chat=chat, recorder=recorder, person=person
+            yield KieWorld(
+                simulator=fake, kie=kie, store=store, engine=engine, chat=chat, recorder=recorder, account_id=account_id
             )
             await fake.service.settled()
             assert await store.violations(settled=False) == []

@@ -1,4 +1,4 @@
-"""Real callbacks and records of every family, bent at random: cheap cases by the thousand."""
+"""Randomly mutated callbacks and records of every family."""
 
 import json
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ JUNK: tuple[Any, ...] = (
 
 
 def real_answers() -> list[Any]:
-    """What the simulator says, of each model, running and ended, well and badly."""
-    said = []
+    """Return the simulator's records and callbacks of every model, for running, successful and failed tasks."""
+    answers: list[Any] = []
     for model in MODELS:
-        face = next(one for one in ENDPOINTS if (one.family, one.operation) == (model.family, model.operation))
+        endpoint = next(one for one in ENDPOINTS if (one.family, one.operation) == (model.family, model.operation))
         for faults in (set(), {Fault.TASK_FAIL}, {Fault.TASK_MODERATED}, {Fault.RESULT_EMPTY}):
             results = [f"https://files.example/{number}.png" for number in range(model.results({}))]
             task = Task(
@@ -40,44 +40,44 @@ def real_answers() -> list[Any]:
                 ended=11.0,
                 results=results,
             )
-            said += [{"code": 200, "msg": "success", "data": face.record(task)}]
-            said += [call for _, call in face.callbacks(task)]
-    return said
+            answers += [{"code": 200, "msg": "success", "data": endpoint.record(task)}]
+            answers += [call for _, call in endpoint.callbacks(task)]
+    return answers
 
 
-def mutants(seed: int, count: int) -> Iterator[bytes]:
+def mutated_answers(seed: int, count: int) -> Iterator[bytes]:
     rng = Random(seed)
     originals = real_answers()
     for _ in range(count):
-        said = deepcopy(rng.choice(originals))
+        answer = deepcopy(rng.choice(originals))
         for _ in range(rng.choice((1, 1, 2, 3, 5))):
-            said = _bend(said, rng)
-        yield _spoil(json.dumps(said).encode(), rng)
+            answer = _mutate(answer, rng)
+        yield _corrupt(json.dumps(answer).encode(), rng)
 
 
-def _bend(said: Any, rng: Random) -> Any:
-    """Change one node somewhere inside."""
-    if not isinstance(said, dict | list) or not said or rng.random() < 0.1:
-        return _replacement(said, rng)
-    key = rng.choice(list(said)) if isinstance(said, dict) else rng.randrange(len(said))
+def _mutate(answer: Any, rng: Random) -> Any:
+    """Change one random node."""
+    if not isinstance(answer, dict | list) or not answer or rng.random() < 0.1:
+        return _replacement(answer, rng)
+    key = rng.choice(list(answer)) if isinstance(answer, dict) else rng.randrange(len(answer))
     if rng.random() < 0.15:
-        del said[key]
+        del answer[key]
     else:
-        said[key] = _bend(said[key], rng)
-    return said
+        answer[key] = _mutate(answer[key], rng)
+    return answer
 
 
-def _replacement(said: Any, rng: Random) -> Any:
+def _replacement(answer: Any, rng: Random) -> Any:
     roll = rng.random()
     if roll < 0.15:
-        return json.dumps(said)
-    if roll < 0.3 and isinstance(said, str):
-        return said[: rng.randrange(len(said) + 1)] + rng.choice(("", "\x00", "}", '"', "é"))
+        return json.dumps(answer)
+    if roll < 0.3 and isinstance(answer, str):
+        return answer[: rng.randrange(len(answer) + 1)] + rng.choice(("", "\x00", "}", '"', "é"))
     return deepcopy(rng.choice(JUNK))
 
 
-def _spoil(body: bytes, rng: Random) -> bytes:
-    """Now and then the bytes themselves."""
+def _corrupt(body: bytes, rng: Random) -> bytes:
+    """Corrupt the bytes of one body in ten."""
     if rng.random() > 0.1 or not body:
         return body
     place = rng.randrange(len(body))

@@ -6,15 +6,15 @@ from genlock.domain.job import State
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import PERMITS_MISSED_MAX, RateLimit
-from tests.engine.world import Gate, Wire, World, idle, work
+from tests.engine.world import FaultProxy, Gate, World, idle, work
 
-RULES = EngineRules(limits={"create:mill": RateLimit(interval=0.01, late=0.03)})
+RULES = EngineRules(limits={"create:fake": RateLimit(interval=0.01, late=0.03)})
 
 
 def slow_to_commit(world: World) -> tuple[Engine, Gate]:
-    wire = Wire(world.store)
-    gate = wire.gate("begin_submit")
-    return world.engine(RULES, store=wire), gate
+    proxy = FaultProxy(world.store)
+    gate = proxy.gate("begin_submit")
+    return world.engine(RULES, store=proxy), gate
 
 
 async def hold_up(engine: Engine, gate: Gate) -> None:
@@ -25,30 +25,30 @@ async def hold_up(engine: Engine, gate: Gate) -> None:
     gate.shut()
 
 
-async def test_an_order_whose_turn_went_by_while_it_was_written_waits_for_another(world: World) -> None:
+async def test_an_order_that_missed_its_permit_during_the_commit_waits_for_another(world: World) -> None:
     engine, gate = slow_to_commit(world)
     gate.shut()
     job = await engine.order(world.order())
     await hold_up(engine, gate)
     assert (await world.see(job)).state is State.QUEUED
-    assert world.mill.created == []
+    assert world.provider.created == []
 
     gate.open()
     world.clock.turn(1)
     await work(engine)
     assert (await world.see(job)).state is State.RUNNING
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
 
 
-async def test_where_everything_is_slow_an_order_goes_out_all_the_same(world: World) -> None:
+async def test_an_order_is_submitted_even_if_every_permit_is_missed(world: World) -> None:
     engine, gate = slow_to_commit(world)
     gate.shut()
     job = await engine.order(world.order())
     for _ in range(PERMITS_MISSED_MAX):
         await hold_up(engine, gate)
-        assert world.mill.created == []
+        assert world.provider.created == []
         world.clock.turn(1)
-        await world.take(engine)
+        await world.claim_one(engine)
     await hold_up(engine, gate)
     assert (await world.see(job)).state is State.RUNNING
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1

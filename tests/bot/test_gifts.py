@@ -32,11 +32,11 @@ async def test_an_invitation_promises_what_it_brings(tmp_path: Path, inviter: in
     async with town(sqlite_url(tmp_path), rules=rules) as here:
         ann = await here.person()
         await ann.say("/invite")
-        page = await ann.sees(page("invite.link"))
+        shown = await ann.sees(page("invite.link"))
 
-        assert told in page.text
-        assert " 0 credits" not in page.text
-        assert page.buttons[0]["url"].startswith(
+        assert told in shown.text
+        assert " 0 credits" not in shown.text
+        assert shown.buttons[0]["url"].startswith(
             "https://t.me/share/url?url=https%3A%2F%2Ft.me%2Fsandbox_bot%3Fstart%3Dr"
         )
 
@@ -115,8 +115,8 @@ async def test_an_invitation_is_rewarded_after_the_first_result_and_money_of_the
     async with town(database_url, rules=rules) as here:
         ann = await here.person("Ann", having=0)
         await ann.say("/invite")
-        page = await ann.sees(page("invite.link"))
-        payload = page.text.rpartition("start=")[2]
+        shown = await ann.sees(page("invite.link"))
+        payload = shown.text.rpartition("start=")[2]
         bob = await here.person("Bob", having=10)
         await bob.say(f"/start {payload}")
         await bob.say("/start")

@@ -123,7 +123,7 @@ def example() -> str:
 
 def kie_routes() -> str:
     rows = "".join(
-        f"| {family} | {operation} | `{route.create}` | `{route.query}` |\n"
+        f"| {family or '(usual)'} | {operation} | `{route.create}` | `{route.query}` |\n"
         for (family, operation), route in ROUTES.items()
     )
     return f"| family | operation | create | status query |\n|---|---|---|---|\n{rows}"
@@ -131,7 +131,7 @@ def kie_routes() -> str:
 
 def kie_answers() -> str:
     rows = "".join(
-        f"| {_codes(row)} | {_words(row)} | {row.sort} | {row.name or f'retry after {row.after:g} s'} |\n"
+        f"| {_codes(row)} | {_text(row)} | {row.kind} | {row.error_code or f'retry after {row.after:g} s'} |\n"
         for row in ANSWERS
     )
     return f"| code | text | outcome | error code for the user, or retry |\n|---|---|---|---|\n{rows}"
@@ -141,8 +141,8 @@ def _codes(row: Row) -> str:
     return "any" if row.codes is None else ", ".join(map(str, sorted(row.codes)))
 
 
-def _words(row: Row) -> str:
-    return "any" if row.words is None else "`" + row.words.pattern.replace("|", "\\|") + "`"
+def _text(row: Row) -> str:
+    return "any" if row.text is None else "`" + row.text.pattern.replace("|", "\\|") + "`"
 
 
 REGIONS: dict[str, Callable[[], str]] = {

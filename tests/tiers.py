@@ -1,8 +1,9 @@
-"""Tiers of tests: markers are set by what a test uses, and a test without one may not start a process.
+"""Tiers of tests: markers are set by what a test uses, and a test without a marker cannot start a process.
 
 `make quick` leaves out every test with one of these markers; `make test` runs all.
 """
 
+import multiprocessing.util
 import sys
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -19,18 +20,13 @@ MARKERS = {
 #: folders whose tests are all of one tier
 FOLDERS = {"journeys": "process", "page": "browser", "simulation": "slow"}
 FIXTURES = {"browser": "browser", "fuzz_cases": "slow"}
+#: aiogram takes seconds to import
+PARAMETERS = {"postgres": "postgres", "aiogram": "slow"}
 MAY_START = ("browser", "postgres", "process")
+#: multiprocessing raises no audit event when it spawns
+SPAWN = "multiprocessing.spawn"
 #: audit events of Python that mean a new process
-STARTS = {
-    "os.exec",
-    "os.fork",
-    "os.forkpty",
-    "os.posix_spawn",
-    "os.spawn",
-    "os.system",
-    "pty.spawn",
-    "subprocess.Popen",
-}
+STARTS = {SPAWN, "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"}
 
 
 class ProcessStarted(Exception):
@@ -55,9 +51,17 @@ _watch = _Watch()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Declare the markers and watch for processes: what subprocess and os start, and what multiprocessing spawns."""
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     sys.addaudithook(_watch.hear)
+    spawn = multiprocessing.util.spawnv_passfds
+
+    def watched_spawn(*arguments: Any) -> int:
+        _watch.hear(SPAWN, arguments)
+        return spawn(*arguments)
+
+    multiprocessing.util.spawnv_passfds = watched_spawn  # type: ignore[assignment]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -72,10 +76,12 @@ def tiers_of(item: pytest.Item) -> Iterator[str]:
     yield from (marker for folder, marker in FOLDERS.items() if folder in parts)
     fixtures: list[str] = getattr(item, "fixturenames", [])
     yield from (marker for fixture, marker in FIXTURES.items() if fixture in fixtures)
-    callspec = getattr(item, "callspec", None)
-    chosen = "postgres" in callspec.params.values() if callspec else False
-    if chosen or any("postgres" in fixture or "pgbouncer" in fixture for fixture in fixtures):
+    if any("postgres" in fixture or "pgbouncer" in fixture for fixture in fixtures):
         yield "postgres"
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    yield from (marker for parameter, marker in PARAMETERS.items() if parameter in parameters)
+    if item.get_closest_marker("timeout"):
+        yield "slow"  # it asks for more time than other tests have
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

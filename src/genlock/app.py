@@ -1,52 +1,63 @@
-"""The composition root: the only place that knows every part."""
+"""The composition root: the only module that knows every part. `compose` makes one instance of the service."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from time import time
+from functools import partial
+from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from genlock.domain import tariff
 from genlock.domain.catalog import Catalog
-from genlock.domain.errors import Refusal, StoreInUse
+from genlock.domain.errors import ChannelError, GenlockError, Refusal, StoreInUse
+from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS
+from genlock.domain.update import Update
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.limits import RateLimit, RateLimiter
-from genlock.engine.updates import UpdateWorker
-from genlock.ports import Channel, Clock, Database, DatabaseCheck, Observer, Provider, Store
+from genlock.engine.limits import RateLimiter
+from genlock.engine.periodic import PeriodicTask
+from genlock.engine.updates import Handler, UpdateWorker
+from genlock.ports import (
+    Channel,
+    Clock,
+    Database,
+    DatabaseCheck,
+    Observer,
+    Provider,
+    ProviderBundle,
+    PublicLists,
+    RateLimit,
+    Store,
+)
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore, must_exist
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from genlock.bot.router import BotRouter
     from genlock.bot.rules import BotRules
     from genlock.channels.telegram.caller import Caller
-    from genlock.media.download import Downloads
-    from genlock.providers.kie.client import Kie
-    from genlock.settings import Settings
-    from genlock.web.callbacks import CallbackEndpoint
+    from genlock.domain.alarm import AlarmNotice
+    from genlock.engine.alarms import Alarms
+    from genlock.log import Mask
+    from genlock.metrics import MetricsObserver
+    from genlock.settings import ServiceSettings, Settings
+    from genlock.web.routes import Endpoint
 
-#: what Kie.ai allows an account in 10 s, unless it has agreed to more
-KIE_CREATES = 20
-
-
-def kie_limits(creates: int = KIE_CREATES) -> Mapping[str, RateLimit]:
-    """What the provider allows in 10 s, as turns; and 10 queries in 1 s, of which a refused one does no harm.
-
-    Turns 0.54 s apart are at most 19 in 10 s, and 20 even if the first was used late; later than that it is given up.
-    """
-    return {
-        "create:kie": RateLimit(interval=10.8 / creates, late=0.4),
-        "status:kie": RateLimit(interval=0.108),
-    }
-
-
-#: what an operator gets for a star, and the packages of stars that are offered unless others are set
+#: what an operator receives for one Telegram Star, in US dollars, and the default sizes of packages
 STAR_USD = 0.013
 STARS = (50, 100, 250, 500, 1000, 2500)
+#: how long a stop waits for running jobs and updates before it hands them to other instances
+STOP_SECONDS = 12.0
+#: payments that Telegram lists and we missed
+RECONCILE_SECONDS = 180.0
+BOT_TASK_SECONDS = 5.0
 
 
 class SystemClock:
@@ -54,13 +65,250 @@ class SystemClock:
         return datetime.now(UTC)
 
 
+# one instance of the service
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """One composed instance, not started yet."""
+
+    engine: Engine
+    caller: "Caller"
+    web: "Starlette"
+    alarms: "Alarms"
+    #: what the instance repeats in addition to `engine.periodic_tasks()`
+    periodic_tasks: list[PeriodicTask]
+
+
+async def compose(
+    settings: "ServiceSettings",
+    *,
+    instance: str,
+    observer: Observer,
+    metrics: "MetricsObserver",
+    mask: "Mask",
+    is_open: Callable[[], bool],
+    closing: AsyncExitStack,
+) -> App:
+    """Make every part of an instance from the settings. `closing` closes the parts, in reverse order."""
+    from genlock.catalog import load
+    from genlock.channels.telegram.caller import Caller, make_bot
+    from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
+    from genlock.channels.telegram.updates import acknowledge_repeated_press
+    from genlock.engine.alarms import Alarms
+    from genlock.engine.stats import Stats
+    from genlock.web.callbacks import CallbackEndpoint
+    from genlock.web.health import HealthEndpoints
+    from genlock.web.routes import make_web
+
+    started = monotonic()
+    store = await open_store(settings.database_url, observer=observer)
+    closing.push_async_callback(store.close)
+
+    catalog = load(settings.catalog_overlay)
+    bundles = make_providers(settings, catalog)
+    for bundle in bundles.values():
+        closing.push_async_callback(bundle.close)
+    catalog = catalog.sold_through(bundles)
+
+    bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
+    caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), observer)
+    closing.push_async_callback(caller.close)
+
+    handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
+    engine = make_engine(
+        store,
+        observer,
+        providers={name: bundle.provider for name, bundle in bundles.items()},
+        channels={"telegram": _make_channel(settings, caller, catalog, closing)},
+        rules=make_rules(settings, limits=rate_limits(bundles), stop_seconds=STOP_SECONDS),
+        public_url=settings.public_url,
+        instance=instance,
+        expected=expected_seconds(catalog),
+        paid_for=costs_paid_for(catalog, markup=settings.markup, credit_usd=settings.credit_usd),
+        make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
+        poll_seconds={name: bundle.poll_seconds for name, bundle in bundles.items() if bundle.poll_seconds},
+    )
+    chat = _make_chat(settings, caller, store, engine, catalog, bundles)
+    closing.push_async_callback(chat.close)
+    handlers[settings.bot_id] = partial(handle_update, chat, mask)
+
+    stats = Stats(engine.ctx, store)
+    alarms = Alarms(engine.ctx, engine.leader, store, stats, _operator_notifier(settings, caller, store))
+    receive_updates, telegram_endpoints = await _make_update_source(settings, caller, store, engine, mask)
+    health = HealthEndpoints(
+        engine=engine,
+        stats=stats,
+        is_open=is_open,
+        render=lambda counts, active: metrics.render(counts, active=active),
+        started=started,
+    )
+    callbacks = [
+        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback)
+        for name, bundle in bundles.items()
+    ]
+    return App(
+        engine=engine,
+        caller=caller,
+        web=make_web([*callbacks, health, *telegram_endpoints]),
+        alarms=alarms,
+        periodic_tasks=periodic_tasks(engine, store, alarms, chat, receive_updates, observer),
+    )
+
+
+def periodic_tasks(
+    engine: Engine,
+    store: Database,
+    alarms: "Alarms",
+    chat: "BotRouter",
+    receive_updates: Callable[[], Awaitable[None]],
+    observer: Observer,
+) -> list[PeriodicTask]:
+    """Return the periodic tasks of the service. Those of the engine are in `Engine.periodic_tasks`."""
+    from genlock.engine import alarms as alarm_rules
+    from genlock.engine import retention
+    from genlock.engine.retention import Retention
+
+    task = PeriodicTask
+    leader_task = partial(PeriodicTask, leader_only=True)
+    prune = Retention(engine.ctx, engine.leader, store).prune
+    return [
+        task(name="receive_updates", period_seconds=BOT_TASK_SECONDS, run=receive_updates),
+        task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=CommandRegistration(chat, observer).run),
+        leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),
+        leader_task(name="check_ledger", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check_ledger),
+        leader_task(name="prune_rows", period_seconds=retention.PERIOD_SECONDS, run=prune),
+        leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=chat.reconcile),
+        leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=chat.reward),
+        leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=chat.broadcast),
+    ]
+
+
+class CommandRegistration:
+    """Registers the bot's commands with Telegram once. The bot also works while this fails; it is tried again."""
+
+    def __init__(self, chat: "BotRouter", observer: Observer) -> None:
+        self._chat = chat
+        self._observer = observer
+        self._done = False
+
+    async def run(self) -> None:
+        if self._done:
+            return
+        try:
+            await self._chat.start()
+        except ChannelError as error:
+            reason = f"{type(error).__name__}: {error}"
+            self._observer.event(Event.CHANNEL_UNREACHABLE, step="register commands", error=reason)
+        else:
+            self._done = True
+
+
+async def handle_update(chat: "BotRouter", mask: "Mask", stored: Update) -> None:
+    """Hand a stored update to the bot. The text of an error is stored with the update, so secrets are masked."""
+    try:
+        await chat.handle_stored(stored)
+    except GenlockError:
+        raise
+    except Exception as error:
+        text = repr(error)
+        if mask(text) != text:
+            raise RuntimeError(mask(text)) from None
+        raise
+
+
+def _make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, closing: AsyncExitStack) -> Channel:
+    from genlock.bot.order.job_texts import JobTexts
+    from genlock.channels.telegram.caller import API_URL
+    from genlock.channels.telegram.channel import TelegramChannel
+    from genlock.media.download import Downloads
+
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
+    local_bot_api = settings.telegram_api_url != API_URL
+    return TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=local_bot_api)
+
+
+def _make_chat(
+    settings: "Settings",
+    caller: "Caller",
+    store: Database,
+    engine: Engine,
+    catalog: Catalog,
+    bundles: Mapping[str, ProviderBundle],
+) -> "BotRouter":
+    from genlock.bot.bundle import BotBundle
+    from genlock.bot.router import make_bot
+
+    upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
+    if upload is None:
+        raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
+    bundle = BotBundle(caller=caller, rules=make_bot_rules(settings))
+    return make_bot(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload)
+
+
+async def _make_update_source(
+    settings: "ServiceSettings", caller: "Caller", store: Database, engine: Engine, mask: "Mask"
+) -> tuple[Callable[[], Awaitable[None]], list["Endpoint"]]:
+    """Return the task that receives updates, or registers the webhook for them, and the webhook's endpoint."""
+    from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, webhook_secret
+    from genlock.web.telegram import TelegramEndpoint
+
+    updates, observer = engine.updates, engine.ctx.observer
+    assert updates is not None
+    if settings.public_url is None:
+        poller = Poller(caller, receive=updates.receive, is_active=lambda: engine.active, observer=observer)
+        return poller.run, []
+    secret = await webhook_secret(store, settings.bot_id)
+    mask.add(secret)
+    registrar = WebhookRegistrar(
+        caller,
+        store,
+        public_url=settings.public_url,
+        secret=secret,
+        is_active=lambda: engine.active,
+        observer=observer,
+    )
+    endpoint = TelegramEndpoint(
+        updates=updates, observer=observer, path=WEBHOOK_PATH, bot_id=settings.bot_id, secret=secret
+    )
+    return registrar.run, [endpoint]
+
+
+async def operator_language(store: Database, telegram_id: int) -> str:
+    """Return the language of an operator by their Telegram id; empty if they have never used the bot."""
+    found = await store.find_profiles(str(telegram_id), 2)
+    return next((one.language for one in found if one.external_id == str(telegram_id)), "")
+
+
+def _operator_notifier(
+    settings: "Settings", caller: "Caller", store: Database
+) -> "Callable[[AlarmNotice], Awaitable[None]]":
+    """Return a function that sends an alarm to every operator, in the operator's language."""
+    from genlock.channels.telegram.operators import notify_operators
+    from genlock.i18n.alarms import alarm_text
+    from genlock.i18n.translator import translator
+
+    async def notify(notice: "AlarmNotice") -> None:
+        def text_in(language: str) -> str:
+            return alarm_text(notice, translator(language))
+
+        await notify_operators(caller, settings.admin_ids, partial(operator_language, store), text_in)
+
+    return notify
+
+
+# parts that commands, the doctor and the sandbox also make
+
+
 async def open_store(
     url: str, *, observer: Observer, clock: Clock | None = None, beside: bool = False, existing: bool = False
 ) -> SqlDatabase:
-    """The store an address names, with its schema up to date. `clock` is for simulations.
+    """Open the database at a URL and bring its schema up to date. `clock` is for simulations.
 
-    With `beside`, an SQLite file that a service has is opened all the same, for an operator's short visit. With
-    `existing`, one that is not there is not made. Raises StoreUnavailable.
+    With `beside`, an SQLite file is opened although a service uses it, for a short command of an operator. With
+    `existing`, a missing SQLite file is not created. Raises StoreUnavailable.
     """
     if url.startswith("sqlite:///"):
         path, clock = url.removeprefix("sqlite:///"), clock or SystemClock()
@@ -77,18 +325,18 @@ async def open_store(
     raise Refusal(f"GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not {url.partition(':')[0]!r}")
 
 
-async def examine_store(url: str, *, observer: Observer) -> DatabaseCheck:
-    """The store an address names, as it is. Raises StoreUnavailable."""
-    from genlock.stores.check import PostgresExamination, SqliteExamination
+async def open_database_check(url: str, *, observer: Observer) -> DatabaseCheck:
+    """Open the database at a URL as it is, without migrating it, for the doctor. Raises StoreUnavailable."""
+    from genlock.stores.check import PostgresCheck, SqliteCheck
 
     if url.startswith("sqlite:///"):
         path = url.removeprefix("sqlite:///")
         opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, beside=True)
-        return SqliteExamination(opened, path, observer)
-    return PostgresExamination(await PostgresStore.open(url, observer=observer, migrate=False), observer)
+        return SqliteCheck(opened, path)
+    return PostgresCheck(await PostgresStore.open(url, observer=observer, migrate=False))
 
 
-def make_engine(  # noqa: PLR0913 - the parts of an instance
+def make_engine(  # noqa: PLR0913 - one argument per part
     store: Store,
     observer: Observer,
     *,
@@ -100,8 +348,9 @@ def make_engine(  # noqa: PLR0913 - the parts of an instance
     expected: Callable[[Job], float | None] | None = None,
     paid_for: Callable[[Job], int | None] | None = None,
     make_updates: Callable[[EngineContext], UpdateWorker] | None = None,
+    poll_seconds: Mapping[str, float] | None = None,
 ) -> Engine:
-    """One instance over a store, under an id that no other start has had."""
+    """Make an engine over a store, with an instance id that no other start has had."""
     rules = rules or EngineRules()
     ctx = EngineContext(
         store=store,
@@ -114,44 +363,52 @@ def make_engine(  # noqa: PLR0913 - the parts of an instance
         public_url=public_url,
         expected=expected,
         paid_for=paid_for,
+        poll_seconds=poll_seconds or {},
     )
     return Engine(ctx, make_updates(ctx) if make_updates else None)
 
 
-def make_kie(settings: "Settings", catalog: Catalog) -> "Kie":
+def make_providers(
+    settings: "Settings", catalog: Catalog, *, now: Callable[[], float] = time
+) -> dict[str, ProviderBundle]:
+    """Return the bundles of the configured providers by name. A provider without a key is not configured."""
+    bundles = []
+    if settings.kie_api_key is not None:
+        from genlock.providers.kie.bundle import make_bundle
+
+        bundles.append(
+            make_bundle(
+                catalog,
+                key=settings.kie_api_key.get_secret_value(),
+                api_url=settings.kie_api_url,
+                upload_url=settings.kie_upload_url,
+                webhook_key=settings.kie_webhook_key.get_secret_value() if settings.kie_webhook_key else None,
+                creates_per_10_seconds=settings.kie_creates_per_10_seconds,
+                now=now,
+            )
+        )
+    return {bundle.name: bundle for bundle in bundles}
+
+
+def configured_providers(settings: "Settings") -> set[str]:
+    """Return the names of the providers that have a key; only their models are on sale."""
+    return {"kie"} if settings.kie_api_key is not None else set()
+
+
+async def fetch_public_lists(settings: "Settings") -> dict[str, PublicLists]:
+    """Fetch the model and price lists of every provider that publishes them; no account is needed."""
+    from genlock.providers.kie import public_lists as kie
     from genlock.providers.kie.client import Kie
 
-    if settings.kie_api_key is None:
-        raise Refusal("GENLOCK_KIE_API_KEY is not set: there is no account at Kie.ai to order from")
-    return Kie(
-        key=settings.kie_api_key.get_secret_value(),
-        find_model=catalog.get,
-        api_url=settings.kie_api_url,
-        upload_url=settings.kie_upload_url,
-    )
+    return {Kie.name: await kie.fetch(settings.kie_api_url)}
 
 
-def make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, downloads: "Downloads") -> Channel:
-    from genlock.bot.order.job_texts import JobTexts
-    from genlock.channels.telegram.caller import API_URL
-    from genlock.channels.telegram.channel import TelegramChannel
-
-    # A Bot API server of one's own may reach what Telegram's cannot.
-    near = settings.telegram_api_url != API_URL
-    return TelegramChannel(caller, JobTexts(catalog.get), downloads, near=near)
+def rate_limits(bundles: Mapping[str, ProviderBundle]) -> dict[str, RateLimit]:
+    """Return the limits of all providers under the keys that the engine uses: `create:NAME` and `status:NAME`."""
+    return {f"{call}:{name}": limit for name, bundle in bundles.items() for call, limit in bundle.rate_limits.items()}
 
 
-def make_chat(
-    settings: "Settings", *, caller: "Caller", store: Database, engine: Engine, catalog: Catalog, kie: "Kie"
-) -> "BotRouter":
-    from genlock.bot.bundle import BotBundle
-    from genlock.bot.router import make_bot
-
-    bundle = BotBundle(caller=caller, rules=make_shop_rules(settings))
-    return make_bot(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=kie.upload)
-
-
-def make_shop_rules(settings: "Settings") -> "BotRules":
+def make_bot_rules(settings: "Settings") -> "BotRules":
     from genlock.bot.rules import BotRules, Package
 
     packages = settings.star_packages or {stars: round(stars * STAR_USD / settings.credit_usd) for stars in STARS}
@@ -174,19 +431,19 @@ def make_shop_rules(settings: "Settings") -> "BotRules":
 
 
 def costs_paid_for(catalog: Catalog, *, markup: float, credit_usd: float) -> Callable[[Job], int | None]:
-    """What the prices of jobs were made from; None for a free run and for a price of the operator's own."""
+    """Return a function for the provider cost that a job's price covers; None for free runs and own prices."""
 
     def paid_for(job: Job) -> int | None:
         model = catalog.models.get(job.model)
         if model is None or model.own_price is not None or not job.price:
             return None
-        return tariff.paid_for(job.price, markup, credit_usd)
+        return tariff.paid_for(job.price, markup, credit_usd, model.provider_credit_usd)
 
     return paid_for
 
 
 def expected_seconds(catalog: Catalog) -> Callable[[Job], float | None]:
-    """How long a job will take, by its model; None for one that is not known any more."""
+    """Return a function for the expected seconds of a job; None if its model is not in the catalog any more."""
 
     def expected(job: Job) -> float | None:
         model = catalog.models.get(job.model)
@@ -195,25 +452,14 @@ def expected_seconds(catalog: Catalog) -> Callable[[Job], float | None]:
     return expected
 
 
-def make_kie_endpoint(engine: Engine, settings: "Settings") -> "CallbackEndpoint":
-    """The door for Kie.ai's callbacks; with a webhook key, only for signed ones."""
-    from genlock.providers.kie.signature import is_signed
-    from genlock.web.callbacks import CallbackEndpoint
-
-    if settings.kie_webhook_key is None:
-        return CallbackEndpoint(engine=engine, provider="kie")
-    key = settings.kie_webhook_key.get_secret_value()
-    return CallbackEndpoint(
-        engine=engine, provider="kie", check=lambda headers, body: is_signed(headers, body, key, time())
-    )
-
-
-def make_rules(settings: "Settings", *, stop_seconds: float = 15.0) -> EngineRules:
+def make_rules(
+    settings: "Settings", *, limits: Mapping[str, RateLimit] | None = None, stop_seconds: float = 15.0
+) -> EngineRules:
     return EngineRules(
         stop_seconds=stop_seconds,
         lease_seconds=settings.lease_seconds,
         orphan_expire_seconds=settings.orphan_expire_seconds,
         poll_seconds=settings.poll_seconds,
         grace_seconds=settings.grace_seconds,
-        limits=kie_limits(settings.kie_creates_per_10_seconds),
+        limits=limits or {},
     )

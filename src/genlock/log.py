@@ -1,4 +1,4 @@
-"""Events as log lines: `[correlation] [EVENT] key=value`, or JSON. No line ever shows a secret."""
+"""Events as log lines: `[correlation id] [EVENT] key=value`, or JSON. Secrets are masked in every line."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from genlock.domain.events import Event
 
-_LOUD = {
+_LEVELS = {
     Event.RESULT_CONTRADICTION: logging.ERROR,
     Event.RESULT_WRONG_TASK: logging.ERROR,
     Event.STAGE_ERROR: logging.ERROR,
@@ -32,15 +32,15 @@ _LOUD = {
     Event.POISON_SUSPECTED: logging.WARNING,
 }
 _encode = json.JSONEncoder(default=str, ensure_ascii=False).encode
-#: what looks like a bot's token, ours or not: the addresses that libraries put into their errors hold it
+#: the form of a bot token, ours or another: libraries put URLs that contain it into their errors
 _TOKEN = re.compile(r"\b(bot)?[0-9]{5,20}(:|%3A)[A-Za-z0-9_-]{30,}", re.IGNORECASE)
 _MASK = "***"
-#: shorter ones are words that stand everywhere
-_SECRET_LEAST = 6
+#: shorter secrets are not masked: they would match ordinary words
+_SECRET_LENGTH_MIN = 6
 
 
 class LogObserver:
-    """Writes events to a logger. Counts are for metrics; a log line for each would tell nobody anything."""
+    """Writes events to a logger. Counts are not logged; they are metrics."""
 
     def __init__(self, logger: logging.Logger, *, as_json: bool, instance: str | None = None) -> None:
         self._logger = logger
@@ -48,7 +48,7 @@ class LogObserver:
         self._instance = instance
 
     def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
-        level = _LOUD.get(event, logging.INFO)
+        level = _LEVELS.get(event, logging.INFO)
         if not self._logger.isEnabledFor(level):
             return
         if self._as_json:
@@ -57,11 +57,11 @@ class LogObserver:
             self._logger.log(level, "%s", human_line(event, correlation_id, facts))
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
-        """Not for the log."""
+        """Ignore counts."""
 
 
 class Silent:
-    """An observer that keeps nothing."""
+    """An observer that ignores everything."""
 
     def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None: ...
 
@@ -69,13 +69,13 @@ class Silent:
 
 
 def human_line(event: Event, correlation_id: str, facts: dict[str, Any]) -> str:
-    told = " ".join(f"{key}={_plain(value)}" for key, value in facts.items() if value is not None)
-    return f"[{correlation_id or '-'}] [{event}] {told}".rstrip()
+    pairs = " ".join(f"{key}={_plain(value)}" for key, value in facts.items() if value is not None)
+    return f"[{correlation_id or '-'}] [{event}] {pairs}".rstrip()
 
 
 def json_line(event: Event, correlation_id: str, facts: dict[str, Any], instance: str | None = None) -> str:
-    told = {"event": event.value, "correlation_id": correlation_id, **facts}
-    return _encode(told if instance is None else {"at": _now(), "instance": instance, **told})
+    line = {"event": event.value, "correlation_id": correlation_id, **facts}
+    return _encode(line if instance is None else {"at": _now(), "instance": instance, **line})
 
 
 def _now() -> str:
@@ -83,13 +83,13 @@ def _now() -> str:
 
 
 def _plain(value: Any) -> str:
-    """One word, whatever it holds: a line stays a line."""
+    """Return the value as one word, quoted if needed, so that it cannot begin a new line or key."""
     text = str(value)
     return text if text and text.isprintable() and " " not in text and '"' not in text else _encode(text)
 
 
 class Mask:
-    """Takes the secrets it knows, and whatever looks like a bot's token, out of a text."""
+    """Replaces known secrets, and everything that looks like a bot token, in a text."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._forms: set[str] = set()
@@ -98,7 +98,7 @@ class Mask:
 
     def add(self, *secrets: str) -> None:
         for secret in secrets:
-            if len(secret) >= _SECRET_LEAST:
+            if len(secret) >= _SECRET_LENGTH_MIN:
                 self._forms |= {secret, _encode(secret)[1:-1], quote(secret, safe="")}
         longest_first = sorted(self._forms, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
@@ -109,8 +109,8 @@ class Mask:
         return _TOKEN.sub(_MASK, text) if ":" in text or "%3" in text else text
 
 
-class Masking(logging.Formatter):
-    """Takes every secret out of every line, whoever wrote it: ours, a library's, a traceback's."""
+class MaskingFormatter(logging.Formatter):
+    """Masks secrets in every line: ours, those of libraries, and tracebacks."""
 
     def __init__(self, mask: Mask, *, as_json: bool) -> None:
         super().__init__("%(message)s")
@@ -119,19 +119,19 @@ class Masking(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = super().format(record)
-        if record.name != "genlock":  # a library's: give it the form of ours
-            line = self._strange(record, line)
+        if record.name != "genlock":  # a line of a library
+            line = self._library_line(record, line)
         return self._mask(line)
 
-    def _strange(self, record: logging.LogRecord, line: str) -> str:
+    def _library_line(self, record: logging.LogRecord, line: str) -> str:
         if self._as_json:
-            told = {"event": "LOG", "logger": record.name, "level": record.levelname, "text": line}
-            return _encode({"at": _now(), **told})
+            fields = {"event": "LOG", "logger": record.name, "level": record.levelname, "text": line}
+            return _encode({"at": _now(), **fields})
         return f"[-] [LOG] logger={record.name} level={record.levelname} text={_plain(line)}"
 
 
-class Gathering(logging.StreamHandler[TextIO]):
-    """Lines of one turn of the event loop are written together; outside of a loop, each at once."""
+class BufferedHandler(logging.StreamHandler[TextIO]):
+    """Writes the lines of one iteration of the event loop together; without a loop, each line at once."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
@@ -141,12 +141,12 @@ class Gathering(logging.StreamHandler[TextIO]):
         try:
             self._lines.append(self.format(record) + self.terminator)
             if len(self._lines) > 1:
-                return  # whoever wrote the first one sees to it
+                return  # the first line has already scheduled the flush
             try:
                 asyncio.get_running_loop().call_soon(self.flush)
             except RuntimeError:
                 self.flush()
-        except Exception:  # noqa: BLE001 - a line that cannot be written must not end what it tells of
+        except Exception:  # noqa: BLE001 - a failed log line must not stop the code that logs
             self.handleError(record)
 
     def flush(self) -> None:
@@ -158,11 +158,11 @@ class Gathering(logging.StreamHandler[TextIO]):
 
 
 def set_up_logging(mask: Mask, *, as_json: bool, stream: TextIO, level: int = logging.INFO) -> None:
-    """All lines of the process go through one handler, and through the mask."""
-    handler = Gathering(stream)
-    handler.setFormatter(Masking(mask, as_json=as_json))
+    """Send all log lines of the process through one handler that masks secrets."""
+    handler = BufferedHandler(stream)
+    handler.setFormatter(MaskingFormatter(mask, as_json=as_json))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("genlock").setLevel(level)
-    logging.getLogger("asyncpg").setLevel(logging.ERROR)  # what it warns of, at length, is tried again and told by us
+    logging.getLogger("asyncpg").setLevel(logging.ERROR)  # its warnings are retried and reported by the store

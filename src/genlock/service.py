@@ -1,140 +1,85 @@
-"""One instance of the product: composed from the settings, started and stopped as a whole."""
+"""The process of `genlock serve`: starts one instance, waits for a signal, and stops it."""
 
 import asyncio
+import gc
 import logging
+import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+import signal
+import sys
 from contextlib import AsyncExitStack
-from functools import partial
-from time import monotonic
-from typing import Any
+from pathlib import Path
+from time import CLOCK_BOOTTIME, clock_gettime, monotonic
+from typing import NoReturn
 
+import uvloop
 from prometheus_client import CollectorRegistry
 
-from genlock.app import (
-    costs_paid_for,
-    expected_seconds,
-    make_channel,
-    make_chat,
-    make_engine,
-    make_kie,
-    make_kie_endpoint,
-    make_rules,
-    open_store,
-)
-from genlock.bot.router import BotRouter
-from genlock.catalog import load
-from genlock.channels.telegram.caller import Caller, Priority, make_bot
+from genlock.app import App, compose
+from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import TokenRefused
-from genlock.channels.telegram.operator_messages import answer_repeated, tell_operators
-from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
-from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookKeeper, webhook_secret
-from genlock.domain.alarm import AlarmNotice
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
-from genlock.domain.update import Update
-from genlock.engine import alarms, retention
-from genlock.engine.alarms import Alarms
-from genlock.engine.periodic import PeriodicTask
-from genlock.engine.retention import Retention
-from genlock.engine.stats import Stats
-from genlock.engine.updates import Handler, UpdateWorker
-from genlock.i18n.alarms import alarm_text
-from genlock.i18n.translator import translator
-from genlock.log import LogObserver, Mask
-from genlock.media.download import Downloads
+from genlock.log import LogObserver, Mask, set_up_logging
 from genlock.metrics import MetricsObserver, Observers
-from genlock.ports import Database
-from genlock.settings import LogFormat, ServiceSettings
-from genlock.web.health import HealthEndpoints
-from genlock.web.server import Endpoint, make_web, serving
-from genlock.web.telegram import TelegramEndpoint
+from genlock.settings import LogFormat, ServiceSettings, unknown_settings
+from genlock.web.server import serving
 
-#: how long a start waits for Telegram to say whether the token is right; if it is away we start without
+#: how long a start waits for Telegram to check the token; without an answer the service starts anyway
 TOKEN_CHECK_SECONDS = 5.0
-#: a provider's orders and the chat's updates that are not finished by then are handed over
-STOP_SECONDS = 12.0
-#: payments that Telegram knows of and we do not
-RECONCILE_SECONDS = 180.0
-CHORE_SECONDS = 5.0
+#: a stop that takes longer is aborted: platforms kill the process soon after
+STOP_SECONDS_MAX = 19.0
+_STAT = Path("/proc/self/stat")
+_LOADED = monotonic()
+_log = logging.getLogger("genlock")
 
 
 class Service:
-    """Everything an instance consists of. `start` says where it listens; `stop` leaves its work to the others."""
+    """Starts and stops one instance."""
 
     def __init__(self, settings: ServiceSettings, mask: Mask) -> None:
         self._settings = settings
         self._mask = mask
-        self._instance = secrets.token_hex(8)
+        self.instance = secrets.token_hex(8)
         self._metrics = MetricsObserver(CollectorRegistry())
         as_json = settings.log_format is LogFormat.JSON
-        log = LogObserver(logging.getLogger("genlock"), as_json=as_json, instance=self._instance)
+        log = LogObserver(logging.getLogger("genlock"), as_json=as_json, instance=self.instance)
         self.observer = Observers(log, self._metrics)
         self._open = False
-        self._introducing: asyncio.Task[None] | None = None
         self._closing = AsyncExitStack()
 
     async def start(self) -> str:
+        """Start the instance and return the URL it listens on. Raises Refusal for wrong settings."""
         try:
-            return await self._start()
+            app = await self._compose()
+            await self._check_token(app.caller)
+            url = await self._listen(app)
+            await app.engine.start(app.periodic_tasks)
         except BaseException:
             await self._closing.aclose()
             raise
-
-    async def _start(self) -> str:
-        settings, started = self._settings, monotonic()
-        catalog = load(settings.catalog_overlay)
-        store = await open_store(settings.database_url, observer=self.observer)
-        self._closing.push_async_callback(store.close)
-        caller = self._make_caller(store)
-        kie = make_kie(settings, catalog)
-        self._closing.push_async_callback(kie.close)
-        downloads = Downloads(private=settings.media_private_hosts)
-        self._closing.push_async_callback(downloads.close)
-        handlers: dict[str, Handler] = {}
-        self.engine = engine = make_engine(
-            store,
-            self.observer,
-            providers={kie.name: kie},
-            channels={"telegram": make_channel(settings, caller, catalog, downloads)},
-            rules=make_rules(settings, stop_seconds=STOP_SECONDS),
-            public_url=settings.public_url,
-            instance=self._instance,
-            expected=expected_seconds(catalog),
-            paid_for=costs_paid_for(catalog, markup=settings.markup, credit_usd=settings.credit_usd),
-            make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(answer_repeated, caller)),
-        )
-        assert engine.updates is not None
-        chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
-        self._closing.push_async_callback(chat.close)
-        handlers[settings.bot_id] = partial(_handle, chat, self._mask)
-        await self._check_token(caller)
-        intake, endpoints = await self._make_intake(caller, store, engine.updates)
-        stats = Stats(engine.ctx, store)
-        health = HealthEndpoints(
-            engine=engine,
-            stats=stats,
-            is_open=lambda: self._open,
-            render=lambda counts, active: self._metrics.render(counts, active=active),
-            started=started,
-        )
-        web = make_web([make_kie_endpoint(engine, settings), health, *endpoints])
-        address = await self._listen(web)
-        receive = PeriodicTask(name="receive_updates", period_seconds=CHORE_SECONDS, run=intake)
-        maintenance = self._maintenance_tasks(caller, store, stats)
-        await engine.start([receive, *maintenance, *self._bot_tasks(chat)])
-        self._closing.push_async_callback(engine.stop)
-        self._closing.push_async_callback(self._alarms.stop)  # before the leader resigns: the next one writes here too
-        self._introducing = asyncio.create_task(self._introduce(chat))
+        self._closing.push_async_callback(app.engine.stop)
+        self._closing.push_async_callback(app.alarms.stop)  # before the leader resigns: the next one writes there too
         self._open = True
-        return address
+        return url
 
-    def _make_caller(self, store: Database) -> Caller:
-        settings = self._settings
-        bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
-        caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), self.observer)
-        self._closing.push_async_callback(caller.close)
-        return caller
+    async def stop(self) -> None:
+        """Accept no more work, pass on leadership at once, then finish or hand over the running work."""
+        self._open = False
+        self.observer.event(Event.STOPPING, instance=self.instance)
+        await self._closing.aclose()
+        self.observer.event(Event.STOPPED, instance=self.instance)
+
+    async def _compose(self) -> App:
+        return await compose(
+            self._settings,
+            instance=self.instance,
+            observer=self.observer,
+            metrics=self._metrics,
+            mask=self._mask,
+            is_open=lambda: self._open,
+            closing=self._closing,
+        )
 
     async def _check_token(self, caller: Caller) -> None:
         try:
@@ -146,120 +91,85 @@ class Service:
                 "(it changes when it is revoked there)"
             ) from None
         except (ChannelError, TimeoutError) as error:
-            self.observer.event(Event.CHANNEL_UNREACHABLE, step="ask Telegram who we are", error=type(error).__name__)
+            self.observer.event(Event.CHANNEL_UNREACHABLE, step="check the token", error=type(error).__name__)
 
-    async def _make_intake(
-        self, caller: Caller, store: Database, updates: UpdateWorker
-    ) -> tuple[Callable[[], Awaitable[None]], list[Endpoint]]:
-        """Who brings the updates, and the door they come through, if they are brought."""
-        settings = self._settings
-        if settings.public_url is None:
-            poller = Poller(
-                caller, take_in=updates.receive, is_active=lambda: self.engine.active, observer=self.observer
-            )
-            return poller.run, []
-        secret = await webhook_secret(store, settings.bot_id)
-        self._mask.add(secret)
-        keeper = WebhookKeeper(
-            caller,
-            store,
-            public_url=settings.public_url,
-            secret=secret,
-            is_active=lambda: self.engine.active,
-            observer=self.observer,
-        )
-        endpoint = TelegramEndpoint(
-            updates=updates, observer=self.observer, path=WEBHOOK_PATH, bot_id=settings.bot_id, secret=secret
-        )
-        return keeper.run, [endpoint]
-
-    async def _listen(self, web: Any) -> str:
+    async def _listen(self, app: App) -> str:
         settings = self._settings
         try:
-            return await self._closing.enter_async_context(serving(web, settings.host, settings.port))
+            return await self._closing.enter_async_context(serving(app.web, settings.host, settings.port))
         except OSError as error:
             raise Refusal(
                 f"cannot listen on {settings.host}:{settings.port} ({error.strerror}): "
-                "stop what uses it, or set GENLOCK_HOST and GENLOCK_PORT to something else"
+                "stop the program that uses it, or set GENLOCK_HOST and GENLOCK_PORT to something else"
             ) from None
 
-    def _maintenance_tasks(self, caller: Caller, store: Database, stats: Stats) -> list[PeriodicTask]:
-        ctx, leader = self.engine.ctx, self.engine.leader
-        notify = partial(_notify_operators, caller, store, self._settings.admin_ids)
-        self._alarms = Alarms(ctx, leader, store, stats, notify)
-        return [
-            PeriodicTask(
-                name="check_alarms", period_seconds=alarms.PERIOD_SECONDS, run=self._alarms.check, leader_only=True
-            ),
-            PeriodicTask(
-                name="check_ledger",
-                period_seconds=alarms.PERIOD_SECONDS,
-                run=self._alarms.check_ledger,
-                leader_only=True,
-            ),
-            PeriodicTask(
-                name="prune_rows",
-                period_seconds=retention.PERIOD_SECONDS,
-                run=Retention(ctx, leader, store).prune,
-                leader_only=True,
-            ),
-        ]
 
-    def _bot_tasks(self, chat: BotRouter) -> list[PeriodicTask]:
-        return [
-            PeriodicTask(
-                name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=chat.reconcile, leader_only=True
-            ),
-            PeriodicTask(name="pay_rewards", period_seconds=CHORE_SECONDS, run=chat.reward, leader_only=True),
-            PeriodicTask(name="send_broadcasts", period_seconds=CHORE_SECONDS, run=chat.broadcast, leader_only=True),
-        ]
-
-    async def _introduce(self, chat: BotRouter) -> None:
-        """Tell Telegram our commands; if it is away, later."""
-        while True:
-            try:
-                await chat.start()
-            except ChannelError as error:
-                self.observer.event(
-                    Event.CHANNEL_UNREACHABLE, step="introduce", error=f"{type(error).__name__}: {error}"
-                )
-                await asyncio.sleep(CHORE_SECONDS)
-            except Exception as error:  # noqa: BLE001 - without commands in the menu the bot still works
-                self.observer.event(Event.STAGE_ERROR, step="introduce", error=f"{type(error).__name__}: {error}")
-                await asyncio.sleep(CHORE_SECONDS)
-            else:
-                return
-
-    async def stop(self) -> None:
-        """Nothing new; the role goes to another at once; what is left is finished or handed over."""
-        self._open = False
-        self.observer.event(Event.STOPPING, instance=self._instance)
-        if self._introducing:
-            self._introducing.cancel()
-        await self._closing.aclose()
-        self.observer.event(Event.STOPPED, instance=self._instance)
-
-
-async def _notify_operators(caller: Caller, store: Database, operators: Iterable[int], notice: AlarmNotice) -> None:
-    def text_in(language: str) -> str:
-        return alarm_text(notice, translator(language))
-
-    await tell_operators(caller, operators, partial(_language_of, store), text_in)
-
-
-async def _language_of(store: Database, outside: int) -> str:
-    """The language that somebody reads, by the channel's number; empty if we have never met them."""
-    found = await store.find_profiles(str(outside), 2)
-    return next((one.language for one in found if one.external_id == str(outside)), "")
-
-
-async def _handle(chat: BotRouter, mask: Mask, update: Update) -> None:
+def run(settings: ServiceSettings) -> int:
+    """Serve until SIGTERM or Ctrl-C, and return the exit status."""
+    mask = Mask(settings.secrets())
+    set_up_logging(mask, as_json=settings.log_format is LogFormat.JSON, stream=sys.stdout)
     try:
-        await chat.handle_stored(update)
-    except GenlockError:
-        raise
-    except Exception as error:
-        text = repr(error)
-        if mask(text) != text:  # the text is stored with the update and must not contain a secret
-            raise RuntimeError(mask(text)) from None
-        raise
+        return uvloop.run(_serve(settings, mask))
+    except GenlockError as error:
+        sys.stderr.write(mask(f"{error}\n"))
+        return 1
+    except Exception:  # noqa: BLE001 - the log masks the secrets that a bare traceback would show
+        _log.exception("the service ended with an unexpected error")
+        return 1
+
+
+async def _serve(settings: ServiceSettings, mask: Mask) -> int:
+    stop_requested = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, _request_stop, stop_requested)
+    service = Service(settings, mask)
+    for unknown, nearest in unknown_settings():
+        service.observer.event(Event.SETTING_UNKNOWN, name=unknown, nearest=nearest)
+    address = await service.start()
+    _freeze_garbage_collector()
+    mode = "webhook" if settings.public_url else "polling"
+    service.observer.event(
+        Event.READY, instance=service.instance, address=address, mode=mode, seconds=round(process_age(), 2)
+    )
+    await stop_requested.wait()
+    return await _stop(service)
+
+
+async def _stop(service: Service) -> int:
+    stopping = asyncio.get_running_loop().create_task(service.stop())
+    await asyncio.wait([stopping], timeout=STOP_SECONDS_MAX)
+    if not stopping.done():  # the database does not answer: other instances take over as after a crash
+        service.observer.event(Event.STAGE_ERROR, step="stop", error=f"not finished after {STOP_SECONDS_MAX:g} s")
+        _exit_now(1)
+    await stopping
+    return 0
+
+
+def _request_stop(stop_requested: asyncio.Event) -> None:
+    """Stop gracefully at the first signal and at once at the second: other instances take over as after a crash."""
+    if stop_requested.is_set():
+        _exit_now(1)
+    stop_requested.set()
+
+
+def _exit_now(status: int) -> NoReturn:
+    """End the process at once, after flushing the log."""
+    for handler in logging.getLogger().handlers:
+        handler.flush()
+    os._exit(status)
+
+
+def _freeze_garbage_collector() -> None:
+    """Exclude everything loaded so far from garbage collection: it lives as long as the process."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
+def process_age() -> float:
+    """Return the seconds since the process started, or where that is unknown, since this module was loaded."""
+    if not _STAT.exists():
+        return monotonic() - _LOADED
+    ticks = int(_STAT.read_text(encoding="utf-8").rpartition(")")[2].split()[19])
+    return clock_gettime(CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""Settings, from the environment and a `.env` file. The one place that knows their names."""
+"""Settings, read from the environment and a `.env` file. No other module knows the names of the variables."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
 _PREFIX = "GENLOCK_"
-#: variables of ours that are no settings of a service
+#: our variables that are not settings of the service
 _OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL"}
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 _TOKEN_NAMES = AliasChoices("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN")
@@ -32,7 +32,7 @@ class LogFormat(StrEnum):
 
 
 class Settings(BaseSettings):
-    """Each field is one variable, GENLOCK_ in front; where a platform sets a plain name, that is taken too."""
+    """Each field is one variable with the prefix GENLOCK_; names that platforms set are aliases."""
 
     model_config = SettingsConfigDict(
         env_prefix="GENLOCK_",
@@ -46,93 +46,100 @@ class Settings(BaseSettings):
     telegram_token: SecretStr | None = Field(
         default=None,
         validation_alias=_TOKEN_NAMES,
-        description="the bot's token, as @BotFather gave it",
+        description="the bot's token from @BotFather",
     )
-    telegram_api_url: str = Field(default="https://api.telegram.org", description="where the Bot API is")
+    telegram_api_url: str = Field(default="https://api.telegram.org", description="base URL of the Bot API")
     kie_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=_KEY_NAMES,
-        description="the key of the account at Kie.ai, from its API key page",
+        description="the API key of the Kie.ai account, from its API key page",
     )
-    kie_api_url: str = Field(default="https://api.kie.ai", description="where Kie.ai takes orders")
-    kie_upload_url: str = Field(default="https://kieai.redpandaai.co", description="where Kie.ai takes files")
+    kie_api_url: str = Field(default="https://api.kie.ai", description="base URL of Kie.ai's API")
+    kie_upload_url: str = Field(default="https://kieai.redpandaai.co", description="base URL of Kie.ai's file upload")
     kie_webhook_key: SecretStr | None = Field(
-        default=None, description="the key that Kie.ai signs callbacks with; once set, unsigned ones are refused"
+        default=None,
+        description="the key that Kie.ai signs callbacks with; when it is set, unsigned callbacks are refused",
     )
     database_url: str = Field(
         default="sqlite:///genlock.db",
         validation_alias=AliasChoices("GENLOCK_DATABASE_URL", "DATABASE_URL"),
-        description="where jobs and money are kept: `sqlite:///FILE` for one process, `postgresql://…` for many",
+        description="the database of jobs and money: `sqlite:///FILE` for one process, `postgresql://…` for several",
     )
     public_url: str | None = Field(
         default=None,
         validation_alias=AliasChoices("GENLOCK_PUBLIC_URL", "RENDER_EXTERNAL_URL"),
-        description="where the world reaches us; without it Telegram and the provider are asked, they cannot call",
+        description="public base URL of this service; without it Telegram and the providers are polled",
     )
-    host: str = Field(default="127.0.0.1", description="the address the web doors listen on; `0.0.0.0` for all")
+    host: str = Field(
+        default="127.0.0.1", description="the address that the web endpoints listen on; `0.0.0.0` for all"
+    )
     port: int = Field(
         default=8080,
         ge=0,
         le=65535,
         validation_alias=AliasChoices("GENLOCK_PORT", "PORT"),
-        description="the port the web doors listen on",
+        description="the port that the web endpoints listen on",
     )
     admin_ids: Annotated[tuple[int, ...], NoDecode] = Field(
-        default=(), description="the operators' Telegram ids, with commas between them; they also get the alarms"
+        default=(), description="Telegram ids of the operators, separated by commas; they also receive the alarms"
     )
     dashboard_token: SecretStr | None = Field(
         default=None,
-        description="the password of the dashboard, which this version does not have yet: unused",
+        description="the password of the dashboard; this version has no dashboard yet and does not use it",
     )
-    welcome_credits: float = Field(default=0.0, ge=0.0, description="how many credits a new person is given")
-    free_per_day: int = Field(default=0, ge=0, description="how many free runs a person has each day, on chosen models")
-    markup: float = Field(default=2.0, gt=0.0, description="how many times the provider's price a person pays")
-    credit_usd: float = Field(default=0.01, gt=0.0, description="what one of our credits costs a person, in US dollars")
+    welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
+    free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
+    markup: float = Field(default=2.0, gt=0.0, description="price for users as a multiple of the provider's price")
+    credit_usd: float = Field(default=0.01, gt=0.0, description="price of one of our credits for users, in US dollars")
     star_packages: Annotated[dict[int, int], NoDecode] = Field(
         default={},
-        description="what is sold for Telegram Stars, as `STARS:CREDITS` with commas between them; "
-        "without it some sizes at what a star brings the operator",
+        description="packages sold for Telegram Stars, as `STARS:CREDITS` separated by commas; "
+        "default: six sizes at the price that the operator receives for a star",
     )
-    support: str = Field(default="", description="where people turn to for help, such as `@name`")
-    reward_inviter_credits: float = Field(default=0.0, ge=0.0, description="what an invitation brings whoever invited")
-    reward_invited_credits: float = Field(default=0.0, ge=0.0, description="what an invitation brings whoever came")
-    running_max: int = Field(default=5, gt=0, description="how many jobs a person may have running")
-    per_minute: int = Field(default=10, gt=0, description="how many orders a person may make in a minute")
-    per_hour: int = Field(default=100, gt=0, description="how many orders a person may make in an hour")
-    uploads_per_hour: int = Field(default=60, gt=0, description="how many files a person may send in an hour")
+    support: str = Field(default="", description="contact for users who need help, such as `@name`")
+    reward_inviter_credits: float = Field(
+        default=0.0, ge=0.0, description="credits for a user whose invitation was accepted"
+    )
+    reward_invited_credits: float = Field(default=0.0, ge=0.0, description="credits for a user who was invited")
+    running_max: int = Field(default=5, gt=0, description="jobs that a user may have running at the same time")
+    per_minute: int = Field(default=10, gt=0, description="orders per user and minute")
+    per_hour: int = Field(default=100, gt=0, description="orders per user and hour")
+    uploads_per_hour: int = Field(default=60, gt=0, description="files that a user may send per hour")
     late_cancels_per_day: int = Field(
         default=5,
         ge=0,
-        description="how many orders a person may cancel in a day after the provider was asked for them; "
-        "what the provider bills for those is lost",
+        description="orders per user and day that may be cancelled after they were submitted to the provider; "
+        "the operator pays what the provider bills for them",
     )
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
-        description="`host:port`, with commas between them, that may be fetched though private, such as simulators",
+        description="private hosts that media may be fetched from, such as simulators: `host:port`, with commas",
     )
     lease_seconds: float = Field(
-        default=30.0, ge=5.0, description="how long work is reserved for an instance that does not renew it"
+        default=30.0, ge=5.0, description="how long an instance keeps a job without renewing its lease"
     )
     poll_seconds: float = Field(
         default=POLL_SECONDS,
         gt=0.0,
-        description="the pause between the first status queries of a task where no callbacks come; "
-        "later ones, and those that are only the net under callbacks, are longer",
+        description="time between the first status queries of a task when there are no callbacks; "
+        "later queries, and queries in addition to callbacks, are less frequent",
     )
     grace_seconds: float = Field(
         default=120.0,
         ge=1.0,
-        description="how long an order waits for its callback when nobody knows whether the provider took it; "
-        "then the money goes back",
+        description="how long a job waits for its callback when it is unknown whether the provider accepted it; "
+        "then the hold is released",
     )
     kie_creates_per_10_seconds: int = Field(
-        default=20, ge=1, description="how many orders Kie.ai takes from the account in 10 s; more if it has agreed to"
+        default=20,
+        ge=1,
+        description="create calls that Kie.ai allows the account in 10 s; raise it if Kie.ai has agreed to more",
     )
     orphan_expire_seconds: float = Field(
-        default=3600.0, gt=0.0, description="how long a callback without a job waits for its job"
+        default=3600.0, gt=0.0, description="how long a callback without a job waits to be matched"
     )
     catalog_overlay: Path | None = Field(
-        default=None, description="a file that hides, renames or prices models: see [the catalog](catalog.md)"
+        default=None, description="a file that hides, renames or reprices models: see [the catalog](catalog.md)"
     )
     log_format: LogFormat = Field(default=LogFormat.HUMAN, description="`human` or `json` log lines")
 
@@ -175,18 +182,18 @@ class Settings(BaseSettings):
             return value
         pairs = [word.split(":") for word in re.split(r"[\s,;]+", value) if word]
         if any(len(pair) != 2 or not all(word.isdigit() and int(word) for word in pair) for pair in pairs):  # noqa: PLR2004
-            raise ValueError("must be STARS:CREDITS, with commas between them, such as 100:130,500:650")
+            raise ValueError("must be STARS:CREDITS, separated by commas, such as 100:130,500:650")
         return {int(stars): int(credits_) for stars, credits_ in pairs}
 
     @field_validator("media_private_hosts")
     @classmethod
     def _hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
         if any(not _HOST.fullmatch(host) for host in hosts):
-            raise ValueError("must be host:port, with commas between them, such as 127.0.0.1:8082")
+            raise ValueError("must be host:port, separated by commas, such as 127.0.0.1:8082")
         return hosts
 
     def secrets(self) -> list[str]:
-        """Every secret there is here, so that no line shows one."""
+        """Return every secret of the settings, so that the log can mask them."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         found = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
         for password in _passwords(self.database_url):
@@ -195,7 +202,7 @@ class Settings(BaseSettings):
 
 
 class ServiceSettings(Settings):
-    """What a running service cannot do without; so everything that is missing or wrong is named together."""
+    """The settings of a running service, with the required ones, so that all faults are reported together."""
 
     telegram_token: SecretStr = Field(
         validation_alias=_TOKEN_NAMES, description=Settings.model_fields["telegram_token"].description
@@ -209,12 +216,14 @@ class ServiceSettings(Settings):
     def _brings_updates(cls, url: str | None, given: ValidationInfo) -> str | None:
         telegrams_own = given.data.get("telegram_api_url") == Settings.model_fields["telegram_api_url"].default
         if url is not None and url.startswith("http://") and telegrams_own:
-            raise ValueError("must begin with https://, because Telegram brings updates nowhere else; or leave it out")
+            raise ValueError(
+                "must begin with https://, because Telegram sends updates only to https URLs; or do not set it"
+            )
         return url
 
     @property
     def bot_id(self) -> str:
-        """A token begins with the bot's id."""
+        """The bot's id, which the token begins with."""
         return self.telegram_token.get_secret_value().partition(":")[0]
 
 
@@ -222,17 +231,17 @@ Kind = TypeVar("Kind", bound=Settings)
 
 
 def read_settings(kind: type[Kind]) -> Kind:
-    """The settings as they are, or one refusal that names all that is wrong with them."""
+    """Return the settings. Raises one Refusal that names every missing and wrong setting."""
     try:
         return kind()
     except ValidationError as error:
         problems = [_explain(kind, problem) for problem in error.errors(include_url=False)]
-        lines = "\n".join(f"  {line}" for line in (*problems, *unknown_words()))
-        raise Refusal(f"These settings are not right:\n{lines}") from None
+        lines = "\n".join(f"  {line}" for line in (*problems, *unknown_settings_messages()))
+        raise Refusal(f"Some settings are missing or wrong:\n{lines}") from None
 
 
 def unknown_settings() -> Iterator[tuple[str, str | None]]:
-    """Variables that look like settings and are none, each with the name that was probably meant. Never a value."""
+    """Yield unknown variables with our prefix, each with the closest known name. Never a value."""
     known = [name.upper() for name in Settings.model_fields]
     sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
     given = {name.upper() for source in sources for name in source.env_vars}
@@ -242,16 +251,16 @@ def unknown_settings() -> Iterator[tuple[str, str | None]]:
             yield name, f"{_PREFIX}{nearest[0]}" if nearest else None
 
 
-def unknown_words() -> list[str]:
-    """The same in sentences."""
+def unknown_settings_messages() -> list[str]:
+    """Return a message for each unknown variable."""
     return [
-        f"{name} is no setting and has no effect" + (f": did you mean {nearest}?" if nearest else "")
+        f"Unknown setting {name}: " + (f"did you mean {nearest}?" if nearest else "it has no effect, remove it")
         for name, nearest in unknown_settings()
     ]
 
 
 def _explain(kind: type[Settings], problem: Any) -> str:
-    """Which variable it is, what is wrong with it, what belongs there. Never what it holds."""
+    """Return which variable is wrong, why, and what it means. Never its value."""
     place = str(problem["loc"][0])
     name, field = next(
         (name, field)
@@ -260,14 +269,14 @@ def _explain(kind: type[Settings], problem: Any) -> str:
     )
     if problem["type"] == "missing":
         return f"GENLOCK_{name.upper()} is not set: it is {field.description}"
-    said = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    rest = "" if field.is_required() else f" (or leave it out: {field.get_default()!s} is the default)"
+    message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    rest = "" if field.is_required() else f" (default: {field.get_default()!s})"
     meaning = "" if problem["type"] == "value_error" else f"; it is {field.description}{rest}"
-    return f"{place if place.isupper() else f'GENLOCK_{name.upper()}'} {said}{meaning}"
+    return f"{place if place.isupper() else f'GENLOCK_{name.upper()}'} {message}{meaning}"
 
 
 def _passwords(url: str) -> list[str]:
-    """As they stand in a database's address: before the host, or among the options."""
+    """Return the passwords in a database URL: before the host, or among the options."""
     pairs = (option.partition("=") for option in url.partition("?")[2].split("&"))
     found: list[str | None] = [value for name, _, value in pairs if unquote_plus(name) in _PASSWORD_OPTIONS]
     with suppress(ValueError):

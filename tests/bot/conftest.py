@@ -1,4 +1,4 @@
-"""A whole town for each test, on either store."""
+"""A running bot for each test, on either store."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 from tests.bot.test_money import OPEN
 from tests.bot.world import Customer, Town, sqlite_url, town
 
-BOSS = 1000001  # the first person of the simulator
+BOSS = 1000001  # the first user of the simulator
 Office = tuple[Town, Customer, Customer]
 
 
@@ -26,7 +26,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    """A town with an operator and a customer."""
+    """A bot with an operator and a user."""
     async with town(sqlite_url(tmp_path), rules=replace(OPEN, admin_ids=frozenset({BOSS}))) as here:
         boss, ann = await here.person("Boss"), await here.person("Ann", having=10)
         assert boss.hands.id == BOSS

@@ -24,7 +24,7 @@ OTHER = "999"
 async def account_of_another_bot(here: Town) -> int:
     """A user of another bot, with a profile, an address and credits."""
     account_id = await here.store.ensure_account("telegram", OTHER, "5005")
-    await here.store.see_profile(account_id, language="en", name="Olga", username="olga", referred_by=None)
+    await here.store.ensure_profile(account_id, language="en", name="Olga", username="olga", referred_by=None)
     await here.store.set_account_address(account_id, "5005/en")
     await here.store.transfer(account_id, EntryKind.GRANT, 10_000, "test:olga")
     return account_id
@@ -65,7 +65,7 @@ async def test_operators_see_and_change_accounts_of_their_own_bot_only(office: O
 async def test_stars_of_another_bots_payment_are_not_refunded(office: Office) -> None:
     here, boss, _ = office
     olga = await account_of_another_bot(here)
-    await here.store.keep_payment("c1", olga, 100, 10_000)
+    await here.store.add_payment("c1", olga, 100, 10_000)
     await boss.say("/admin stars c1")
 
     assert page("admin.no_payment")(boss.from_bot[-1])
@@ -78,7 +78,7 @@ async def test_maintenance_broadcasts_and_promo_codes_belong_to_a_bot(office: Of
     await here.store.kv_put("chat:maintenance", "Closed", OTHER)
     begun = await here.store.begin_broadcast("Theirs", bot=OTHER, author="1", request_key="k")
     theirs = Promo(code="THEIRS", amount=5000, runs=0, uses_max=None, per_account=1, until=None, bot=OTHER)
-    await here.store.make_promo(theirs, lasting=None, author="1")
+    await here.store.create_promo(theirs, lasting=None, author="1")
     here.bot._maintenance = (0.0, None)
     await ann.say("/balance")
     assert page("balance.title")(ann.screen)
@@ -151,7 +151,7 @@ async def test_a_user_who_never_wrote_in_private_counts_as_not_reached_by_a_broa
         ann = await here.person()
         await ann.say("/start")
         bob = await here.store.ensure_account("telegram", here.bot_id, "77")
-        await here.store.see_profile(bob, language="en", name="Bob", username="bob", referred_by=None)
+        await here.store.ensure_profile(bob, language="en", name="Bob", username="bob", referred_by=None)
         begun = await here.store.begin_broadcast("News", bot=here.bot_id, author="1", request_key="k")
         await here.bot.broadcast()
         ended = await here.store.broadcast(begun.id)

@@ -1,4 +1,4 @@
-"""Every offered model is ordered through the chat alone, and its results arrive."""
+"""Every offered model is ordered in the chat, and its results arrive."""
 
 import asyncio
 import json
@@ -13,8 +13,9 @@ from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, FieldType
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
-from tests.bot.walker import TEXT_MAX, Walker
-from tests.bot.world import CATALOG, sqlite_url, town
+from tests.bot.order_by_chat import TEXT_MAX, ChatOrder
+from tests.bot.world import sqlite_url, town
+from tests.packaged import CATALOG
 
 AT_ONCE = 12
 KINDS = {Output.IMAGE: {"photo", "document"}, Output.VIDEO: {"video"}, Output.AUDIO: {"audio"}, Output.TEXT: {"text"}}
@@ -25,7 +26,7 @@ def least(model: Model) -> dict[str, Any]:
 
 
 def most(model: Model) -> dict[str, Any]:
-    """The most that a person can say in a chat, in messages of its size."""
+    """The largest input that fits into chat messages."""
     values: dict[str, Any] = {}
     for name, value in model.maximal_input().items():
         one = model.field(name)
@@ -38,9 +39,7 @@ def most(model: Model) -> dict[str, Any]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("wanted", "by_link"), [(least, False), (most, True)], ids=["least", "most"])
-async def test_every_offered_model_can_be_ordered_through_the_chat_alone(
-    tmp_path: Path, wanted: Any, *, by_link: bool
-) -> None:
+async def test_every_offered_model_can_be_ordered_in_the_chat(tmp_path: Path, wanted: Any, *, by_link: bool) -> None:
     turns = asyncio.Semaphore(AT_ONCE)
     seen: Counter[str] = Counter()
     problems: list[str] = []
@@ -51,7 +50,7 @@ async def test_every_offered_model_can_be_ordered_through_the_chat_alone(
                 customer = await here.person(f"P{number}", language="ru" if number % 2 else "en", having=100_000)
                 values = wanted(model)
                 try:
-                    walker = Walker(customer, model, values, by_link=by_link)
+                    walker = ChatOrder(customer, model, values, by_link=by_link)
                     job = await walker.order()
                     check(job, model, values, by_link=by_link)
                     shown = [message for message in customer.hands.messages if message.sender == here.caller.bot.id]
@@ -76,7 +75,7 @@ def expected(model: Model, values: dict[str, Any]) -> int:
 
 
 def check(job: Job, model: Model, values: dict[str, Any], *, by_link: bool) -> None:
-    """The provider was sent what was wanted, and the person paid for it."""
+    """The provider received the wanted values, and the user paid for them."""
     assert (job.state, job.delivery) == (State.SUCCEEDED, Delivery.DELIVERED), (job.error_code, job.error_text)
     assert job.hold_state is (HoldState.CAPTURED if job.price else HoldState.FREE)
     sent, asked = json.loads(job.input), model.validate(values)
@@ -89,9 +88,9 @@ def check(job: Job, model: Model, values: dict[str, Any], *, by_link: bool) -> N
     assert sent == asked
 
 
-def test_the_most_that_fits_is_still_an_order() -> None:
+def test_the_largest_input_is_still_a_valid_order() -> None:
     for model in CATALOG.offered():
         try:
             model.validate(most(model))
-        except InvalidInput as refused:  # pragma: no cover - tells which
+        except InvalidInput as refused:  # pragma: no cover - names the model
             pytest.fail(f"{model.id}: {refused}")

@@ -1,4 +1,4 @@
-"""Files from the chat: photos, documents, videos, sounds, voices, albums and links."""
+"""Files from the chat: photos, documents, videos, audio, voice messages, albums and links."""
 
 import json
 import re
@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 
-from genlock.bot.handlers.files import looks_like
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
-from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from genlock.engine.retention import KEEP_SECONDS
 from genlock.sandbox.kie.media import make_audio, make_video
 from genlock.sandbox.telegram import media as telegram_media
 from genlock.sandbox.telegram.journal import Call
 from tests.bot.pages import label, page
-from tests.bot.test_kindness import picture
-from tests.bot.test_length import SECONDS, film
+from tests.bot.test_unexpected_input import picture
 from tests.bot.world import Customer, Town, sqlite_url, town
+from tests.media.samples import SECONDS, encode_video
 
 
 async def opened(here: Town, title: str) -> Customer:
@@ -36,11 +34,11 @@ async def ordered(here: Town, ann: Customer) -> Job:
 
 
 def shown(here: Town) -> list[Call]:
-    """Every time a screen was sent or changed."""
+    """All calls that sent or edited a screen."""
     return [*here.telegram.calls("sendMessage"), *here.telegram.calls("editMessageText")]
 
 
-async def test_a_photo_goes_to_the_provider_and_the_token_to_nobody(here: Town) -> None:
+async def test_a_photo_is_uploaded_and_the_bot_token_is_not_disclosed(here: Town) -> None:
     ann = await opened(here, "Recraft Remove Background")
     await ann.sees(page("ask.image"))
     await ann.send("photo", picture())
@@ -56,7 +54,7 @@ async def test_a_photo_goes_to_the_provider_and_the_token_to_nobody(here: Town) 
     assert all(secret not in str(seen.facts) for seen in here.recorder.seen)
 
 
-async def test_a_photo_with_words_is_a_whole_order(here: Town) -> None:
+async def test_a_photo_with_a_caption_is_a_complete_order(here: Town) -> None:
     ann = await opened(here, "Qwen Image Edit")
     await ann.sees("Describe what you want")
     await ann.send("photo", picture(), caption="make it blue")
@@ -66,7 +64,7 @@ async def test_a_photo_with_words_is_a_whole_order(here: Town) -> None:
     assert json.loads(job.input)["prompt"] == "make it blue"
 
 
-async def test_a_photo_while_words_are_asked_for_is_kept(here: Town) -> None:
+async def test_a_photo_sent_while_a_text_is_asked_for_is_kept(here: Town) -> None:
     ann = await opened(here, "Qwen Image Edit")
     await ann.send("photo", picture())
     asked = await ann.sees("Received: 1")
@@ -77,7 +75,7 @@ async def test_a_photo_while_words_are_asked_for_is_kept(here: Town) -> None:
     assert json.loads(job.input).keys() >= {"prompt", "image_url"}
 
 
-async def test_an_album_is_taken_whole_and_shown_on_one_screen(here: Town) -> None:
+async def test_an_album_is_added_completely_and_shown_once(here: Town) -> None:
     ann = await opened(here, "Nano Banana Edit")
     await ann.say("put them together")
     await ann.sees(page("ask.several"))
@@ -93,7 +91,7 @@ async def test_an_album_is_taken_whole_and_shown_on_one_screen(here: Town) -> No
     assert len(json.loads(job.input)["image_urls"]) == 3
 
 
-async def test_an_album_that_is_too_large_fills_the_order_and_says_so_once(here: Town) -> None:
+async def test_an_album_with_too_many_files_fills_the_field_and_reports_it_once(here: Town) -> None:
     ann = await opened(here, "Qwen Image 3 Edit")
     await ann.say("put them together")
     await ann.sees("1 to 3")
@@ -105,7 +103,7 @@ async def test_an_album_that_is_too_large_fills_the_order_and_says_so_once(here:
     assert len(shown(here)) == before + 1
 
 
-async def test_an_album_out_of_the_blue_is_asked_about_once(here: Town) -> None:
+async def test_an_album_without_an_order_asks_once_what_to_do(here: Town) -> None:
     ann = await here.person()
     async with here.done(3):
         await ann.hands.send_album([picture(), picture(32), picture(16)])
@@ -113,7 +111,7 @@ async def test_an_album_out_of_the_blue_is_asked_about_once(here: Town) -> None:
     assert len(shown(here)) == 1
 
 
-async def test_an_album_whose_last_file_is_of_no_use_is_asked_about_all_the_same(here: Town) -> None:
+async def test_an_album_whose_last_file_is_refused_still_asks_what_to_do(here: Town) -> None:
     ann = await here.person()
     async with here.done(2):
         await ann.hands.send_all([("document", picture(), "cat.png"), ("document", b"%PDF-1.7", "notes.pdf")])
@@ -123,13 +121,13 @@ async def test_an_album_whose_last_file_is_of_no_use_is_asked_about_all_the_same
     assert page("misc.what_with_file")(asked)
 
 
-async def test_a_picture_as_a_document_is_a_picture(here: Town) -> None:
+async def test_an_image_sent_as_a_document_is_accepted(here: Town) -> None:
     ann = await opened(here, "Recraft Remove Background")
     await ann.send("document", picture(), name="cat.png")
     await ann.sees("Your image: 📎 1")
 
 
-async def test_a_link_is_as_good_as_a_file(here: Town) -> None:
+async def test_a_link_is_accepted_in_place_of_a_file(here: Town) -> None:
     ann = await opened(here, "Recraft Remove Background")
     await ann.say("https://example.com/cat.png")
     job = await ordered(here, ann)
@@ -137,7 +135,7 @@ async def test_a_link_is_as_good_as_a_file(here: Town) -> None:
     assert json.loads(job.input)["image"] == "https://example.com/cat.png"
 
 
-async def test_a_voice_message_and_its_length_make_the_price(here: Town) -> None:
+async def test_the_length_of_a_voice_message_sets_the_price(here: Town) -> None:
     ann = await opened(here, "ElevenLabs Speech to Text")
     await ann.sees(page("ask.audio"))
     await ann.say("https://example.com/long.mp3")
@@ -157,7 +155,7 @@ async def test_a_voice_message_and_its_length_make_the_price(here: Town) -> None
 
 @pytest.fixture
 def declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everybody's programs tell Telegram that their films and sounds are a second long."""
+    """All clients declare a length of one second for their videos and audio files."""
     told = telegram_media._media_object
 
     def a_second(*args: Any) -> dict[str, Any]:
@@ -167,10 +165,10 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("declared")
-async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here: Town) -> None:
+async def test_the_price_uses_the_measured_length_not_the_declared_one(here: Town) -> None:
     ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
-    await ann.send("video", film("mp4", "libx264"))
+    await ann.send("video", encode_video("mp4", "libx264"))
     shown = await ann.sees(page("confirm.price"))
     job = await ordered(here, ann)
 
@@ -183,10 +181,10 @@ async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here
 
 
 @pytest.mark.usefixtures("declared")
-async def test_what_cannot_be_measured_is_priced_as_the_longest_and_told(here: Town) -> None:
+async def test_a_file_of_unknown_length_is_priced_as_the_longest_and_the_user_is_told(here: Town) -> None:
     ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
-    await ann.send("video", film("mp4", "libx264", fragments=True))
+    await ann.send("video", encode_video("mp4", "libx264", fragments=True))
     await ann.sees("the price of the longest file, 30 seconds")
     job = await ordered(here, ann)
 
@@ -198,20 +196,20 @@ async def test_what_cannot_be_measured_is_priced_as_the_longest_and_told(here: T
 
 
 @pytest.mark.usefixtures("declared")
-async def test_a_film_that_is_longer_than_declared_is_refused_where_it_does_not_fit(here: Town) -> None:
+async def test_a_video_longer_than_declared_is_refused_if_it_exceeds_the_limit(here: Town) -> None:
     ann = await here.person()
-    await ann.send("video", film("mp4", "libx264"), caption="make it snow")
+    await ann.send("video", encode_video("mp4", "libx264"), caption="make it snow")
     await ann.sees(page("misc.what_with_file"))
     await ann.say("/models Wan 2.7 Video Edit")
     await ann.tap("Wan 2.7 Video Edit ·")
     await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
-    await ann.send("video", film("mp4", "libx264"))
+    await ann.send("video", encode_video("mp4", "libx264"))
     await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
 
     assert await here.jobs(ann) == []
 
 
-async def test_a_video_and_a_picture_each_find_their_place(here: Town) -> None:
+async def test_a_video_and_an_image_go_to_their_own_fields(here: Town) -> None:
     ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.sees("Your image")
     await ann.send("video", make_video("A", {}, 1))
@@ -225,7 +223,7 @@ async def test_a_video_and_a_picture_each_find_their_place(here: Town) -> None:
     assert "Your video: 📎 1" in shown.text
 
 
-async def test_what_is_not_what_it_says_is_refused(here: Town) -> None:
+async def test_a_file_whose_content_does_not_match_its_type_is_refused(here: Town) -> None:
     ann = await opened(here, "Recraft Remove Background")
     await ann.send("document", b"<html>not a picture</html>", name="cat.png")
     await ann.sees(page("refused.not_a_file_image"))
@@ -237,7 +235,7 @@ async def test_what_is_not_what_it_says_is_refused(here: Town) -> None:
     assert await here.jobs(ann) == []
 
 
-async def test_a_file_that_is_too_large_is_refused_before_it_is_fetched(here: Town) -> None:
+async def test_a_file_that_is_too_large_is_refused_before_the_download(here: Town) -> None:
     ann = await opened(here, "Recraft Remove Background")
     await ann.send("document", picture() + b"\0" * 6_000_000, name="cat.png")
     await ann.sees("That file is 6 MB. Here at most 5 MB fit.")
@@ -247,14 +245,14 @@ async def test_a_file_that_is_too_large_is_refused_before_it_is_fetched(here: To
     assert here.telegram.calls("getFile") == []
 
 
-async def test_a_model_that_takes_no_pictures_says_so(here: Town) -> None:
+async def test_a_model_without_image_fields_refuses_an_image(here: Town) -> None:
     ann = await opened(here, "Z-Image")
     await ann.send("photo", picture())
 
     await ann.sees(page("refused.no_place_image"))
 
 
-async def test_a_picture_out_of_the_blue_asks_what_to_do_with_it(here: Town) -> None:
+async def test_an_image_without_an_order_asks_what_to_do_with_it(here: Town) -> None:
     ann = await here.person()
     await ann.send("photo", picture(), caption="make it snow")
     shown = await ann.sees(page("misc.what_with_file"))
@@ -270,7 +268,7 @@ async def test_a_picture_out_of_the_blue_asks_what_to_do_with_it(here: Town) -> 
     assert json.loads(job.input).keys() >= {"prompt", "image_url"}
 
 
-async def test_a_provider_that_cannot_take_the_file_is_told_kindly(here: Town) -> None:
+async def test_a_failed_upload_is_reported_to_the_user(here: Town) -> None:
     ann = await opened(here, "Recraft Remove Background")
     here.kie.service.files.url = "gopher://nowhere"
     await ann.send("photo", picture())
@@ -278,7 +276,7 @@ async def test_a_provider_that_cannot_take_the_file_is_told_kindly(here: Town) -
     await ann.sees(page("refused.upload_failed"))
 
 
-async def test_files_in_an_hour_are_limited(tmp_path: Path) -> None:
+async def test_uploads_per_hour_are_limited(tmp_path: Path) -> None:
     rules = BotRules(uploads_per_hour=1)
     async with town(sqlite_url(tmp_path), rules=rules) as there:
         ann = await opened(there, "Nano Banana Edit")
@@ -289,12 +287,12 @@ async def test_files_in_an_hour_are_limited(tmp_path: Path) -> None:
         await ann.sees(page("limit.uploads"))
 
 
-async def test_files_of_an_old_order_are_handed_on_anew(here: Town) -> None:
+async def test_files_of_an_old_order_are_uploaded_again(here: Town) -> None:
     ann = await opened(here, "Recraft Remove Background")
     await ann.send("photo", picture())
     first = await ordered(here, ann)
     old = json.loads(first.input)["image"]
-    await ann.send("photo", picture())  # of which nothing becomes
+    await ann.send("photo", picture())  # no order uses it
     await ann.tap(label("button.cancel"))
     await here.age_uploads(days=30)
     role = here.engine.leader.role
@@ -312,7 +310,7 @@ async def test_files_of_an_old_order_are_handed_on_anew(here: Town) -> None:
     assert again.startswith(here.kie.files_url)
 
 
-async def test_files_of_old_orders_count_among_those_of_the_hour(tmp_path: Path) -> None:
+async def test_repeated_uploads_count_towards_the_hourly_limit(tmp_path: Path) -> None:
     async with town(sqlite_url(tmp_path), rules=BotRules(uploads_per_hour=1)) as there:
         ann = await opened(there, "Recraft Remove Background")
         await ann.send("photo", picture())
@@ -327,7 +325,7 @@ async def test_files_of_old_orders_count_among_those_of_the_hour(tmp_path: Path)
         assert len(there.telegram.calls("getFile")) == 2
 
 
-async def test_an_earlier_order_of_ones_own_can_be_gone_on_from(here: Town) -> None:
+async def test_an_earlier_order_of_the_user_can_be_continued(here: Town) -> None:
     ann, bob = await here.person("Ann"), await here.person("Bob")
     await ann.say("/gen z-image a fox")
     await ann.sees(page("order.done"))
@@ -342,18 +340,3 @@ async def test_an_earlier_order_of_ones_own_can_be_gone_on_from(here: Town) -> N
         await person.tap("Earlier")
         await person.say(f"#{job.id}")
         await person.sees(told)
-
-
-@pytest.mark.parametrize(
-    ("first", "kind", "good"),
-    [
-        (b"\x89PNG\r\n\x1a\n", FieldType.IMAGE, True), (b"\xff\xd8\xff\xe0", FieldType.IMAGE, True),
-        (b"RIFF\0\0\0\0WEBP", FieldType.IMAGE, True), (b"RIFF\0\0\0\0WAVE", FieldType.IMAGE, False),
-        (b"RIFF\0\0\0\0WAVE", FieldType.AUDIO, True), (b"OggS\0", FieldType.AUDIO, True),
-        (b"\xff\xfb\x90", FieldType.AUDIO, True), (b"\0\0\0\x20ftypisom", FieldType.VIDEO, True),
-        (b"<html>", FieldType.IMAGE, False), (b"<html>", FieldType.VIDEO, False), (b"", FieldType.AUDIO, False),
-        (b"", FieldType.IMAGE, False), (b"MZ\x90\0", FieldType.AUDIO, False),
-    ],
-)  # fmt: skip
-def test_content_is_known_by_its_beginning(first: bytes, kind: FieldType, *, good: bool) -> None:
-    assert looks_like(first, kind) is good

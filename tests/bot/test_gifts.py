@@ -13,7 +13,8 @@ from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.pages import label, page
 from tests.bot.test_money import OPEN, bought
-from tests.bot.world import CATALOG, Town, die_once, sqlite_url, town
+from tests.bot.world import Town, die_once, sqlite_url, town
+from tests.packaged import CATALOG
 
 EN = translator("en")
 
@@ -48,7 +49,7 @@ async def test_free_runs_are_told_where_there_is_something_free(tmp_path: Path) 
         ann = await here.person()
         await ann.say("/balance")
         assert page("menu.free_today", n=2)(ann.screen)
-        await here.store.make_promo(gift, lasting=None, author="op")
+        await here.store.create_promo(gift, lasting=None, author="op")
         await ann.say("/promo threeruns")
         assert page("menu.free_left", n=5)(ann.screen), "those that were given do not end with the day"
     async with town(sqlite_url(tmp_path), rules=rules) as here:
@@ -74,7 +75,7 @@ async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> Non
 async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None:
     async with town(sqlite_url(tmp_path), rules=replace(OPEN, welcome=5000)) as here:
         ann = await here.person(having=0)
-        die_once(here.store, "see_profile", after=True)
+        die_once(here.store, "ensure_profile", after=True)
         await ann.say("a fox")
 
         assert await ann.available() == 5000
@@ -149,7 +150,7 @@ async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> N
 
 async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
     async with town(database_url, rules=OPEN) as here:
-        await here.store.make_promo(
+        await here.store.create_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
@@ -171,7 +172,7 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
     database_url: str,
 ) -> None:
     async with town(database_url, rules=OPEN) as here:
-        await here.store.make_promo(
+        await here.store.create_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
@@ -189,7 +190,7 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
 
 
 async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(here: Town) -> None:
-    await here.store.make_promo(
+    await here.store.create_promo(
         Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     ann = await here.person(having=0)
@@ -204,10 +205,10 @@ async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_aga
 
 async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> None:
     ann = await here.person(having=0)
-    await here.store.make_promo(
+    await here.store.create_promo(
         Promo(code="CAT", amount=5000, runs=0, uses_max=1, per_account=1, until=None), lasting=None, author="op"
     )
-    await here.store.make_promo(
+    await here.store.create_promo(
         Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     await ann.say("/promo cat")

@@ -1,4 +1,4 @@
-"""Groups: the bot speaks when spoken to, each menu answers to its own person, each order costs its orderer."""
+"""Groups: the bot answers when addressed, a menu belongs to its user, the user who orders pays."""
 
 from telegram import Update
 
@@ -20,7 +20,7 @@ async def friends(here: Town) -> tuple[Customer, Customer, Group]:
     return ann, bob, here.telegram.group("Friends", [ann.hands, bob.hands])
 
 
-async def test_an_order_in_a_group_is_paid_by_whoever_ordered(here: Town) -> None:
+async def test_an_order_in_a_group_is_paid_by_the_user_who_ordered(here: Town) -> None:
     ann, bob, group = await friends(here)
     await ann.say(f"/gen{NAME} z-image a fox", chat=group.id)
     await ann.sees(page("order.done"), chat=group.id)
@@ -31,7 +31,7 @@ async def test_an_order_in_a_group_is_paid_by_whoever_ordered(here: Town) -> Non
     assert ann.from_bot == []
 
 
-async def test_a_mention_is_a_wish_and_chatter_is_not(here: Town) -> None:
+async def test_a_mention_in_a_group_is_answered_and_other_messages_are_not(here: Town) -> None:
     ann, _, group = await friends(here)
     await ann.hands.say("hello everybody", chat=group.id)
     await ann.say(f"{NAME} a fox in the snow", chat=group.id)
@@ -42,14 +42,14 @@ async def test_a_mention_is_a_wish_and_chatter_is_not(here: Town) -> None:
     assert seen(here, group) == [offer]
 
 
-async def test_somebody_elses_menu_is_left_alone(here: Town) -> None:
+async def test_the_menu_of_another_user_cannot_be_used(here: Town) -> None:
     ann, bob, group = await friends(here)
     await ann.say(f"{NAME} a fox", chat=group.id)
     offer = await ann.sees(page("confirm.suggestion"), chat=group.id)
     text = offer.text
     press = await bob.press(offer, offer.buttons[0]["callback_data"])
 
-    assert press.text == "This menu belongs to somebody else. Write /start to open your own."
+    assert page("order.not_your_menu")(press)
     assert offer.text == text
     assert await here.jobs(bob) == []
     await ann.press(offer, offer.buttons[0]["callback_data"])
@@ -57,16 +57,16 @@ async def test_somebody_elses_menu_is_left_alone(here: Town) -> None:
     assert len(await here.jobs(ann)) == 1
 
 
-async def test_somebody_elses_result_cannot_be_repeated(here: Town) -> None:
+async def test_the_result_of_another_user_cannot_be_repeated(here: Town) -> None:
     ann, bob, group = await friends(here)
     await ann.say(f"/gen{NAME} z-image a fox", chat=group.id)
     notice = await ann.sees(page("order.done"), chat=group.id)
     press = await bob.press(notice, "repeat:1")
 
-    assert press.text == "This order belongs to somebody else. Write /start to make your own."
+    assert page("order.not_yours")(press)
 
 
-async def test_a_press_brought_to_somebody_elses_result_does_not_write_over_it(here: Town) -> None:
+async def test_forged_data_on_the_result_of_another_user_does_not_overwrite_it(here: Town) -> None:
     ann, bob, group = await friends(here)
     await ann.say(f"{NAME} a fox", chat=group.id)
     result = await ann.sees(page("confirm.suggestion"), chat=group.id)
@@ -102,7 +102,7 @@ async def test_a_group_offers_to_cancel_only_what_was_ordered_there(here: Town) 
     assert len([one for one in ann.screen.buttons if "#" in one["text"]]) == 2
 
 
-async def test_questions_are_answered_by_a_reply(here: Town) -> None:
+async def test_questions_in_a_group_are_answered_by_a_reply(here: Town) -> None:
     ann, _, group = await friends(here)
     await ann.say(f"/models{NAME} z-image", chat=group.id)
     screen = seen(here, group)[-1]
@@ -115,7 +115,7 @@ async def test_questions_are_answered_by_a_reply(here: Town) -> None:
     assert len(seen(here, group)) == 1
 
 
-async def test_money_is_not_talked_about_in_a_group(here: Town) -> None:
+async def test_balances_are_not_shown_in_a_group(here: Town) -> None:
     ann, _, group = await friends(here)
     for command in ("balance", "history", "topup", "promo", "invite"):
         await ann.say(f"/{command}{NAME}", chat=group.id)
@@ -124,7 +124,7 @@ async def test_money_is_not_talked_about_in_a_group(here: Town) -> None:
         assert told.buttons[0]["url"] == f"https://t.me/sandbox_bot?start={command}"
 
 
-async def test_whoever_has_too_little_in_a_group_is_led_to_the_packages(here: Town) -> None:
+async def test_a_user_with_too_few_credits_in_a_group_gets_a_link_to_the_packages(here: Town) -> None:
     ann, _, group = await friends(here)
     await here.store.transfer(ann.number, EntryKind.DEBIT, 1_000_000, "all of it")
     await ann.say(f"{NAME} a fox", chat=group.id)
@@ -138,7 +138,7 @@ async def test_whoever_has_too_little_in_a_group_is_led_to_the_packages(here: To
     assert any("⭐ 100 →" in one["text"] for one in ann.screen.buttons)
 
 
-async def test_a_group_is_told_how_to_order_by_example(here: Town) -> None:
+async def test_the_help_in_a_group_has_an_example(here: Town) -> None:
     ann, _, group = await friends(here)
     await group.set_bot("left", by=ann.hands)
     async with here.done():
@@ -150,14 +150,14 @@ async def test_a_group_is_told_how_to_order_by_example(here: Town) -> None:
     assert "@sandbox_bot a fox in the snow" in seen(here, group)[-1].text
 
 
-async def test_commands_for_other_bots_are_not_ours(here: Town) -> None:
+async def test_commands_for_other_bots_are_ignored(here: Town) -> None:
     ann, _, group = await friends(here)
     await ann.say("/start@another_bot", chat=group.id)
 
     assert seen(here, group) == []
 
 
-async def test_two_people_order_side_by_side_in_one_group(here: Town) -> None:
+async def test_two_users_order_at_the_same_time_in_one_group(here: Town) -> None:
     ann, bob, group = await friends(here)
     await ann.say(f"{NAME} a fox", chat=group.id)
     await bob.say(f"{NAME} a bear", chat=group.id)
@@ -170,7 +170,7 @@ async def test_two_people_order_side_by_side_in_one_group(here: Town) -> None:
     assert [len(await here.jobs(one)) for one in (ann, bob)] == [1, 1]
 
 
-async def test_the_bot_says_hello_when_it_is_taken_into_a_group(here: Town) -> None:
+async def test_the_bot_greets_a_group_that_adds_it(here: Town) -> None:
     ann, _, group = await friends(here)
     change = {
         "update_id": 1,

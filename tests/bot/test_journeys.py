@@ -1,4 +1,4 @@
-"""Journeys of people through the whole product."""
+"""Whole orders of users, from the first message to the result."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-async def test_a_newcomer_gets_a_picture_with_four_taps_and_one_text(database_url: str, language: str) -> None:
+async def test_a_new_user_gets_an_image_with_four_taps_and_one_text(database_url: str, language: str) -> None:
     words = WORDS[language]
     async with town(database_url) as here:
         ann = await here.person("Ann", language=language)
@@ -59,7 +59,7 @@ async def test_a_newcomer_gets_a_picture_with_four_taps_and_one_text(database_ur
         assert await here.store.violations(settled=False) == []
 
 
-async def test_a_text_out_of_the_blue_needs_one_tap(here: Town) -> None:
+async def test_a_text_without_an_order_needs_one_tap(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox in the snow")
     await ann.sees(page("confirm.suggestion", title="Z-Image"))
@@ -79,7 +79,7 @@ async def test_the_model_used_last_is_suggested(here: Town) -> None:
     await ann.sees(page("confirm.suggestion", title="Qwen Image"))
 
 
-async def test_another_model_takes_the_text_along(here: Town) -> None:
+async def test_choosing_another_model_keeps_the_text(here: Town) -> None:
     ann = await here.person()
     await ann.say("a red fox")
     await ann.sees(page("confirm.suggestion"))
@@ -114,7 +114,7 @@ async def test_gen_asks_for_what_is_missing(here: Town) -> None:
     assert await here.jobs(ann) == []
 
 
-async def test_models_are_listed_cheapest_first_in_pages_and_found_by_a_word(here: Town) -> None:
+async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
     await ann.sees(page("menu.hello"))
@@ -135,7 +135,7 @@ async def test_models_are_listed_cheapest_first_in_pages_and_found_by_a_word(her
     await ann.sees("Nothing is called qqqqq")
 
 
-async def test_a_sentence_before_a_shelf_is_a_wish_for_what_stands_there(here: Town) -> None:
+async def test_a_sentence_at_a_model_list_is_a_prompt_for_that_category(here: Town) -> None:
     ann = await here.person()
     await ann.say("/start")
     await ann.tap(label("category.text-to-video"))
@@ -198,7 +198,7 @@ async def test_options_change_the_price_that_is_shown(here: Town) -> None:
     assert "With sound: Yes" in shown.text
 
 
-async def test_choices_that_do_not_go_together_are_told_in_the_names_of_the_inputs(here: Town) -> None:
+async def test_conflicting_choices_are_explained_with_field_names(here: Town) -> None:
     ann = await here.person(language="ru")
     await ann.say("/models GPT Image 2")
     await ann.tap("GPT Image 2 ·")
@@ -214,7 +214,7 @@ async def test_choices_that_do_not_go_together_are_told_in_the_names_of_the_inpu
     assert "Соотношение сторон: Авто + Разрешение: 2K / 4K" in told.text
 
 
-async def test_a_failure_is_told_in_words_and_costs_nothing(here: Town) -> None:
+async def test_a_failure_is_explained_and_costs_nothing(here: Town) -> None:
     ann = await here.person()
     here.kie.faults.order(Fault.TASK_MODERATED)
     await ann.say("something")
@@ -235,7 +235,7 @@ async def test_a_failure_is_told_in_words_and_costs_nothing(here: Town) -> None:
     await ann.sees(page("confirm.price"))
 
 
-async def test_two_orders_at_once_each_get_their_own_result(here: Town) -> None:
+async def test_two_concurrent_orders_each_get_their_own_result(here: Town) -> None:
     ann = await here.person()
     for word in ("fox", "bear"):
         await ann.say(word)
@@ -265,7 +265,7 @@ async def test_a_restart_in_the_middle_of_an_order_loses_nothing(tmp_path: Path)
         assert '"3:4"' in job.input
 
 
-async def test_the_language_is_the_persons_choice(here: Town) -> None:
+async def test_the_user_can_change_the_language(here: Town) -> None:
     ann = await here.person(language="ru")
     await ann.say("/start")
     await ann.sees(page("menu.hello", language="ru"))
@@ -279,8 +279,8 @@ async def test_the_language_is_the_persons_choice(here: Town) -> None:
     await ann.sees(page("language.chosen", language="ru"))
 
 
-async def test_a_person_is_shown_one_message_that_changes(here: Town) -> None:
-    """Whatever is looked at, there is one screen, below what was written last."""
+async def test_the_chat_has_one_screen_message_that_is_edited(here: Town) -> None:
+    """There is one screen, below the last message of the user."""
     ann = await here.person()
     await ann.say("/start")
     await ann.sees(page("menu.hello"))
@@ -297,13 +297,13 @@ async def test_a_person_is_shown_one_message_that_changes(here: Town) -> None:
 
 
 def in_parts(length: int, size: int = 4000) -> tuple[list[str], str]:
-    """A long text as a client sends it, and as it is meant."""
+    """A long text as a client splits it, and the whole text."""
     words = " ".join(f"word{number}" for number in range(length // 6))[:length]
     parts = [words[start : start + size].strip() for start in range(0, length, size)]
     return parts, "\n".join(parts)
 
 
-async def test_a_text_that_came_in_several_messages_is_one(here: Town) -> None:
+async def test_a_text_split_over_several_messages_is_joined(here: Town) -> None:
     ann = await here.person()
     await ann.say("/models GPT Image 1.5")
     await ann.tap("GPT Image 1.5 ·")
@@ -321,7 +321,7 @@ async def test_a_text_that_came_in_several_messages_is_one(here: Town) -> None:
     assert json.loads(job.input)["prompt"] == whole
 
 
-async def test_the_rest_of_a_text_that_is_too_long_is_never_taken_for_all_of_it(here: Town) -> None:
+async def test_the_rest_of_a_text_that_is_too_long_is_not_taken_for_the_whole_text(here: Town) -> None:
     ann = await here.person()
     await ann.say("/models z-image")
     await ann.tap("Z-Image")
@@ -335,7 +335,7 @@ async def test_the_rest_of_a_text_that_is_too_long_is_never_taken_for_all_of_it(
     await ann.sees("Aspect ratio")
 
 
-async def test_a_long_wish_is_offered_whole_and_a_long_gen_waits_for_its_rest(here: Town) -> None:
+async def test_a_long_prompt_is_offered_whole_and_a_long_gen_waits_for_its_rest(here: Town) -> None:
     ann = await here.person()
     parts, whole = in_parts(4500)
     await ann.say("/models GPT Image 2")
@@ -358,7 +358,7 @@ async def test_a_long_wish_is_offered_whole_and_a_long_gen_waits_for_its_rest(he
     assert json.loads(last.input)["prompt"] == json.loads(before.input)["prompt"] == whole
 
 
-async def test_two_texts_that_were_written_one_after_the_other_are_two(here: Town) -> None:
+async def test_two_separate_texts_are_not_joined(here: Town) -> None:
     ann = await here.person()
     await ann.say("a cat")
     await ann.sees("a cat")

@@ -70,7 +70,7 @@ async def test_the_balance_tells_what_moved_in_plain_words(here: Town) -> None:
     await here.store.transfer(ann.number, EntryKind.DEBIT, 500, "admin:8", "too much")
     await ann.say("/balance")
     shown = (await ann.sees(page("balance.title", credits="172 credits"))).text.splitlines()
-    today = translator("en").day(await here.store.clock())
+    today = translator("en").day(await here.store.read_clock())
 
     assert shown[-7:] == [
         today,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from genlock.channels.telegram.operator_messages import tell_operators
+from genlock.app import operator_language
+from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.errors import ChannelOutcomeUnknown
@@ -14,13 +15,12 @@ from genlock.domain.payment import PaymentState
 from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault as Failure
 from genlock.sandbox.telegram.faults import Fault
-from genlock.service import _language_of
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.conftest import BOSS, Office
 from tests.bot.pages import label, page
 from tests.bot.test_gifts import with_free
-from tests.bot.test_kindness import picture
 from tests.bot.test_money import OPEN, bought
+from tests.bot.test_unexpected_input import picture
 from tests.bot.world import Town, sqlite_url, town
 
 EN = translator("en")
@@ -140,7 +140,7 @@ async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Offi
     await here.quiet()
     assert isinstance(here.store, SqliteStore)
     reason = f"stage error: RuntimeError('{'<' * 460}')"
-    await here.store._call(
+    await here.store.session.call(
         lambda connection: connection.execute(
             "UPDATE jobs SET attention_code = 'stage_error', attention_reason = ?", (reason,)
         )
@@ -186,7 +186,7 @@ async def test_credit_for_a_name_that_several_people_have_is_refused(office: Off
     here, boss, ann = office
     bob = await here.person("Bob", having=0)
     for one in (ann, bob):
-        await here.store.see_profile(one.number, language="en", name="X", username="cat", referred_by=None)
+        await here.store.ensure_profile(one.number, language="en", name="X", username="cat", referred_by=None)
     await boss.say("/admin credit @cat 5 sorry")
     await boss.sees(page("admin.many_people", word="@cat"))
     assert (await ann.available(), await bob.available()) == (10_000, 0)
@@ -229,7 +229,7 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
     assert running.total == 7
     here.telegram.faults.once(Fault.DROP_AFTER, method="sendMessage", chat=people[0].hands.id)
     for _ in range(4):  # as a process would that dies after each
-        found = await here.store.reach_next(running.id)
+        found = await here.store.next_recipient(running.id)
         assert found is not None
         await here.bot._broadcasts._send(running, found[0])
     await boss.say("/admin stop")
@@ -263,7 +263,7 @@ async def closed(here: Town, chat: int) -> TelegramRateLimiter:
     """Telegram wants a chat to be left alone; the limits are real."""
     turns = TelegramRateLimiter(here.store, str(here.caller.bot.id))
     await turns.stop(chat, 600.0)
-    here.caller._turns = turns
+    here.caller._limiter = turns
     return turns
 
 
@@ -276,7 +276,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
     running = await here.store.running_broadcast()
     assert running is not None
     turns = await closed(here, ann.hands.id)
-    take, asked = turns.take, asyncio.Event()
+    take, asked = turns.acquire, asyncio.Event()
     calls = 0
 
     async def counted(chat: int, priority: Priority) -> None:
@@ -285,7 +285,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
         asked.set()
         await take(chat, priority)
 
-    monkeypatch.setattr(turns, "take", counted)
+    monkeypatch.setattr(turns, "acquire", counted)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.5)
     sending = asyncio.ensure_future(here.bot._broadcasts._send(running, ann.number))
     async with asyncio.timeout(5):
@@ -480,10 +480,10 @@ async def test_alarms_come_in_the_operators_language(office: Office) -> None:
     await here.store.set_language(ann.number, "ru")
 
     async def language(outside: int) -> str:
-        return await _language_of(here.store, outside)
+        return await operator_language(here.store, outside)
 
     texts = {"en": "Look at `genlock <doctor>`", "ru": "Посмотрите `genlock`"}
-    await tell_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, lambda code: texts[code or "en"])
+    await notify_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, lambda code: texts[code or "en"])
 
     assert boss.from_bot[-1].text == "Look at genlock <doctor>"
     assert [one["type"] for one in boss.from_bot[-1].content["entities"]] == ["code"]

@@ -1,4 +1,4 @@
-"""The wizard and its screens, without a chat: whatever is pressed, there is a next screen that Telegram takes."""
+"""The order wizard and its screens without a chat: every input leads to a screen that Telegram accepts."""
 
 import random
 import re
@@ -25,7 +25,7 @@ from genlock.domain.field import FieldType
 from genlock.domain.money import Wallet
 from genlock.domain.promo import FreeRuns
 from genlock.i18n.translator import package_texts, translator
-from tests.bot.world import CATALOG
+from tests.packaged import CATALOG
 
 LANGUAGES = tuple(package_texts().languages)
 
@@ -64,7 +64,7 @@ def screen_context(language: str = "en", available: int = 50_000, *, group: bool
 
 
 def check(said: OutgoingMessage) -> None:
-    """Telegram takes it: whole HTML, lengths, buttons."""
+    """Check that Telegram accepts the screen: valid HTML, lengths, buttons."""
     page = _Plain()
     page.feed(said.text)
     assert page.open == []
@@ -86,7 +86,7 @@ def has_a_way_out(said: OutgoingMessage) -> bool:
     return bool(verbs(said) & {"cancel", "menu"})
 
 
-def test_whatever_is_pressed_and_written_there_is_a_screen_that_telegram_takes(subtests: pytest.Subtests) -> None:
+def test_random_taps_and_texts_always_give_a_valid_screen(subtests: pytest.Subtests) -> None:
     for model in CATALOG.offered():
         with subtests.test(model=model.id):
             walk_at_random(model)
@@ -108,7 +108,7 @@ def walk_at_random(model: Model) -> None:
 
 
 def step(draft: Draft, model: Model, said: OutgoingMessage, rng: random.Random) -> Draft:
-    """One thing that a person might do."""
+    """One random action of a user."""
     now = model.field(draft.field)
     if now is not None and draft.step in (Step.ASK, Step.EDIT) and rng.random() < 0.5:
         if now.type in FILE and rng.random() < 0.7:
@@ -128,7 +128,7 @@ def step(draft: Draft, model: Model, said: OutgoingMessage, rng: random.Random) 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_shelf_and_the_menu_fit(language: str) -> None:
+def test_every_model_list_and_the_menu_fit_telegrams_limits(language: str) -> None:
     seen = screen_context(language)
     check(front.menu(Draft(), seen))
     for category in ("", *Category):
@@ -140,21 +140,21 @@ def test_every_shelf_and_the_menu_fit(language: str) -> None:
         check(front.file_menu(Draft(sent=(SentFile(kind=kind, address="https://a/b"),), text="x" * 4000), seen))
 
 
-def test_no_two_models_share_a_button() -> None:
-    shelves = [front.model_list(Draft(step=Step.LIST, page=page), screen_context()) for page in range(20)]
-    presses = [read(row[0].data or "") for shelf in shelves for row in shelf.buttons]
-    codes = {press.word() for press in presses if press.verb == "model"}
+def test_button_codes_of_models_are_unique() -> None:
+    lists = [front.model_list(Draft(step=Step.LIST, page=page), screen_context()) for page in range(20)]
+    taps = [read(row[0].data or "") for one in lists for row in one.buttons]
+    codes = {tap.word() for tap in taps if tap.verb == "model"}
 
     assert len(codes) == len(CATALOG.offered())
 
 
-def test_numbers_survive_a_button() -> None:
+def test_numbers_survive_the_round_trip_through_button_data() -> None:
     for number in (0, 1, 35, 36, 10**12):
         assert from_base36(base36(number)) == number
     assert [from_base36(word) for word in ("", "-1", "A", "é", "0001", "x" * 50)] == [None] * 6
 
 
-def test_answers_are_understood_as_people_type_them() -> None:
+def test_typed_values_are_parsed() -> None:
     kling = CATALOG.get("kling-3.0/video")
     draft = replace(Draft(model=kling.id, category="text-to-video"), step=Step.EDIT, field="multi_prompt")
     shots = wizard.answer(draft, kling, "A cat looks up | 3\nIt jumps | 2")
@@ -188,7 +188,7 @@ def test_answers_are_understood_as_people_type_them() -> None:
         ("suno/generate", "prompt", "x" * 6000, "That is too long", "Слишком длинно"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused_with_what_does(
+def test_an_invalid_value_is_refused_with_the_allowed_range(
     model: str, field: str, typed: str, english: str, russian: str
 ) -> None:
     found = CATALOG.get(model)
@@ -214,7 +214,7 @@ def test_what_does_not_fit_is_refused_with_what_does(
         ("kling-3.0/video", {"multi_shots": True}, "“Shots”"),
     ],
 )  # fmt: skip
-def test_what_does_not_go_together_is_told_by_name(model: str, values: dict[str, object], english: str) -> None:
+def test_a_broken_rule_names_its_fields(model: str, values: dict[str, object], english: str) -> None:
     found = CATALOG.get(model)
     with pytest.raises(InvalidInput) as refused:
         found.validate({"prompt": "a cat", **values})
@@ -223,7 +223,7 @@ def test_what_does_not_go_together_is_told_by_name(model: str, values: dict[str,
     assert english in told
 
 
-def test_what_a_rule_demands_is_asked_for() -> None:
+def test_a_field_that_a_rule_requires_is_asked_for() -> None:
     suno = CATALOG.get("suno/generate")
     draft = wizard.start_order(Draft(), suno, "music")
     assert draft.field == "prompt"
@@ -238,7 +238,7 @@ def test_what_a_rule_demands_is_asked_for() -> None:
     assert wizard.answer(draft, suno, "a song").step is Step.CONFIRM
 
 
-def test_a_text_that_a_rule_wants_is_not_offered_to_be_left_out() -> None:
+def test_a_text_that_a_rule_requires_cannot_be_skipped() -> None:
     suno, gpt = CATALOG.get("suno/generate"), CATALOG.get("kling/ai-avatar-pro")
     draft = wizard.start_order(Draft(), suno, "music")
     assert "skip" not in verbs(order.ask(draft, suno, screen_context()))
@@ -246,7 +246,7 @@ def test_a_text_that_a_rule_wants_is_not_offered_to_be_left_out() -> None:
     assert "skip" in verbs(order.ask(draft, gpt, screen_context()))
 
 
-def test_the_list_shows_first_what_most_people_change_and_nothing_internal() -> None:
+def test_options_list_common_fields_first_and_no_internal_ones() -> None:
     model = CATALOG.get("qwen/image-edit")
     names = [one.name for one in wizard.editable_fields(model)]
     assert names[:4] == ["prompt", "image_url", "image_size", "num_images"]
@@ -255,7 +255,7 @@ def test_the_list_shows_first_what_most_people_change_and_nothing_internal() -> 
 
 
 @pytest.mark.parametrize("name", ["nsfw_checker", "enable_safety_checker"])
-def test_nobody_reaches_what_is_internal_by_data_of_their_own_or_by_an_old_order(name: str) -> None:
+def test_internal_fields_cannot_be_set_by_forged_data_or_an_old_order(name: str) -> None:
     model = CATALOG.get("qwen/image-edit")
     [place] = [place for place, one in enumerate(model.fields) if one.name == name]
     values = {"prompt": "a cat", "image_url": "https://example.com/a.png"}
@@ -265,7 +265,7 @@ def test_nobody_reaches_what_is_internal_by_data_of_their_own_or_by_an_old_order
     assert wizard.draft_from_job(Draft(), model, {**values, name: False}, {}).values == values
 
 
-def test_from_an_input_one_comes_back_to_its_place_in_the_list() -> None:
+def test_editing_a_field_returns_to_its_page_of_the_options() -> None:
     model = CATALOG.get("qwen/image-edit")
     last = wizard.editable_fields(model)[-1]
     values = {"prompt": "a cat", "image_url": "https://example.com/a.png"}
@@ -277,7 +277,7 @@ def test_from_an_input_one_comes_back_to_its_place_in_the_list() -> None:
         assert any("Seed" in one.text for row in order.options(after, model, screen_context()).buttons for one in row)
 
 
-def test_what_is_cleared_leads_back_to_the_list_and_files_can_be_sent_anew() -> None:
+def test_clearing_a_field_returns_to_the_options_and_files_can_be_sent_again() -> None:
     model = CATALOG.get("flux-2/pro-image-to-image")
     values = {"prompt": "a cat", "input_urls": ["https://example.com/a.png"], "aspect_ratio": "4:3"}
     whole = Draft(model=model.id, step=Step.EDIT, values=values)
@@ -293,11 +293,11 @@ def test_what_is_cleared_leads_back_to_the_list_and_files_can_be_sent_anew() -> 
 @pytest.mark.parametrize(
     ("longest", "count", "columns"), [(4, 5, 3), (4, 4, 4), (4, 8, 4), (5, 1, 1), (20, 3, 1), (4, 9, 3)]
 )
-def test_no_row_of_choices_is_nearly_empty(longest: int, count: int, columns: int) -> None:
+def test_choices_are_spread_evenly_over_rows(longest: int, count: int, columns: int) -> None:
     assert order._columns(longest, count) == columns
 
 
-def test_titles_and_choices_are_said_in_the_persons_language() -> None:
+def test_titles_and_choices_are_translated() -> None:
     ru, en = translator("ru"), translator("en")
     kling = CATALOG.get("kling-2.6/image-to-video")
     assert (titled(kling, en), titled(kling, ru)) == ("Kling 2.6 from an image", "Kling 2.6 по картинке")
@@ -310,7 +310,7 @@ def test_titles_and_choices_are_said_in_the_persons_language() -> None:
     assert [titled(model, ru) for model in CATALOG.offered() if " from " in titled(model, ru)] == []
 
 
-def test_a_model_is_found_however_its_name_is_typed() -> None:
+def test_a_model_is_found_by_any_spelling_of_its_name() -> None:
     for line, model, rest in (
         ("z-image a fox", "z-image", "a fox"),
         ("Z-Image a fox", "z-image", "a fox"),

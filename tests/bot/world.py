@@ -17,11 +17,11 @@ from genlock.bot.order.job_texts import JobTexts
 from genlock.bot.router import BotRouter
 from genlock.bot.router import make_bot as make_router
 from genlock.bot.rules import BotRules, Package
-from genlock.catalog import load
 from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
-from genlock.channels.telegram.operator_messages import answer_repeated
+from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import Poller
+from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
 from genlock.domain.events import Event
@@ -41,18 +41,21 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Recorder
+from tests.packaged import CATALOG
 
-CATALOG = load()
 CREDITS = 1000
 PATIENCE_SECONDS = 20.0
 QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
 PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
 
 
-class NoLimits:
-    """Turns that are always free: what the limits do is tested where they live."""
+class NoLimits(TelegramRateLimiter):
+    """Grants every permit at once: tests/channels/telegram/test_limits.py tests the limits."""
 
-    async def take(self, chat: int, priority: Priority) -> None: ...
+    def __init__(self) -> None:
+        """Use no store."""
+
+    async def acquire(self, chat: int, priority: Priority) -> None: ...
 
     async def stop(self, chat: int | None, seconds: float) -> None: ...
 
@@ -106,7 +109,7 @@ class Intake:
             raise
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)  # asyncio writes out what a fixture gave, each time it sets a signal handler
 class Town:
     telegram: TelegramSimulator
     kie: KieSimulator
@@ -133,7 +136,7 @@ class Town:
 
     @asynccontextmanager
     async def done(self, updates: int = 1) -> AsyncIterator[None]:
-        """Wait until what is done here has been handled."""
+        """Wait until the updates caused inside the block have been handled."""
         wanted = self.recorder.settled + updates
         yield
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -144,7 +147,7 @@ class Town:
 
     @asynccontextmanager
     async def another_bot(self) -> AsyncIterator[BotRouter]:
-        """As after a restart: a bot that remembers nothing takes over."""
+        """Replace the bot by a new one with empty caches, as after a restart."""
         before = self.intake.bot
         self.intake.bot = self.make_bot()
         yield self.intake.bot
@@ -152,10 +155,10 @@ class Town:
         self.intake.bot = before
 
     async def age_uploads(self, *, days: float) -> None:
-        """As if the files had been sent some days ago."""
+        """Make all uploads older."""
         assert isinstance(self.store, SqliteStore)
         back = round(days * 86_400_000_000)
-        await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
+        await self.store.session.call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
 
     @property
     def drafts(self) -> DraftView:
@@ -168,7 +171,7 @@ class Town:
         self.bot._buttons._storefront._markup = markup
 
     async def quiet(self) -> None:
-        """Wait until everybody has been told of everything."""
+        """Wait until all results and notices have been delivered."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 jobs = await self.store.jobs()
@@ -182,7 +185,7 @@ class Town:
 
 @dataclass(kw_only=True)
 class Customer:
-    """A person with our number, and hands that find buttons by their words."""
+    """A user of the simulator with an account; finds buttons by their label."""
 
     town: Town
     hands: SimulatedUser
@@ -190,7 +193,7 @@ class Customer:
 
     @property
     def screen(self) -> Message:
-        """The newest message with something to press."""
+        """The newest message with buttons."""
         return next(
             message
             for message in reversed(self.hands.messages)
@@ -198,7 +201,7 @@ class Customer:
         )
 
     async def say(self, text: str, **more: Any) -> Message:
-        """Write, and wait until the bot is done with it."""
+        """Send a text and wait until the bot has handled it."""
         async with self.town.done():
             return await self.hands.say(text, **more)
 
@@ -207,7 +210,7 @@ class Customer:
             return await self.hands.send(kind, content, **more)
 
     async def sees(self, what: str | Callable[[Message], bool], **more: Any) -> Message:
-        """Wait for a message of the bot's."""
+        """Wait for a message from the bot."""
         ours = self.town.caller.bot.id
 
         def fits(message: Message) -> bool:
@@ -228,7 +231,7 @@ class Customer:
         return await self.press(message, found[0]["callback_data"])
 
     async def press(self, message: Message, data: str) -> CallbackQuery:
-        """Bring this data back, whether or not the message still has such a button."""
+        """Send a callback query with this data, whether or not the message has such a button."""
         async with self.town.done():
             return self.hands._press(message, data)
 
@@ -255,7 +258,7 @@ def _make_engine(
         rules=QUICK,
         expected=expected_seconds(catalog),
         paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
-        make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(answer_repeated, caller)),
+        make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
     )
     assert engine.updates is not None
     intake.receive = engine.updates.receive
@@ -276,12 +279,12 @@ async def town(
     store: Any = await open_store(database_url, observer=recorder)
     async with (
         running_telegram() as telegram,
-        running_kie(speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
+        running_kie(catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, near=True)
+        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, local_bot_api=True)
         intake = Intake()
         engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, catalog, rules)
 
@@ -291,7 +294,7 @@ async def town(
 
         intake.bot = bot = make()
         await bot.start()
-        poller = Poller(caller, take_in=intake.take_in, is_active=lambda: True, observer=recorder)
+        poller = Poller(caller, receive=intake.take_in, is_active=lambda: True, observer=recorder)
         await engine.start()
         polling = asyncio.get_running_loop().create_task(poller.run())
         try:
@@ -321,7 +324,7 @@ def sqlite_url(tmp_path: Path) -> str:
 
 
 def die_once(thing: Any, name: str, *, after: bool) -> None:
-    """The instance dies before, or just after, this call; another one handles the update again."""
+    """Make the instance crash before or right after the next call; the update is then handled again."""
     real = getattr(thing, name)
 
     async def once(*arguments: Any, **named: Any) -> None:

@@ -1,4 +1,4 @@
-"""What an operator sees of the catalog."""
+"""The `genlock models` commands."""
 
 import json
 from pathlib import Path
@@ -6,47 +6,66 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from genlock.catalog import load, sync
+from genlock.catalog import load
 from genlock.cli import app
+from genlock.ports import PublicLists
+from genlock.providers.kie import public_lists
 
 RUNNER = CliRunner()
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No `.env` of the developer's."""
+def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in a folder without the developer's `.env`."""
     monkeypatch.chdir(tmp_path)
 
 
-def said(*words: str) -> str:
+def run(*words: str) -> str:
     result = RUNNER.invoke(app, ["models", *words])
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def test_models_are_listed_by_category() -> None:
-    rows = json.loads(said("ls", "--category", "music", "--json"))
+    rows = json.loads(run("ls", "--category", "music", "--json"))
     assert {row["category"] for row in rows} == {"music"}
     assert {"model": "suno/generate", "title": "Suno", "category": "music", "from": 12.0} in rows
 
 
 def test_all_models_are_listed_with_their_reasons() -> None:
-    rows = {row["model"]: row for row in json.loads(said("ls", "--all", "--json"))}
+    rows = {row["model"]: row for row in json.loads(run("ls", "--all", "--json"))}
     assert rows["midjourney"]["status"] == "dead"
     assert "removed" in rows["midjourney"]["reason"] or "gone" in rows["midjourney"]["reason"]
     assert rows["seedream/5-flash-text-to-image"]["from"] is None
 
 
 def test_a_model_is_shown_with_its_inputs_and_prices() -> None:
-    text = said("show", "nano-banana-pro")
+    text = run("show", "nano-banana-pro")
     assert "Nano Banana Pro, text-to-image, offered" in text
     assert "resolution" in text
-    whole = json.loads(said("show", "nano-banana-pro", "--json"))
+    whole = json.loads(run("show", "nano-banana-pro", "--json"))
     assert [row["our_credits"] for row in whole["our_prices"]] == [18.0, 24.0]
 
 
+def test_the_provider_is_shown_and_whether_it_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Provider: kie (no key is set for it" in run("show", "z-image")
+    monkeypatch.setenv("GENLOCK_KIE_API_KEY", "key-of-an-account")
+    assert "Provider: kie\n" in run("show", "z-image")
+    details = json.loads(run("show", "z-image", "--json"))
+    assert (details["provider"], details["provider_configured"]) == ("kie", True)
+
+
+def test_the_operator_s_own_price_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "overlay.toml"
+    path.write_text('[models."z-image"]\nprice = 12.5\n', encoding="utf-8")
+    monkeypatch.setenv("GENLOCK_CATALOG_OVERLAY", str(path))
+    [row] = json.loads(run("show", "z-image", "--json"))["our_prices"]
+    assert (row["our_credits"], row["as_of"]) == (12.5, "set by the operator")
+    assert "12.5" in run("show", "z-image")
+
+
 def test_the_check_says_how_many_are_offered() -> None:
-    result = json.loads(said("check", "--json"))
+    result = json.loads(run("check", "--json"))
     assert result["offered"] >= 130
     assert (result["failed"], result["failures"]) == (0, [])
 
@@ -56,7 +75,7 @@ def test_settings_change_the_prices(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     path.write_text('[models."z-image"]\ntitle = "Cheap pictures"\n', encoding="utf-8")
     monkeypatch.setenv("GENLOCK_MARKUP", "4")
     monkeypatch.setenv("GENLOCK_CATALOG_OVERLAY", str(path))
-    rows = json.loads(said("ls", "--json"))
+    rows = json.loads(run("ls", "--json"))
     assert rows[0] == {"model": "z-image", "title": "Cheap pictures", "category": "text-to-image", "from": 1.6}
 
 
@@ -69,13 +88,14 @@ def test_sync_needs_a_file_to_write_to() -> None:
 def test_sync_makes_the_overlay_if_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "overlay.toml"
 
-    async def fetch(_: str) -> sync.Lists:
-        return sync.Lists(ids=frozenset(load().models) - {"z-image"} | {"maker/new"}, prices={})
+    async def fetch(_: str) -> PublicLists:
+        ids = frozenset(load().models) - {"z-image"} | {"maker/new"}
+        return PublicLists(ids=ids, prices={}, families=frozenset({""}))
 
-    monkeypatch.setattr(sync, "fetch", fetch)
+    monkeypatch.setattr(public_lists, "fetch", fetch)
     monkeypatch.setenv("GENLOCK_CATALOG_OVERLAY", str(path))
-    assert json.loads(said("sync", "--json"))["gone"] == ["z-image"]
+    assert json.loads(run("sync", "--json"))["gone"] == ["z-image"]
     assert not path.exists()
-    assert "maker/new" in said("sync", "--apply")
+    assert "maker/new" in run("sync", "--apply")
     assert load(path).get("z-image").status == "paused"
-    assert json.loads(said("sync", "--json"))["gone"] == []
+    assert json.loads(run("sync", "--json"))["gone"] == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from genlock.catalog import load
 
-PAGE = Path(__file__).parents[2] / "docs" / "catalog.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "catalog.md"
 
 
 def examples(folder: Path) -> list[Path]:

@@ -1,11 +1,14 @@
-"""What the package offers can be ordered, and costs what the provider's list says."""
+"""The packaged models can be ordered and cost what the provider's price list says."""
+
+from dataclasses import replace
 
 import pytest
 
 from genlock.catalog import load
 from genlock.catalog.check import Failure, check
-from genlock.domain.catalog import Catalog, Category, Family, Model, Output, Status, price
+from genlock.domain.catalog import Catalog, Category, Model, Output, Status, price
 from genlock.domain.errors import GenlockError, InvalidInput, ModelNotFound
+from genlock.providers.kie.families import ROUTES, Family
 
 OFFERED = [model.id for model in load().offered()]
 GENERATION_TYPES = {
@@ -70,7 +73,7 @@ KNOWN = [
     ("kling/ai-avatar-pro", {"image_url": IMAGE, "audio_url": AUDIO}, {"audio_url": 10}, 160),
 ]
 
-#: model, input, the field refused, what is said
+#: model, input, the message of the refusal
 REFUSED = [
     ("runway-video", {"prompt": "x", "imageUrl": IMAGE, "duration": 10, "quality": "1080p"}, "not available together"),
     ("runway-video", {"prompt": "x"}, "give at least one of imageUrl, aspectRatio"),
@@ -110,18 +113,23 @@ def test_every_generation_type_and_every_older_family_is_offered(catalog: Catalo
     assert set(catalog.categories()) >= GENERATION_TYPES
     older = {Family.VEO, Family.RUNWAY, Family.ALEPH, Family.GPT4O, Family.FLUX_KONTEXT, Family.SUNO}
     assert older < {model.family for model in catalog.offered()}
+    assert {(model.family, model.operation) for model in catalog.offered()} <= ROUTES.keys()
     assert set(Output) == {output for model in catalog.offered() for output in model.outputs}
 
 
 @pytest.mark.parametrize("model_id", ["sora-2-text-to-video", "sora-2-pro-image-to-video", "midjourney", "luma-modify"])
-def test_what_the_provider_took_away_is_kept_with_the_reason_and_not_offered(catalog: Catalog, model_id: str) -> None:
+def test_a_model_that_the_provider_removed_is_kept_with_the_reason_and_not_offered(
+    catalog: Catalog, model_id: str
+) -> None:
     model = catalog.get(model_id)
     assert model.status in {Status.PAUSED, Status.DEAD}
     assert model.reason
     assert model not in catalog.offered()
 
 
-def test_the_least_and_the_most_can_be_ordered_and_have_a_price(catalog: Catalog, subtests: pytest.Subtests) -> None:
+def test_the_smallest_and_the_largest_input_are_valid_and_have_a_price(
+    catalog: Catalog, subtests: pytest.Subtests
+) -> None:
     for model in map(catalog.get, OFFERED):
         with subtests.test(model=model.id):
             for values in (model.minimal_input(), model.maximal_input()):
@@ -131,7 +139,7 @@ def test_the_least_and_the_most_can_be_ordered_and_have_a_price(catalog: Catalog
                 assert 0 <= price(model, values, 2.0, 0.01) - model.credits(values) < 10, "whole hundredths of a credit"
 
 
-def test_every_field_has_words_in_both_languages(catalog: Catalog) -> None:
+def test_every_field_has_a_description_in_both_languages(catalog: Catalog) -> None:
     wrong = [
         f"{model_id}: {one.name}"
         for model_id in OFFERED
@@ -149,14 +157,14 @@ def test_known_prices(
     assert model.credits(model.validate(values), seconds) == round(credits_ * 1000)
 
 
-@pytest.mark.parametrize(("model_id", "values", "said"), REFUSED)
-def test_rules_between_fields(catalog: Catalog, model_id: str, values: dict[str, object], said: str) -> None:
+@pytest.mark.parametrize(("model_id", "values", "message"), REFUSED)
+def test_rules_between_fields(catalog: Catalog, model_id: str, values: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         catalog.get(model_id).validate(values)
-    assert caught.value.message.startswith(said)
+    assert caught.value.message.startswith(message)
 
 
-def test_a_price_is_made_of_the_provider_s_the_markup_and_our_credit(catalog: Catalog) -> None:
+def test_a_price_is_made_of_the_provider_s_credits_the_markup_and_our_credit(catalog: Catalog) -> None:
     model = catalog.get("z-image")
     values = model.minimal_input()
     assert price(model, values, markup=2.0, credit_usd=0.01) == 800
@@ -172,27 +180,41 @@ def test_an_older_interface_is_sent_its_model(catalog: Catalog) -> None:
         catalog.get("veo3_lite").validate({"prompt": "x", "model": "veo3"})
 
 
-def test_how_many_results_to_expect(catalog: Catalog) -> None:
+def test_the_expected_number_of_results(catalog: Catalog) -> None:
     assert catalog.get("suno/generate").results({}) == 2
     assert catalog.get("bytedance/seedream-v4-edit").results({"max_images": 4}) == 4
     assert catalog.get("ideogram/v3-remix").results({"num_images": "3"}) == 3
 
 
 def test_an_unknown_model_is_refused(catalog: Catalog) -> None:
-    with pytest.raises(ModelNotFound, match="there is no model 'nope'"):
+    with pytest.raises(ModelNotFound, match="There is no model 'nope'"):
         catalog.get("nope")
 
 
-async def test_check_asks_whoever_takes_orders_and_tells_what_was_refused(catalog: Catalog) -> None:
-    asked = []
+async def test_check_orders_every_model_from_its_own_provider_and_reports_refusals(catalog: Catalog) -> None:
+    ordered = []
 
     async def send(model: Model, _: object) -> None:
-        asked.append(model.id)
+        ordered.append(model.id)
         if model.id == "z-image":
             raise GenlockError("not today")
 
     assert await check(catalog) == []
-    assert await check(catalog, send) == [
+    assert await check(catalog, {"kie": send}) == [
         Failure(model="z-image", input=name, why="not today") for name in ("minimal", "maximal")
     ]
-    assert len(asked) == 2 * len(catalog.offered())
+    assert len(ordered) == 2 * len(catalog.offered())
+    ordered.clear()
+    elsewhere = replace(catalog.get("z-image"), provider="other")
+    assert await check(replace(catalog, models={**catalog.models, "z-image": elsewhere}), {"kie": send}) == []
+    assert "z-image" not in ordered
+
+
+def test_models_of_a_provider_that_is_not_configured_are_not_on_sale(catalog: Catalog) -> None:
+    elsewhere = replace(catalog.get("z-image"), provider="other")
+    both = replace(catalog, models={**catalog.models, "z-image": elsewhere})
+    sold = both.sold_through({"kie"})
+    assert {model.id for model in both.offered()} - {model.id for model in sold.offered()} == {"z-image"}
+    assert sold.get("z-image").reason == "the provider other is not configured"
+    assert sold.get("midjourney") == both.get("midjourney")
+    assert both.sold_through(set()).offered() == []

@@ -1,5 +1,8 @@
-"""An operator changes models by a file of his own."""
+"""The overlay: an operator's file that changes models."""
 
+import json
+from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from genlock.catalog import load, overlay
 from genlock.domain.catalog import Catalog, Status, price, price_from
 from genlock.domain.errors import InvalidCatalog
+from genlock.domain.tariff import PriceRow
 
 MODEL = "kling-2.6/text-to-video"
 LABEL = "kling 2.6, text-to-video, without audio-5.0s"
@@ -31,7 +35,7 @@ def test_a_model_is_renamed_freed_and_given_more_time(tmp_path: Path) -> None:
     assert price(model, model.minimal_input(), 2, 0.01) == price_from(model, 2, 0.01) == 0
 
 
-def test_a_price_of_our_own_holds_for_every_input(tmp_path: Path) -> None:
+def test_the_operator_s_own_price_applies_to_every_input(tmp_path: Path) -> None:
     model = overlaid(tmp_path, f'[models."{MODEL}"]\nprice = 12.5\n').get(MODEL)
     assert {price(model, values, 2, 0.01) for values in (model.minimal_input(), model.maximal_input())} == {12_500}
 
@@ -42,17 +46,40 @@ def test_the_provider_s_credits_of_one_row_are_changed(tmp_path: Path) -> None:
     assert model.credits(model.validate({"prompt": "x", "duration": "10"})) == 110_000
 
 
+def test_every_price_row_can_be_changed_with_or_without_a_label(tmp_path: Path, catalog: Catalog) -> None:
+    rows = {model.id: (*model.prices, *model.extras) for model in catalog.models.values()}
+    assert any(row.label is None for of_model in rows.values() for row in of_model)
+    tables = [
+        f"[models.{json.dumps(model_id)}.credits]\n" + "".join(f"{key} = 77\n" for key in _keys(of_model))
+        for model_id, of_model in rows.items()
+    ]
+    changed = overlaid(tmp_path, "\n".join(tables))
+    for model in changed.models.values():
+        assert {row.credits for row in (*model.prices, *model.extras)} <= {77}
+
+
+def _keys(rows: Iterable[PriceRow]) -> set[str]:
+    return {json.dumps(row.key, ensure_ascii=False) for row in rows}
+
+
+def test_a_row_without_a_label_is_named_by_its_conditions_and_its_measure() -> None:
+    row = PriceRow(credits=Decimal(1), when={"size": ("1K", "2K")}, given=("image",), times="count")
+    assert row.key == "size = 1K or 2K, image given, times count"
+    assert PriceRow(credits=Decimal(1)).key == "always"
+    assert PriceRow(credits=Decimal(1), when={"size": ("1K",)}, label="Maker, 1K").key == "Maker, 1K"
+
+
 def test_a_paused_model_can_be_offered_again(tmp_path: Path) -> None:
     changed = overlaid(tmp_path, '[models."sora-2-text-to-video"]\nstatus = "offered"\n')
     assert "sora-2-text-to-video" in [model.id for model in changed.offered()]
 
 
-def test_the_operator_s_word_goes_before_what_was_synced(tmp_path: Path) -> None:
+def test_the_operator_s_table_wins_over_the_synced_one(tmp_path: Path) -> None:
     text = f'[models."{MODEL}"]\nstatus = "offered"\n[synced."{MODEL}"]\nstatus = "paused"\nreason = "gone"\n'
     assert overlaid(tmp_path, text).get(MODEL).status is Status.OFFERED
 
 
-def test_what_was_synced_for_a_model_that_is_no_more_is_ignored(tmp_path: Path, catalog: Catalog) -> None:
+def test_a_synced_table_of_an_unknown_model_is_ignored(tmp_path: Path, catalog: Catalog) -> None:
     assert overlaid(tmp_path, '[synced."old/one"]\nstatus = "paused"\n').models == catalog.models
 
 
@@ -65,7 +92,7 @@ def test_what_was_synced_for_a_model_that_is_no_more_is_ignored(tmp_path: Path, 
         (f'[models."{MODEL}"]\nfree = 1', f"overlay.toml: {MODEL}: free must be true or false, not 1"),
         (
             f'[models."{MODEL}"]\ncredits = {{ "nothing" = 1 }}',
-            f"overlay.toml: {MODEL}: credits: there is no price row labelled 'nothing'",
+            f"overlay.toml: {MODEL}: credits: there is no price row 'nothing'; this model has: kling 2.6",
         ),
         (
             '[models."seedream/5-flash-text-to-image"]\nstatus = "offered"',
@@ -81,14 +108,14 @@ def test_a_wrong_overlay_says_what_is_wrong(tmp_path: Path, text: str, message: 
     assert str(caught.value).startswith(message)
 
 
-def test_a_missing_overlay_is_told(tmp_path: Path) -> None:
+def test_a_missing_overlay_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "nowhere.toml"
     with pytest.raises(InvalidCatalog) as caught:
         load(path)
     assert str(caught.value) == f"{path}: cannot be read: No such file or directory"
 
 
-def test_a_sync_leaves_alone_what_the_operator_wrote(tmp_path: Path) -> None:
+def test_a_sync_does_not_change_the_operator_s_text(tmp_path: Path) -> None:
     path = tmp_path / "overlay.toml"
     own = f'# my own\n[models."{MODEL}"]\ntitle = "Films"\n'
     path.write_text(own, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Words from a chat become what the provider takes, or are refused with what is allowed."""
+"""Text from a chat is converted to the provider's input, or refused with what is allowed."""
 
 from contextlib import suppress
 from typing import Any
@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from genlock.catalog import load
 from genlock.domain.catalog import Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import Field, FieldType
-
-CATALOG = load()
+from tests.packaged import CATALOG
 
 INTEGER = Field(name="n", type=FieldType.INTEGER, min=1, max=10)
 NUMBER = Field(name="x", type=FieldType.NUMBER, min=0, max=1, step=0.25)
@@ -25,7 +23,7 @@ SHOTS = Field(name="o", type=FieldType.OBJECTS, many=True, members=("text",), ma
 TASK = Field(name="k", type=FieldType.TASK)
 URL = "https://example.com/a.png"
 
-TAKEN: list[tuple[Field, object, object]] = [
+ACCEPTED: list[tuple[Field, object, object]] = [
     (INTEGER, "5", 5),
     (INTEGER, " 7 ", 7),
     (INTEGER, 3.0, 3),
@@ -81,10 +79,10 @@ REFUSED: list[tuple[Field, object, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "clean"), TAKEN)
-def test_what_people_write_is_taken(field: Field, value: object, clean: object) -> None:
-    taken = field.clean(value)
-    assert (taken, type(taken)) == (clean, type(clean))
+@pytest.mark.parametrize(("field", "value", "clean"), ACCEPTED)
+def test_text_of_users_is_converted(field: Field, value: object, clean: object) -> None:
+    converted = field.clean(value)
+    assert (converted, type(converted)) == (clean, type(clean))
 
 
 @pytest.mark.parametrize(("field", "value", "problem", "message"), REFUSED)
@@ -108,25 +106,25 @@ def test_a_long_list_of_choices_is_cut_short() -> None:
         field.clean("x")
 
 
-def test_what_is_not_given_is_the_default_or_left_out() -> None:
+def test_a_field_that_is_not_given_has_its_default_or_is_left_out() -> None:
     model = CATALOG.get("bytedance/seedream")
     clean = model.validate({"prompt": "x", "seed": None, "image_size": ""})
     assert clean == {"prompt": "x", "guidance_scale": 2.5, "image_size": "square_hd"}
 
 
-def test_what_is_required_is_asked_for() -> None:
+def test_a_missing_required_field_is_refused() -> None:
     with pytest.raises(InvalidInput) as caught:
         CATALOG.get("z-image").validate({"prompt": "  "})
     assert (caught.value.field, caught.value.problem) == ("prompt", "missing")
 
 
 def again(model: Model, clean: dict[str, object]) -> dict[str, object]:
-    """What was taken once is taken again and has a price; a refusal now would be a mistake, not a refusal."""
+    """Validate an accepted input again: it must be accepted again and have a price."""
     try:
         assert not model.prices or model.credits(clean) >= 0
         return model.validate(clean)
     except InvalidInput as refused:
-        raise AssertionError(f"{model.id} first takes and then refuses: {refused}") from refused
+        raise AssertionError(f"{model.id} first accepts and then refuses: {refused}") from refused
 
 
 SCALARS = st.one_of(
@@ -141,7 +139,7 @@ ANYTHING = st.recursive(
 
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
-def test_anything_is_either_taken_and_stays_so_or_refused(data: st.DataObject) -> None:
+def test_any_input_is_either_accepted_repeatedly_or_refused(data: st.DataObject) -> None:
     model = data.draw(st.sampled_from(sorted(CATALOG.models.values(), key=lambda model: model.id)))
     names = [one.name for one in model.fields] or ["prompt"]
     noise: dict[str, Any] = data.draw(st.dictionaries(st.sampled_from(names), ANYTHING, max_size=5))
@@ -161,6 +159,6 @@ def test_every_choice_on_offer_has_a_price(data: st.DataObject) -> None:
             values[one.name] = data.draw(st.sampled_from(one.choices))
         elif one.type is FieldType.BOOLEAN:
             values[one.name] = data.draw(st.booleans())
-    with suppress(InvalidInput):  # not every choice goes with every other
+    with suppress(InvalidInput):  # some choices cannot be combined
         clean = model.validate(values)
         assert again(model, clean) == clean

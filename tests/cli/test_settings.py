@@ -1,11 +1,18 @@
-"""Settings: the names that are promised, and what is said when they are wrong."""
+"""Settings: the fixed names, and the messages for wrong ones."""
 
 from pathlib import Path
 
 import pytest
 
 from genlock.domain.errors import Refusal
-from genlock.settings import LogFormat, ServiceSettings, Settings, read_settings, unknown_settings
+from genlock.settings import (
+    LogFormat,
+    ServiceSettings,
+    Settings,
+    read_settings,
+    unknown_settings,
+    unknown_settings_messages,
+)
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 
@@ -43,8 +50,8 @@ READ = {"port": 81, "admin_ids": (12, 13), "media_private_hosts": ("127.0.0.1:80
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No `.env` of a developer."""
+def _in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in a folder without the developer's `.env`."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -53,7 +60,7 @@ def value(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_a_setting_has_the_promised_name_alias_and_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_has_its_fixed_name_alias_and_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     variable, alias, default = TABLE[name]
     assert getattr(Settings(), name) == default
     for spelled in filter(None, (variable, alias)):
@@ -79,7 +86,7 @@ def test_settings_are_also_read_from_a_file(tmp_path: Path) -> None:
     assert settings.log_format is LogFormat.JSON
 
 
-def test_all_that_is_missing_or_wrong_is_named_at_once_and_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_missing_and_wrong_settings_are_reported_together_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = {
         "TELEGRAM_BOT_TOKEN": "hunter2-token",
         "GENLOCK_DATABASE_URL": "mysql://root:hunter2@db/x",
@@ -93,7 +100,7 @@ def test_all_that_is_missing_or_wrong_is_named_at_once_and_no_secret_is_shown(mo
         monkeypatch.setenv(name, text)
     with pytest.raises(Refusal) as refused:
         read_settings(ServiceSettings)
-    said = str(refused.value)
+    message = str(refused.value)
     for name in (
         "GENLOCK_TELEGRAM_TOKEN is not a bot's token",
         "GENLOCK_KIE_API_KEY is not set",
@@ -104,11 +111,11 @@ def test_all_that_is_missing_or_wrong_is_named_at_once_and_no_secret_is_shown(mo
         "GENLOCK_LEASE_SECONDS should be greater",
         "GENLOCK_MEDIA_PRIVATE_HOSTS must be host:port",
     ):
-        assert name in said
-    assert "hunter2" not in said
+        assert name in message
+    assert "hunter2" not in message
 
 
-def test_every_secret_is_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_secret_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GENLOCK_TELEGRAM_TOKEN", TOKEN)
     monkeypatch.setenv("GENLOCK_KIE_API_KEY", "kie-key")
     monkeypatch.setenv("GENLOCK_KIE_WEBHOOK_KEY", "hmac-key")
@@ -125,9 +132,11 @@ def test_a_service_that_telegram_cannot_reach_is_refused(monkeypatch: pytest.Mon
     monkeypatch.setenv("GENLOCK_PUBLIC_URL", "http://bot.example")
     with pytest.raises(Refusal, match="GENLOCK_PUBLIC_URL must begin with https://"):
         read_settings(ServiceSettings)
-    assert read_settings(Settings).public_url == "http://bot.example", "an operator's commands do not mind"
+    assert read_settings(Settings).public_url == "http://bot.example", "the other commands accept it"
     monkeypatch.setenv("GENLOCK_TELEGRAM_API_URL", "http://127.0.0.1:8081")
-    assert read_settings(ServiceSettings).public_url == "http://bot.example", "nor does a Bot API server of one's own"
+    assert read_settings(ServiceSettings).public_url == "http://bot.example", (
+        "so does a service with its own Bot API server"
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,11 +150,11 @@ def test_a_service_that_telegram_cannot_reach_is_refused(monkeypatch: pytest.Mon
         ("sqlite:///x.db", set()),
     ],
 )
-def test_a_databases_password_is_a_secret_wherever_it_stands(url: str, secrets: set[str]) -> None:
+def test_a_database_password_is_a_secret_anywhere_in_the_url(url: str, secrets: set[str]) -> None:
     assert set(Settings(database_url=url).secrets()) == secrets
 
 
-def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(
+def test_an_unknown_variable_is_reported_with_the_closest_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GENLOCK_ADMIN_ID", "12")
@@ -170,14 +179,19 @@ def test_every_setting_is_known_by_each_of_its_names(monkeypatch: pytest.MonkeyP
     assert list(unknown_settings()) == []
 
 
-def test_a_missing_setting_is_told_together_with_the_misspelt_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_setting_is_reported_together_with_the_misspelt_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GENLOCK_TELEGRAM_TOKEN", TOKEN)
     monkeypatch.setenv("GENLOCK_KIE_APIKEY", "kie-secret")
 
     with pytest.raises(Refusal) as refusal:
         read_settings(ServiceSettings)
 
-    said = str(refusal.value)
-    assert "GENLOCK_KIE_API_KEY is not set" in said
-    assert "GENLOCK_KIE_APIKEY is no setting and has no effect: did you mean GENLOCK_KIE_API_KEY?" in said
-    assert "kie-secret" not in said
+    message = str(refusal.value)
+    assert "GENLOCK_KIE_API_KEY is not set" in message
+    assert "Unknown setting GENLOCK_KIE_APIKEY: did you mean GENLOCK_KIE_API_KEY?" in message
+    assert "kie-secret" not in message
+
+
+def test_an_unknown_variable_without_a_close_setting_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GENLOCK_QQQQ", "1")
+    assert unknown_settings_messages() == ["Unknown setting GENLOCK_QQQQ: it has no effect, remove it"]

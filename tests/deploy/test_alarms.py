@@ -1,4 +1,4 @@
-"""The alarms of Prometheus are those of the chat, and ask for metrics that exist."""
+"""The Prometheus alarms are the same as those in the chat, and use metrics that exist."""
 
 import re
 from pathlib import Path
@@ -23,10 +23,10 @@ def test_both_have_the_same_alarms() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
-def test_a_rule_asks_for_what_is_there(rule: dict[str, Any]) -> None:
-    asked = set(re.findall(r"genlock_(\w+)", rule["expr"]))
-    assert asked
-    assert asked <= {*GAUGES, "active"}
+def test_a_rule_uses_metrics_that_exist(rule: dict[str, Any]) -> None:
+    used = set(re.findall(r"genlock_(\w+)", rule["expr"]))
+    assert used
+    assert used <= {*GAUGES, "active"}
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_a_rule_asks_for_what_is_there(rule: dict[str, Any]) -> None:
         ("provider_failing", f">= {alarm.FAILURES_SHARE} *"),
     ],
 )
-def test_both_draw_the_line_at_the_same_place(name: str, limit: str) -> None:
+def test_both_have_the_same_limits(name: str, limit: str) -> None:
     [rule] = [rule for rule in RULES if rule["labels"]["alarm"] == name]
     assert limit in rule["expr"]
 
 
-def test_nobody_active_is_noticed_as_soon_as_the_chat_would_be_told() -> None:
+def test_both_wait_equally_long_for_a_leader() -> None:
     [rule] = [rule for rule in RULES if rule["labels"]["alarm"] == NO_ACTIVE.name]
     assert rule["for"] == f"{alarm.INACTIVE_SECONDS}s"

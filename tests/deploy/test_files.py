@@ -1,4 +1,4 @@
-"""What an operator copies: commands and settings that exist, a health check that tells the truth."""
+"""The files that operators copy name existing commands and settings, and the image's health check works."""
 
 import json
 import re
@@ -20,7 +20,7 @@ PAGES = [*sorted(Path("docs").rglob("*.md")), *sorted(Path().glob("*.md"))]
 FILES = [Path("Dockerfile"), Path("compose.yaml"), Path(".env.example"), *sorted(Path("deploy").iterdir())]
 ALIASES = {"PORT", "DATABASE_URL", "RENDER_EXTERNAL_URL", "TELEGRAM_BOT_TOKEN", "KIE_API_KEY"}
 SETTINGS = {f"GENLOCK_{name.upper()}" for name in Settings.model_fields}
-#: of the tests and of the bench
+#: variables of the tests and of the bench
 OTHERS = {"GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL", "GENLOCK_BENCH_DATABASE_URL"}
 
 
@@ -35,12 +35,12 @@ COMMANDS = set(commands())
 
 
 @pytest.mark.parametrize("file", [*PAGES, *FILES], ids=str)
-def test_every_setting_that_is_named_exists(file: Path) -> None:
+def test_every_named_setting_exists(file: Path) -> None:
     assert set(re.findall(r"GENLOCK_[A-Z0-9_]*[A-Z0-9]", file.read_text(encoding="utf-8"))) <= SETTINGS | OTHERS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_every_command_that_is_named_exists(page: Path) -> None:
+def test_every_named_command_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for match in re.finditer(r"(?:`|bin/|^|genlock )genlock ([a-z]+)(?: ([a-z]+))?", text, re.MULTILINE):
         command, inner = match[1], match[2]
@@ -59,7 +59,7 @@ def test_compose_runs_two_instances_on_one_postgresql() -> None:
     assert services["genlock"]["stop_grace_period"] == "30s"
 
 
-def test_render_asks_for_what_is_needed() -> None:
+def test_render_asks_for_the_required_settings() -> None:
     [service] = yaml.safe_load(Path("deploy/render.yaml").read_text(encoding="utf-8"))["services"]
     named = {variable["key"] for variable in service["envVars"]}
     assert {"GENLOCK_TELEGRAM_TOKEN", "GENLOCK_KIE_API_KEY", "DATABASE_URL"} <= named
@@ -83,8 +83,9 @@ def health_check() -> list[str]:
     return [sys.executable, *command[1:]]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("status", "healthy"), [(200, True), (500, False), (None, False)])
-def test_the_images_health_check_tells_the_truth(status: int | None, healthy: bool) -> None:  # noqa: FBT001 - a case
+def test_the_health_check_of_the_image_reports_the_status(status: int | None, healthy: bool) -> None:  # noqa: FBT001 - a case
     port = find_free_port()
     server = f"""
 import http.server
@@ -110,7 +111,7 @@ server.serve_forever()
     assert (done.returncode == 0) is healthy
 
 
-def test_the_example_of_settings_names_all_of_them() -> None:
+def test_the_example_file_names_every_setting() -> None:
     text = Path(".env.example").read_text(encoding="utf-8")
     assert set(re.findall(r"^#?(GENLOCK_[A-Z0-9_]+)=", text, re.MULTILINE)) == SETTINGS
     assert set(re.findall(r"^(GENLOCK_[A-Z0-9_]+)=", text, re.MULTILINE)) == {
@@ -119,7 +120,7 @@ def test_the_example_of_settings_names_all_of_them() -> None:
     }
 
 
-def test_the_unit_gives_it_the_time_it_needs_to_hand_over() -> None:
+def test_the_systemd_unit_allows_enough_time_to_stop() -> None:
     unit = Path("deploy/genlock.service").read_text(encoding="utf-8")
     assert "TimeoutStopSec=30" in unit
     assert "ExecStart=/opt/genlock/bin/genlock serve" in unit

@@ -1,4 +1,4 @@
-"""What the pages name is there, and what they show works."""
+"""The pages name files, modules and links that exist, and their example works."""
 
 import re
 import subprocess
@@ -16,29 +16,30 @@ ELSEWHERE = {"NNNN_name.sql", "genlock.db", "genlock.db-wal", "genlock.db-shm"}
 
 def in_backticks(page: Path, pattern: str) -> set[str]:
     prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return {said for said in re.findall(r"`([^`\n]+)`", prose) if re.fullmatch(pattern, said)}
+    return {name for name in re.findall(r"`([^`\n]+)`", prose) if re.fullmatch(pattern, name)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_every_file_and_folder_that_is_named_exists(page: Path) -> None:
+def test_every_named_file_and_folder_exists(page: Path) -> None:
     known = {"/".join(path.parts[-length:]) for path in FILES for length in range(1, len(path.parts) + 1)}
     named = in_backticks(page, r"[\w./-]+\.(py|toml|sql|ya?ml|service|md)|[\w.-]+(/[\w.-]+)*/")
     assert not {name.rstrip("/") for name in named} - known - ELSEWHERE
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_every_module_that_is_named_exists(page: Path) -> None:
+def test_every_named_module_exists(page: Path) -> None:
     for name in in_backticks(page, r"(python -m )?genlock(\.\w+)+") - ELSEWHERE:
         path = Path("src", *name.removeprefix("python -m ").split("."))
         assert path.is_dir() or path.with_suffix(".py").exists(), name
 
 
+@pytest.mark.process
 def test_the_order_that_the_readme_shows_is_delivered_and_paid_for() -> None:
     shown = re.search(r"```python\n(.*?)```", Path("README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert shown

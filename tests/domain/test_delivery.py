@@ -32,7 +32,7 @@ def test_the_levels_go_down_from_address_over_bytes_and_document_to_text_and_end
 
 
 @given(PARTS)
-def test_going_down_gives_up_the_channels_copy_first_and_then_a_level_and_nothing_else(parts: tuple[Part, ...]) -> None:
+def test_lowering_a_part_drops_the_file_id_first_and_then_one_level(parts: tuple[Part, ...]) -> None:
     for part in parts:
         lower = part.lower()
         if lower is not None:
@@ -41,7 +41,7 @@ def test_going_down_gives_up_the_channels_copy_first_and_then_a_level_and_nothin
             assert (lower.level == part.level) == (part.file is not None)
 
 
-def test_a_plan_keeps_the_order_and_leaves_out_what_is_empty() -> None:
+def test_a_plan_keeps_the_order_and_omits_empty_pieces() -> None:
     pieces = [Piece(value="a"), Piece(value=" "), Piece(kind=PartKind.TEXT, value="b"), Piece(value="")]
     assert plan(pieces) == (Part(kind=PartKind.FILE, value="a"), Part(kind=PartKind.TEXT, value="b"))
 
@@ -56,7 +56,7 @@ def test_a_planned_part_starts_at_the_best_level_with_nothing_done() -> None:
     assert (part.level, part.step, part.message, part.file, part.gone) == (Level.ADDRESS, Step.PUT, None, None, False)
 
 
-def test_words_are_one_part_at_the_level_that_needs_no_file() -> None:
+def test_a_message_is_one_part_at_the_text_level() -> None:
     [part] = MESSAGE_ONLY
     assert (part.kind, part.level, part.step) == (PartKind.MESSAGE, Level.TEXT, Step.PUT)
 

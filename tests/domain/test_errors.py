@@ -47,11 +47,11 @@ def test_every_error_is_in_the_tree_at_the_top_of_the_module() -> None:
         *((kind, ChannelError) for kind in (ChannelBusy, RecipientUnreachable)),
     ],
 )
-def test_errors_are_grouped_by_who_can_do_something(kind: type[GenlockError], family: type[GenlockError]) -> None:
+def test_errors_are_grouped_by_what_the_caller_can_do(kind: type[GenlockError], family: type[GenlockError]) -> None:
     assert issubclass(kind, family)
 
 
-def test_facts_are_attributes() -> None:
+def test_error_details_are_attributes() -> None:
     poor = InsufficientBalance(price=100, available=7)
     assert (poor.price, poor.available, str(poor)) == (100, 7, InsufficientBalance.__doc__)
     refused = SubmitRefused("nsfw", "not that")

@@ -50,7 +50,7 @@ def test_a_job_has_ended_in_every_state_but_the_open_ones() -> None:
     assert ends == {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED}
 
 
-def test_a_secret_is_not_stored_as_it_is() -> None:
+def test_a_secret_is_stored_as_a_hash() -> None:
     assert "secret" not in hash_secret("secret")
     assert hash_secret("secret") == hash_secret("secret")
     assert hash_secret("secret") != hash_secret("Secret")
@@ -66,7 +66,7 @@ def test_a_secret_is_not_stored_as_it_is() -> None:
         ("999999999999999999.x", (999_999_999_999_999_999, "x")),
     ],
 )
-def test_a_callback_address_names_its_job_and_its_secret(token: str, read: tuple[int, str]) -> None:
+def test_a_callback_url_contains_its_job_and_its_secret(token: str, read: tuple[int, str]) -> None:
     assert read_token(token) == read
 
 
@@ -77,11 +77,11 @@ def test_a_callback_address_names_its_job_and_its_secret(token: str, read: tuple
         *("\N{ARABIC-INDIC DIGIT SEVEN}.x", "\N{SUPERSCRIPT TWO}.x"),
     ],
 )
-def test_anything_else_is_nobodys_address(token: str | None) -> None:
+def test_any_other_token_names_no_job(token: str | None) -> None:
     assert read_token(token) == (None, "")
 
 
 @given(st.none() | st.text())
-def test_no_token_is_too_strange_to_read(token: str | None) -> None:
+def test_any_token_can_be_read(token: str | None) -> None:
     number, _ = read_token(token)
     assert number is None or 0 <= number < 10**18

@@ -39,5 +39,5 @@ def test_polls_become_rarer_as_a_task_grows_old() -> None:
     assert [poll_delay(age, 0.5) for age in (0, 29.9, 30, 119.9, 120, 10_000)] == [2.5, 2.5, 5, 5, 15, 15]
 
 
-def test_the_first_pause_sets_the_pace_of_the_others() -> None:
+def test_the_first_pause_scales_the_others() -> None:
     assert [poll_delay(age, 0.5, first=10) for age in (0, 30, 120)] == [10, 20, 60]

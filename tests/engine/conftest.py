@@ -1,4 +1,4 @@
-"""The engine on both stores, in a world that tests turn by hand."""
+"""Fixtures of the engine tests, on both stores."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ async def recorder() -> Recorder:
 
 @pytest.fixture(scope="session")
 def one_postgres_url(postgres_server: Postgres) -> Iterator[str]:
-    """One database for all tests of a process: emptying is quicker than making."""
+    """One database for all tests of a process: emptying it is faster than creating one."""
     url = postgres_server.create_database()
     yield url
     postgres_server.drop_database(url)
@@ -66,10 +66,10 @@ def live_store(store: SqlDatabase, clock: HandClock) -> SqlDatabase:
 
 @pytest.fixture
 async def world(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> AsyncIterator[World]:
-    """Everything outside the engine, and a person with money. Whatever a test does, no promise may be broken by it."""
-    person = await store.ensure_account("chat", "bot", "42")
-    assert await store.transfer(person, EntryKind.TOPUP, FUNDS, "funds")
-    world = World(store=store, clock=clock, recorder=recorder, person=person)
+    """Everything outside the engine, and an account with a balance. The store's invariants hold after every test."""
+    account = await store.ensure_account("chat", "bot", "42")
+    assert await store.transfer(account, EntryKind.TOPUP, FUNDS, "funds")
+    world = World(store=store, clock=clock, recorder=recorder, account=account)
     yield world
     for engine in world.engines:
         await die(engine)
@@ -78,5 +78,5 @@ async def world(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> Asy
 
 @pytest.fixture
 def engine(world: World) -> Engine:
-    """An instance that works only when told to."""
+    """An instance that does nothing by itself."""
     return world.engine()

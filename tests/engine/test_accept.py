@@ -1,4 +1,4 @@
-"""A1: an order and its hold are one commit under one key; a refused order leaves no trace."""
+"""Accepting: an order and its hold are one commit under one idempotency key; a refused order writes nothing."""
 
 import asyncio
 from dataclasses import replace
@@ -20,7 +20,7 @@ async def test_an_accepted_order_holds_its_price(world: World, engine: Engine) -
     wallet = await world.wallet()
     assert (wallet.available, wallet.held) == (FUNDS - PRICE, PRICE)
     assert job.hold_state is HoldState.HELD
-    [line] = [line for line in await world.store.ledger_entries(world.person, 10) if line.job_id == job.id]
+    [line] = [line for line in await world.store.ledger_entries(world.account, 10) if line.job_id == job.id]
     assert (line.kind, line.amount) == (EntryKind.HOLD, PRICE)
 
 
@@ -35,7 +35,7 @@ async def test_the_same_key_gives_the_same_job_and_holds_once(world: World, engi
 
     assert again.id == first.id == from_another_instance.id
     assert (await world.wallet()).held == PRICE
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
     assert len(world.recorder.of(Event.JOB_CREATED)) == 1
     assert len(world.recorder.of(Event.JOB_REPLAYED)) == 2
 
@@ -49,7 +49,7 @@ async def test_the_same_key_at_the_same_moment_gives_one_job(world: World, engin
 
     assert len({job.id for job in jobs}) == 1
     assert (await world.wallet()).held == PRICE
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
 
 
 async def test_the_same_key_gives_the_same_job_even_when_it_has_ended_and_the_money_is_gone(
@@ -75,10 +75,10 @@ async def test_the_same_key_with_another_body_is_refused_and_changes_nothing(wor
 
     await idle(engine)
     assert (await world.wallet()).held == PRICE
-    assert [created.id for created, _ in world.mill.created] == [job.id]
+    assert [created.id for created, _ in world.provider.created] == [job.id]
 
 
-async def test_without_the_money_nothing_is_held_written_or_called(world: World, engine: Engine) -> None:
+async def test_without_enough_balance_nothing_is_held_written_or_called(world: World, engine: Engine) -> None:
     with pytest.raises(InsufficientBalance) as refused:
         await engine.order(world.order(price=FUNDS + 1))
     await idle(engine)
@@ -87,8 +87,8 @@ async def test_without_the_money_nothing_is_held_written_or_called(world: World,
     wallet = await world.wallet()
     assert (wallet.available, wallet.held) == (FUNDS, 0)
     assert await world.store.jobs() == []
-    assert world.mill.created == []
-    assert world.chat.calls == []
+    assert world.provider.created == []
+    assert world.channel.calls == []
     assert len(world.recorder.of(Event.JOB_REFUSED, reason="InsufficientBalance")) == 1
 
 
@@ -101,19 +101,19 @@ async def test_a_balance_is_never_spent_twice_by_orders_that_come_together(world
     assert (await world.wallet()).held == FUNDS // 2 + 1
 
 
-async def test_a_free_order_needs_no_money_and_moves_none(world: World, engine: Engine) -> None:
-    stranger = await world.store.ensure_account("chat", "bot", "43")
-    job = await engine.order(world.order(account_id=stranger, price=0))
+async def test_a_free_order_needs_no_balance_and_moves_no_money(world: World, engine: Engine) -> None:
+    newcomer = await world.store.ensure_account("chat", "bot", "43")
+    job = await engine.order(world.order(account_id=newcomer, price=0))
     await idle(engine)
     await world.call_back(engine, job, task="task-1")
 
     assert (await world.see(job)).hold_state is HoldState.FREE
-    assert await world.store.ledger_entries(stranger, 10) == []
+    assert await world.store.ledger_entries(newcomer, 10) == []
 
 
-async def test_an_order_of_nobody_or_for_nobody_is_refused(world: World, engine: Engine) -> None:
+async def test_an_order_of_an_unknown_account_provider_or_channel_is_refused(world: World, engine: Engine) -> None:
     with pytest.raises(AccountNotFound):
-        await engine.order(world.order(account_id=world.person + 1000))
+        await engine.order(world.order(account_id=world.account + 1000))
     with pytest.raises(Refusal, match="the provider 'other'"):
         await engine.order(world.order(provider="other"))
     with pytest.raises(Refusal, match="the channel 'other'"):
@@ -121,13 +121,13 @@ async def test_an_order_of_nobody_or_for_nobody_is_refused(world: World, engine:
     assert await world.store.jobs() == []
 
 
-async def test_an_instance_without_room_accepts_for_the_others(world: World) -> None:
+async def test_a_full_instance_accepts_orders_for_the_others(world: World) -> None:
     full = world.engine(EngineRules(capacity=0))
 
     job = await full.order(world.order())
     await idle(full)
 
     assert (job.state, job.lease_owner) == (State.QUEUED, None)
-    assert world.mill.created == []
-    [claimed] = await world.store.claim(10, world.engine().ctx.lease)
+    assert world.provider.created == []
+    [claimed] = await world.store.claim_jobs(10, world.engine().ctx.lease)
     assert claimed.id == job.id

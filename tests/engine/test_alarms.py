@@ -19,11 +19,11 @@ from genlock.i18n.alarms import alarm_text
 from genlock.i18n.translator import translator
 from genlock.stores.database import SqlDatabase
 from tests.engine.world import HandClock, Recorder
-from tests.stores.lives import ended, finish, person_with, update
+from tests.stores.builders import account_with, ended, finish, update
 
 
 @dataclass
-class Watch:
+class AlarmHarness:
     """One instance's alarms, and what the operators were told."""
 
     store: SqlDatabase
@@ -61,125 +61,125 @@ class Watch:
 
 
 @pytest.fixture
-def watch(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> Watch:
-    return Watch(store, clock, recorder)
+def harness(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> AlarmHarness:
+    return AlarmHarness(store, clock, recorder)
 
 
-async def test_an_incident_is_told_once_and_once_more_when_it_is_over(watch: Watch) -> None:
-    job = await ended(watch.store)
-    await watch.round()
-    watch.clock.turn(299)
-    await watch.round(3)
-    assert watch.told == []
-    watch.clock.turn(2)
-    await watch.round(3)
-    assert len(watch.told) == 1
-    assert watch.told[0].startswith("🔴 Results wait to be shown: 1, the oldest for 5 min.\n")
-    assert "genlock doctor" in watch.told[0], "and what to do"
-    assert watch.told_in_russian[0].startswith("🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5 мин.\n")
-    await finish(watch.store, job)
-    await watch.round(CALM_ROUNDS - 1)
-    assert len(watch.told) == 1, "not yet: it may come back"
-    await watch.round(3)
-    assert len(watch.told) == 2
-    assert re.fullmatch(r"🟢 “Results wait to be shown” is over\. It lasted \d+ s\.", watch.told[1])
-    assert re.fullmatch(r"🟢 «Готовые результаты ещё не в чате» — прошло\. Длилось .+\.", watch.told_in_russian[1])
-    assert [seen.facts["name"] for seen in watch.recorder.of(Event.ALARM)] == ["undelivered"]
-    assert [seen.facts["name"] for seen in watch.recorder.of(Event.RECOVERED)] == ["undelivered"]
+async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: AlarmHarness) -> None:
+    job = await ended(harness.store)
+    await harness.round()
+    harness.clock.turn(299)
+    await harness.round(3)
+    assert harness.told == []
+    harness.clock.turn(2)
+    await harness.round(3)
+    assert len(harness.told) == 1
+    assert harness.told[0].startswith("🔴 Results wait to be shown: 1, the oldest for 5 min.\n")
+    assert "genlock doctor" in harness.told[0], "and what to do"
+    assert harness.told_in_russian[0].startswith("🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5 мин.\n")
+    await finish(harness.store, job)
+    await harness.round(CALM_ROUNDS - 1)
+    assert len(harness.told) == 1, "not yet: it may come back"
+    await harness.round(3)
+    assert len(harness.told) == 2
+    assert re.fullmatch(r"🟢 “Results wait to be shown” is over\. It lasted \d+ s\.", harness.told[1])
+    assert re.fullmatch(r"🟢 «Готовые результаты ещё не в чате» — прошло\. Длилось .+\.", harness.told_in_russian[1])
+    assert [seen.facts["name"] for seen in harness.recorder.of(Event.ALARM)] == ["undelivered"]
+    assert [seen.facts["name"] for seen in harness.recorder.of(Event.RECOVERED)] == ["undelivered"]
 
 
-async def test_a_new_incident_is_told_again(watch: Watch) -> None:
+async def test_a_new_incident_is_reported_again(harness: AlarmHarness) -> None:
     for _ in range(2):
-        job = await ended(watch.store)
-        watch.clock.turn(301)
-        await watch.round()
-        await finish(watch.store, job)
-        await watch.round(CALM_ROUNDS)
-    assert [text[0] for text in watch.told] == ["🔴", "🟢", "🔴", "🟢"]
+        job = await ended(harness.store)
+        harness.clock.turn(301)
+        await harness.round()
+        await finish(harness.store, job)
+        await harness.round(CALM_ROUNDS)
+    assert [text[0] for text in harness.told] == ["🔴", "🟢", "🔴", "🟢"]
 
 
-async def test_what_comes_and_goes_is_one_incident(watch: Watch) -> None:
+async def test_a_condition_that_comes_and_goes_is_one_incident(harness: AlarmHarness) -> None:
     for _ in range(3):
-        await watch.store.kv_put("ledger_violations", "1")
-        await watch.round()
-        await watch.store.kv_put("ledger_violations", "0")
-        await watch.round(CALM_ROUNDS - 1)
-    assert [text[0] for text in watch.told] == ["🔴"]
+        await harness.store.kv_put("ledger_violations", "1")
+        await harness.round()
+        await harness.store.kv_put("ledger_violations", "0")
+        await harness.round(CALM_ROUNDS - 1)
+    assert [text[0] for text in harness.told] == ["🔴"]
 
 
-async def test_another_instance_and_a_restart_go_on_with_an_incident(watch: Watch) -> None:
-    await watch.store.kv_put("ledger_violations", "1")
-    await watch.round()
-    await watch.engine.leader.resign()
-    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
-    await heir.round(2)
-    assert heir.told == []
-    await watch.store.kv_put("ledger_violations", "0")
-    await heir.round(CALM_ROUNDS)
-    assert [text[0] for text in heir.told] == ["🟢"]
+async def test_an_incident_continues_on_another_instance_and_after_a_restart(harness: AlarmHarness) -> None:
+    await harness.store.kv_put("ledger_violations", "1")
+    await harness.round()
+    await harness.engine.leader.resign()
+    successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
+    await successor.round(2)
+    assert successor.told == []
+    await harness.store.kv_put("ledger_violations", "0")
+    await successor.round(CALM_ROUNDS)
+    assert [text[0] for text in successor.told] == ["🟢"]
 
 
-async def test_only_the_active_instance_tells(watch: Watch) -> None:
-    passive = Watch(watch.store, watch.clock, watch.recorder, "passive")
-    await watch.store.kv_put("ledger_violations", "1")
-    await watch.round()
+async def test_only_the_leader_notifies_operators(harness: AlarmHarness) -> None:
+    passive = AlarmHarness(harness.store, harness.clock, harness.recorder, "passive")
+    await harness.store.kv_put("ledger_violations", "1")
+    await harness.round()
     await passive.round()
-    assert (len(watch.told), passive.told) == (1, [])
+    assert (len(harness.told), passive.told) == (1, [])
 
 
-async def test_what_could_not_be_told_is_told_later(watch: Watch) -> None:
-    watch.away = True
-    await watch.store.kv_put("ledger_violations", "1")
-    await watch.round(2)
-    watch.away = False
-    await watch.round(2)
-    assert len(watch.told) == 1
-    watch.away = True
-    await watch.store.kv_put("ledger_violations", "0")
-    await watch.round(CALM_ROUNDS + 1)
-    watch.away = False
-    await watch.round()
-    assert [text[0] for text in watch.told] == ["🔴", "🟢"]
+async def test_a_notification_that_failed_is_sent_later(harness: AlarmHarness) -> None:
+    harness.away = True
+    await harness.store.kv_put("ledger_violations", "1")
+    await harness.round(2)
+    harness.away = False
+    await harness.round(2)
+    assert len(harness.told) == 1
+    harness.away = True
+    await harness.store.kv_put("ledger_violations", "0")
+    await harness.round(CALM_ROUNDS + 1)
+    harness.away = False
+    await harness.round()
+    assert [text[0] for text in harness.told] == ["🔴", "🟢"]
 
 
-async def test_a_new_active_instance_tells_how_long_there_was_none(watch: Watch) -> None:
-    await watch.round()
-    assert watch.told == [], "nobody was ever active before"
-    watch.clock.turn(120)
-    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
-    await heir.round(2)
-    assert [text.splitlines()[0] for text in heir.told] == ["🟠 There was no active instance: 2 min."]
+async def test_a_new_leader_reports_how_long_there_was_none(harness: AlarmHarness) -> None:
+    await harness.round()
+    assert harness.told == [], "there was no leader before"
+    harness.clock.turn(120)
+    successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
+    await successor.round(2)
+    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no active instance: 2 min."]
 
 
-async def test_nobody_is_missed_after_an_orderly_end(watch: Watch) -> None:
-    await watch.round()
-    await watch.alarms.stop()
-    await watch.engine.leader.resign()
-    watch.clock.turn(3600)
-    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
-    await heir.round(2)
-    assert heir.told == []
-    assert watch.recorder.of(Event.ALARM) == []
+async def test_a_clean_stop_of_the_leader_is_no_incident(harness: AlarmHarness) -> None:
+    await harness.round()
+    await harness.alarms.stop()
+    await harness.engine.leader.resign()
+    harness.clock.turn(3600)
+    successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
+    await successor.round(2)
+    assert successor.told == []
+    assert harness.recorder.of(Event.ALARM) == []
 
 
-async def test_one_that_was_not_active_leaves_the_active_ones_trace(watch: Watch) -> None:
-    await watch.round()
-    other = Watch(watch.store, watch.clock, watch.recorder, "other")
+async def test_an_instance_that_was_not_the_leader_keeps_the_leaders_marker(harness: AlarmHarness) -> None:
+    await harness.round()
+    other = AlarmHarness(harness.store, harness.clock, harness.recorder, "other")
     await other.round()
     await other.alarms.stop()
-    watch.clock.turn(120)
-    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
-    await heir.round(2)
-    assert [text.splitlines()[0] for text in heir.told] == ["🟠 There was no active instance: 2 min."]
+    harness.clock.turn(120)
+    successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
+    await successor.round(2)
+    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no active instance: 2 min."]
 
 
-async def test_a_role_that_passes_on_at_once_is_not_worth_a_word(watch: Watch) -> None:
-    await watch.round()
-    await watch.engine.leader.resign()
-    watch.clock.turn(5)
-    heir = Watch(watch.store, watch.clock, watch.recorder, "heir")
-    await heir.round()
-    assert heir.told == []
+async def test_a_leader_that_is_replaced_at_once_is_not_reported(harness: AlarmHarness) -> None:
+    await harness.round()
+    await harness.engine.leader.resign()
+    harness.clock.turn(5)
+    successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
+    await successor.round()
+    assert successor.told == []
 
 
 @pytest.mark.parametrize(
@@ -195,35 +195,37 @@ async def test_a_role_that_passes_on_at_once_is_not_worth_a_word(watch: Watch) -
         ("refund_open", {"refunds_open": 1, "refund_age": 901}, {"refunds_open": 2, "refund_age": 900}),
     ],
 )
-def test_an_alarm_knows_bad_from_good(name: str, bad: dict[str, float], good: dict[str, float]) -> None:
+def test_an_alarm_is_raised_exactly_above_its_limit(name: str, bad: dict[str, float], good: dict[str, float]) -> None:
     [alarm] = [alarm for alarm in ALARMS if alarm.name == name]
     assert alarm.check(bad)
     assert alarm.check(good) is None
     assert alarm.check({}) is None
 
 
-async def test_the_ledger_is_summed_by_the_active_instance_now_and_then(watch: Watch) -> None:
-    await watch.alarms.check_ledger()
-    assert await watch.store.kv_get("ledger_violations") is None
-    await watch.engine.leader.elect()
-    await watch.alarms.check_ledger()
-    broken = {"account_id": await person_with(watch.store, 5), "debit": "house", "credit": "held", "amount": 1}
-    await watch.store.one("transfer", kind="x", key="k", reason="", **broken)
-    await watch.alarms.check_ledger()
-    fact = await watch.store.kv_get("ledger_violations")
+async def test_the_leader_checks_the_ledger_at_long_intervals(harness: AlarmHarness) -> None:
+    await harness.alarms.check_ledger()
+    assert await harness.store.kv_get("ledger_violations") is None
+    await harness.engine.leader.elect()
+    await harness.alarms.check_ledger()
+    broken = {"account_id": await account_with(harness.store, 5), "debit": "house", "credit": "held", "amount": 1}
+    await harness.store.session.one("transfer", kind="x", key="k", reason="", **broken)
+    await harness.alarms.check_ledger()
+    fact = await harness.store.kv_get("ledger_violations")
     assert fact is not None
     assert fact.value == "0", "it is not time yet"
-    watch.alarms._ledger_at = 0.0
-    await watch.engine.leader.elect()
-    await watch.alarms.check_ledger()
-    await watch.round()
-    fact = await watch.store.kv_get("ledger_violations")
+    harness.alarms._ledger_at = 0.0
+    await harness.engine.leader.elect()
+    await harness.alarms.check_ledger()
+    await harness.round()
+    fact = await harness.store.kv_get("ledger_violations")
     assert fact is not None
     assert int(fact.value) > 0
-    assert watch.recorder.of(Event.ATTENTION)
+    assert harness.recorder.of(Event.ATTENTION)
 
 
-async def test_a_sum_that_fails_is_not_tried_again_at_once(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_ledger_check_is_not_repeated_at_once(
+    harness: AlarmHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tries = 0
 
     async def fail() -> None:
@@ -231,27 +233,27 @@ async def test_a_sum_that_fails_is_not_tried_again_at_once(watch: Watch, monkeyp
         tries += 1
         raise StoreUnavailable
 
-    monkeypatch.setattr(watch.store, "money_violations", fail)
-    await watch.engine.leader.elect()
+    monkeypatch.setattr(harness.store, "money_violations", fail)
+    await harness.engine.leader.elect()
     with pytest.raises(StoreUnavailable):
-        await watch.alarms.check_ledger()
-    await watch.alarms.check_ledger()
+        await harness.alarms.check_ledger()
+    await harness.alarms.check_ledger()
     assert tries == 1
 
 
-async def test_old_rows_are_forgotten_page_by_page(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_old_rows_are_pruned_page_by_page(harness: AlarmHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("genlock.engine.retention.PAGE", 2)
     assert PAGE > 2
     for number in range(5):
-        await watch.store.store_update(update(number, f"person {number}"))
-    for lane in await watch.store.claim_update_queues(4, watch.engine.ctx.lease, bots=["bot"], urgent=False):
-        await watch.store.settle_update(lane, UpdateState.DONE, "", watch.engine.ctx.lease)
-    watch.clock.turn(KEEP_SECONDS["updates"] + 1)
-    retention = Retention(watch.engine.ctx, watch.engine.leader, watch.store)
+        await harness.store.store_update(update(number, f"person {number}"))
+    for queue in await harness.store.claim_update_queues(4, harness.engine.ctx.lease, bots=["bot"], urgent=False):
+        await harness.store.settle_update(queue, UpdateState.DONE, "", harness.engine.ctx.lease)
+    harness.clock.turn(KEEP_SECONDS["updates"] + 1)
+    retention = Retention(harness.engine.ctx, harness.engine.leader, harness.store)
     await retention.prune()
-    assert not watch.recorder.of(Event.ROWS_PRUNED), "only the active one"
-    await watch.engine.leader.elect()
+    assert not harness.recorder.of(Event.ROWS_PRUNED), "only the active one"
+    await harness.engine.leader.elect()
     await retention.prune()
-    gone = [seen.facts["rows"] for seen in watch.recorder.of(Event.ROWS_PRUNED, what="updates")]
+    gone = [seen.facts["rows"] for seen in harness.recorder.of(Event.ROWS_PRUNED, what="updates")]
     assert sum(gone) == 4
     assert max(gone) <= 2

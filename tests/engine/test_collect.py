@@ -1,4 +1,4 @@
-"""A4 to A8: callbacks and polls end in one door, the first terminal report wins, time runs out once."""
+"""Collecting results: callbacks and polls end a job in one way, and the first terminal report wins."""
 
 import asyncio
 from dataclasses import replace
@@ -14,8 +14,19 @@ from genlock.domain.result import Outcome, Piece, Report
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimit
-from genlock.stores.database import CALLBACK_HOLD_SECONDS
-from tests.engine.world import PRICE, URL, Wire, World, callback_body, failure, idle, success, take_in, work
+from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
+from tests.engine.world import (
+    PRICE,
+    URL,
+    FaultProxy,
+    World,
+    callback_body,
+    failure,
+    idle,
+    process_stored,
+    success,
+    work,
+)
 
 POLL = 10.0
 
@@ -28,7 +39,7 @@ async def poll(world: World, engine: Engine) -> list[Job]:
 # A4
 
 
-async def test_a_callback_brings_the_result_into_the_chat_and_takes_the_money(world: World, engine: Engine) -> None:
+async def test_a_callback_delivers_the_result_and_captures_the_hold(world: World, engine: Engine) -> None:
     job = await world.running(engine)
 
     callback = await world.call_back(engine, job, cost=40)
@@ -38,31 +49,31 @@ async def test_a_callback_brings_the_result_into_the_chat_and_takes_the_money(wo
         *(State.SUCCEEDED, Delivery.DELIVERED, HoldState.CAPTURED),
         40,
     )
-    assert world.chat.shown == [(job.placeholder, f"address {URL}")]
-    assert world.chat.notices == [job.id]
+    assert world.channel.shown == [(job.placeholder, f"address {URL}")]
+    assert world.channel.notices == [job.id]
     assert await world.spent() == PRICE
     [stored] = await world.store.callbacks(InboxState.DONE, 10)
     assert (stored.id, stored.job_id, stored.note) == (callback.id, job.id, "won")
 
 
-async def test_a_callback_is_kept_in_the_commit_of_the_end_it_brings(world: World) -> None:
-    wire = Wire(world.store)
-    engine = world.engine(store=wire)
+async def test_a_callback_is_stored_in_the_commit_that_ends_its_job(world: World) -> None:
+    proxy = FaultProxy(world.store)
+    engine = world.engine(store=proxy)
     job = await world.running(engine)
 
     await world.call_back(engine, job)
     repeated = await world.call_back(engine, job)
 
-    assert wire.gate("store_callback").arrived == 0
+    assert proxy.gate("store_callback").arrived == 0
     late, first = await world.store.callbacks(InboxState.DONE, 10)
     assert (first.job_id, first.task_id, first.note) == (job.id, "task-1", "won")
     assert late == repeated
     assert late.note == "duplicate"
 
 
-async def test_a_poll_brings_the_result_into_the_chat_and_takes_the_money(world: World, engine: Engine) -> None:
+async def test_a_poll_delivers_the_result_and_captures_the_hold(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    world.mill.reports["task-1"] = success("task-1", cost=40)
+    world.provider.reports["task-1"] = success("task-1", cost=40)
 
     await poll(world, engine)
 
@@ -71,42 +82,42 @@ async def test_a_poll_brings_the_result_into_the_chat_and_takes_the_money(world:
         *(State.SUCCEEDED, Delivery.DELIVERED, HoldState.CAPTURED),
         40,
     )
-    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.channel.showing(URL) == [job.placeholder]
     assert await world.spent() == PRICE
 
 
-async def test_a_failure_gives_the_money_back_and_tells_the_person(world: World, engine: Engine) -> None:
+async def test_a_failure_releases_the_hold_and_informs_the_user(world: World, engine: Engine) -> None:
     by_callback = await world.running(engine)
     await world.call_back(engine, by_callback, state="failed", code="nsfw", urls=[])
     by_poll = await world.running(engine)
-    world.mill.reports["task-2"] = failure("task-2", "broken")
+    world.provider.reports["task-2"] = failure("task-2", "broken")
     await poll(world, engine)
 
     for job, code in ((by_callback, "nsfw"), (by_poll, "broken")):
         ended = await world.see(job)
         assert (ended.state, ended.error_code, ended.hold_state) == (State.FAILED, code, HoldState.RELEASED)
         assert ended.delivery is Delivery.DELIVERED
-        assert world.chat.showing(code) == [ended.placeholder]
+        assert world.channel.showing(code) == [ended.placeholder]
     assert await world.spent() == 0
 
 
 async def test_a_poll_after_the_callback_changes_nothing(world: World, engine: Engine) -> None:
-    """The query was already on the wire when the callback came."""
+    """The query was already on the proxy when the callback came."""
     job = await world.running(engine)
     poller = world.engine()
-    world.mill.reports["task-1"] = success("task-1", "https://files.example/other.png")
-    world.mill.status_gate.shut()
+    world.provider.reports["task-1"] = success("task-1", "https://files.example/other.png")
+    world.provider.status_gate.shut()
     world.clock.turn(POLL)
-    await world.take(poller)
-    await world.mill.status_gate.holds()
+    await world.claim_one(poller)
+    await world.provider.status_gate.holds()
     await world.call_back(engine, job)
     delivered = await world.see(job)
 
-    world.mill.status_gate.open()
+    world.provider.status_gate.open()
     await idle(poller)
 
     assert await world.see(job) == delivered
-    assert len(world.chat.shown) == 1
+    assert len(world.channel.shown) == 1
     assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
     assert len(world.recorder.of(Event.DELIVER_LOCK_SKIP, job=job.id)) == 1
     assert await world.spent() == PRICE
@@ -114,33 +125,33 @@ async def test_a_poll_after_the_callback_changes_nothing(world: World, engine: E
 
 async def test_a_callback_after_the_poll_changes_nothing(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    world.mill.reports["task-1"] = success("task-1")
+    world.provider.reports["task-1"] = success("task-1")
     await poll(world, engine)
     delivered = await world.see(job)
 
     await world.call_back(world.engine(), job)
 
     assert replace(await world.see(job), read_at=delivered.read_at) == delivered
-    assert len(world.chat.shown) == 1
+    assert len(world.channel.shown) == 1
     assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
     assert await world.spent() == PRICE
 
 
 @pytest.mark.parametrize("state", ["success", "failed"])
-async def test_callbacks_that_come_together_to_many_instances_have_one_effect(world: World, state: str) -> None:
+async def test_simultaneous_callbacks_to_many_instances_have_one_effect(world: World, state: str) -> None:
     engines = [world.engine() for _ in range(3)]
     job = await world.running(engines[0])
     body = callback_body(task="task-1", state=state, urls=[URL])
 
-    calls = [engine.callback("mill", world.mill.token(job), body) for engine in engines for _ in range(5)]
+    calls = [engine.callback("fake", world.provider.token(job), body) for engine in engines for _ in range(5)]
     await asyncio.gather(*calls)
     await idle(*engines)
 
-    assert len(world.chat.shown) == 1
-    assert world.chat.notices == [job.id]
+    assert len(world.channel.shown) == 1
+    assert world.channel.notices == [job.id]
     assert len(world.recorder.of(Event.JOB_ENDED)) == 1
     assert len(world.recorder.of(Event.RESULT_DUPLICATE)) == 14
-    lines = [line.kind for line in await world.store.ledger_entries(world.person, 10) if line.job_id == job.id]
+    lines = [line.kind for line in await world.store.ledger_entries(world.account, 10) if line.job_id == job.id]
     assert sorted(lines) == sorted([EntryKind.HOLD, EntryKind.CAPTURE if state == "success" else EntryKind.RELEASE])
 
 
@@ -156,7 +167,7 @@ async def test_a_report_that_says_the_opposite_raises_an_alarm_and_changes_nothi
 
     assert await world.see(job) == settled
     assert len(world.recorder.of(Event.RESULT_CONTRADICTION, job=job.id)) == 1
-    assert len(world.chat.shown) == 1
+    assert len(world.channel.shown) == 1
     assert await world.spent() == (PRICE if first == "success" else 0)
 
 
@@ -165,10 +176,10 @@ async def test_a_result_recorded_before_the_first_poll_is_not_polled_for(world: 
     await world.call_back(engine, job)
     world.clock.turn(1000)
     assert await work(engine) == []
-    assert world.mill.asked == []
+    assert world.provider.asked == []
 
 
-async def test_polls_go_on_while_the_task_runs_and_become_rarer(world: World, engine: Engine) -> None:
+async def test_polls_continue_while_the_task_runs_and_become_rarer(world: World, engine: Engine) -> None:
     job = await world.running(engine, deadline_seconds=900)
     pauses = []
     while (now := world.clock.now()) < job.deadline_at:
@@ -178,15 +189,15 @@ async def test_polls_go_on_while_the_task_runs_and_become_rarer(world: World, en
         world.clock.turn(pauses[-1])
         await work(engine)
 
-    assert len(world.mill.asked) == len(pauses)
+    assert len(world.provider.asked) == len(pauses)
     assert max(pauses[:4]) < 7
     assert min(pauses[-4:-1]) > 20
     assert 25 < len(pauses) < 60
 
 
-async def test_a_query_that_fails_is_asked_again_later_each_time(world: World, engine: Engine) -> None:
+async def test_a_failing_status_query_is_repeated_with_back_off(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    world.mill.faults.add("status", *(TimeoutError() for _ in range(6)))
+    world.provider.faults.add("status", *(TimeoutError() for _ in range(6)))
     pauses = []
     for _ in range(6):
         world.clock.turn(60)
@@ -198,15 +209,15 @@ async def test_a_query_that_fails_is_asked_again_later_each_time(world: World, e
     assert (await world.see(job)).attempts == 6
     assert pauses[0] < 3
     assert pauses[-1] > 40
-    world.mill.reports["task-1"] = success("task-1")
+    world.provider.reports["task-1"] = success("task-1")
     world.clock.turn(80)
     await work(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
-async def test_a_busy_provider_is_asked_again_when_it_said(world: World, engine: Engine) -> None:
+async def test_a_busy_provider_is_queried_again_when_it_asked(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    world.mill.faults.add("status", ProviderBusy(33))
+    world.provider.faults.add("status", ProviderBusy(33))
     await poll(world, engine)
 
     row = await world.see(job)
@@ -220,39 +231,39 @@ async def test_a_busy_provider_is_asked_again_when_it_said(world: World, engine:
 
 @pytest.mark.parametrize("endpoint", ["short", "long"])
 @pytest.mark.parametrize("state", ["success", "failed"])
-async def test_a_callback_at_a_jobs_address_about_another_jobs_task_ends_neither_and_is_told(
+async def test_a_callback_to_a_jobs_url_about_another_jobs_task_ends_neither_and_is_reported(
     world: World, engine: Engine, endpoint: str, state: str
 ) -> None:
-    """The short way is one commit at the door; on the long way the callback is kept first and understood later."""
+    """A terminal callback ends its job in one commit; any other is stored first and processed afterwards."""
     mine, others = [await world.running(engine) for _ in range(2)]
-    world.mill.reports |= {
+    world.provider.reports |= {
         job.task_id: success(job.task_id, f"{URL}?{job.id}") for job in (mine, others) if job.task_id
     }
     body = callback_body(task=others.task_id, state=state, urls=[f"{URL}?{others.id}"], cost=9)
     if endpoint == "short":
-        await engine.callback("mill", world.mill.token(mine), body)
+        await engine.callback("fake", world.provider.token(mine), body)
     else:
-        await take_in(engine, world.mill.token(mine), body)
+        await process_stored(engine, world.provider.token(mine), body)
     await idle(engine)
 
     for job in (mine, others):
         row = await world.see(job)
         assert (row.state, row.delivery, row.cost, row.task_id) == (State.RUNNING, Delivery.NONE, None, job.task_id)
     assert len(world.recorder.of(Event.RESULT_WRONG_TASK, job=mine.id, task_id=others.task_id)) == 1
-    assert world.recorder.total("callbacks", outcome="foreign") == 1
+    assert world.recorder.total("callbacks", outcome="wrong_task") == 1
     [kept] = await world.store.callbacks(InboxState.DONE, 10)
-    assert (kept.job_id, kept.task_id, kept.note) == (mine.id, others.task_id, "foreign")
+    assert (kept.job_id, kept.task_id, kept.note) == (mine.id, others.task_id, "wrong_task")
 
     await poll(world, engine)
     for job in (mine, others):
-        assert world.chat.showing(f"{URL}?{job.id}") == [job.placeholder], "each gets its own"
+        assert world.channel.showing(f"{URL}?{job.id}") == [job.placeholder], "each gets its own"
 
 
-async def test_a_result_for_a_job_whose_task_is_not_known_is_believed_unless_the_task_is_anothers(
+async def test_a_result_for_a_job_without_a_known_task_is_accepted_unless_the_task_is_another_jobs(
     world: World, engine: Engine
 ) -> None:
     others = await world.running(engine)
-    world.mill.faults.add("create", SubmitUnknown())
+    world.provider.faults.add("create", SubmitUnknown())
     mine = await engine.order(world.order())
     await idle(engine)
 
@@ -265,9 +276,9 @@ async def test_a_result_for_a_job_whose_task_is_not_known_is_believed_unless_the
     assert (await world.see(others)).state is State.RUNNING
 
 
-async def test_an_answer_about_another_task_than_the_one_asked_after_is_none(world: World, engine: Engine) -> None:
+async def test_a_status_answer_about_another_task_is_ignored(world: World, engine: Engine) -> None:
     job = await world.running(engine, deadline_seconds=60)
-    world.mill.reports["task-1"] = success("task-2")
+    world.provider.reports["task-1"] = success("task-2")
 
     await poll(world, engine)
     row = await world.see(job)
@@ -276,7 +287,7 @@ async def test_an_answer_about_another_task_than_the_one_asked_after_is_none(wor
 
     world.clock.turn(60 + EngineRules().last_answer_seconds)
     await work(engine)
-    assert (await world.see(job)).state is State.EXPIRED, "it does not wait for ever"
+    assert (await world.see(job)).state is State.EXPIRED, "it does not wait forever"
     assert await world.spent() == 0
 
 
@@ -284,12 +295,14 @@ async def test_an_answer_about_another_task_than_the_one_asked_after_is_none(wor
 
 
 @pytest.mark.parametrize("way", ["callback", "poll"])
-async def test_an_unknown_word_keeps_the_job_running_and_is_counted(world: World, engine: Engine, way: str) -> None:
+async def test_an_unknown_state_word_keeps_the_job_running_and_is_counted(
+    world: World, engine: Engine, way: str
+) -> None:
     job = await world.running(engine)
     if way == "callback":
         await world.call_back(engine, job, state="Partying")
     else:
-        world.mill.reports["task-1"] = Report(outcome=Outcome.UNKNOWN, task_id="task-1", word="Partying")
+        world.provider.reports["task-1"] = Report(outcome=Outcome.UNKNOWN, task_id="task-1", word="Partying")
         await poll(world, engine)
 
     row = await world.see(job)
@@ -301,9 +314,9 @@ async def test_an_unknown_word_keeps_the_job_running_and_is_counted(world: World
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
-async def test_an_unknown_word_does_not_loop_for_ever(world: World, engine: Engine) -> None:
+async def test_a_job_with_an_unknown_state_word_expires_at_its_deadline(world: World, engine: Engine) -> None:
     job = await world.running(engine, deadline_seconds=300)
-    world.mill.reports["task-1"] = Report(outcome=Outcome.UNKNOWN, task_id="task-1", word="partying")
+    world.provider.reports["task-1"] = Report(outcome=Outcome.UNKNOWN, task_id="task-1", word="partying")
     for _ in range(60):
         world.clock.turn(6)
         await work(engine)
@@ -331,21 +344,19 @@ async def test_a_success_without_a_result_is_a_failure(world: World, engine: Eng
         await world.call_back(engine, job, urls=urls)
     else:
         pieces = tuple(Piece(value=url) for url in urls)
-        world.mill.reports["task-1"] = Report(outcome=Outcome.SUCCESS, task_id="task-1", pieces=pieces)
+        world.provider.reports["task-1"] = Report(outcome=Outcome.SUCCESS, task_id="task-1", pieces=pieces)
         await poll(world, engine)
 
     job = await world.see(job)
     assert (job.state, job.error_code, job.hold_state) == (State.FAILED, "empty_result", HoldState.RELEASED)
-    assert world.chat.showing("empty_result") == [job.placeholder]
+    assert world.channel.showing("empty_result") == [job.placeholder]
     assert await world.spent() == 0
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"\xff\x00", b"[]", b"{}", b"null", b'"text"'])
-async def test_a_callback_that_cannot_be_read_is_kept_and_changes_nothing(
-    world: World, engine: Engine, body: bytes
-) -> None:
+async def test_an_unreadable_callback_is_kept_and_changes_nothing(world: World, engine: Engine, body: bytes) -> None:
     job = await world.running(engine)
-    await engine.callback("mill", world.mill.token(job), body)
+    await engine.callback("fake", world.provider.token(job), body)
     await idle(engine)
 
     assert await world.see(job) == job
@@ -355,14 +366,16 @@ async def test_a_callback_that_cannot_be_read_is_kept_and_changes_nothing(
     assert await world.store.claim_callbacks(10, 1) == []
 
 
-async def test_a_callback_for_a_provider_we_do_not_have_is_left_to_others(world: World, engine: Engine) -> None:
+async def test_a_callback_of_a_provider_not_configured_here_is_left_to_other_instances(
+    world: World, engine: Engine
+) -> None:
     """In a deploy the new instances may know a provider that the old ones do not."""
     await engine.callback("other", None, b"{}")
     await idle(engine)
     assert len(await world.store.callbacks(InboxState.NEW, 10)) == 1
 
 
-async def test_a_callback_for_a_provider_that_nobody_has_comes_to_the_operator_in_the_end(
+async def test_a_callback_of_a_provider_configured_nowhere_expires_for_the_operator(
     world: World, engine: Engine
 ) -> None:
     callback = await engine.callback("other", None, b"{}")
@@ -378,10 +391,10 @@ async def test_a_callback_for_a_provider_that_nobody_has_comes_to_the_operator_i
 
 
 @pytest.mark.parametrize("word", ["running", "a new word"])
-async def test_a_callback_about_a_running_task_ends_the_doubt_about_its_submit(
+async def test_a_callback_about_a_running_task_settles_its_unknown_submit(
     world: World, engine: Engine, word: str
 ) -> None:
-    world.mill.faults.add("create", SubmitUnknown())
+    world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
 
@@ -389,10 +402,10 @@ async def test_a_callback_about_a_running_task_ends_the_doubt_about_its_submit(
 
     job = await world.see(job)
     assert (job.state, job.task_id, job.due_at) == (State.RUNNING, "task-1", world.clock.now())
-    world.mill.reports["task-1"] = success("task-1")
+    world.provider.reports["task-1"] = success("task-1")
     await work(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
 
 
 async def test_a_callback_about_a_running_task_changes_nothing_where_the_task_is_known(
@@ -403,10 +416,12 @@ async def test_a_callback_about_a_running_task_changes_nothing_where_the_task_is
     assert await world.see(job) == job
 
 
-async def test_a_callback_that_breaks_its_stage_is_set_aside_and_the_others_go_on(world: World, engine: Engine) -> None:
+async def test_a_callback_that_raises_is_kept_as_unreadable_and_others_are_processed(
+    world: World, engine: Engine
+) -> None:
     """A text that no database takes cannot be recorded, however often one tries."""
     other = await world.running(engine)
-    world.mill.faults.add("create", SubmitUnknown())
+    world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
 
@@ -427,51 +442,51 @@ async def test_a_callback_that_breaks_its_stage_is_set_aside_and_the_others_go_o
 # A7
 
 
-async def test_at_the_deadline_the_provider_is_asked_a_last_time(world: World, engine: Engine) -> None:
+async def test_at_the_deadline_the_status_is_queried_a_last_time(world: World, engine: Engine) -> None:
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(59)
     await work(engine)
-    asked = len(world.mill.asked)
-    world.mill.reports["task-1"] = success("task-1")
+    asked = len(world.provider.asked)
+    world.provider.reports["task-1"] = success("task-1")
 
     world.clock.turn(1)
     await work(engine)
 
-    assert len(world.mill.asked) == asked + 1
+    assert len(world.provider.asked) == asked + 1
     assert (await world.see(job)).state is State.SUCCEEDED
     assert await world.spent() == PRICE
 
 
 @pytest.mark.parametrize("answer", [None, TimeoutError(), ProviderBusy(30)], ids=["running", "time-out", "busy"])
-async def test_past_the_deadline_the_job_fails_and_the_money_is_back(
+async def test_past_the_deadline_the_job_expires_and_the_hold_is_released(
     world: World, engine: Engine, answer: Exception | None
 ) -> None:
     job = await world.running(engine, deadline_seconds=60)
     if answer:
-        world.mill.faults.add("status", answer)
+        world.provider.faults.add("status", answer)
     world.clock.turn(60)
     await work(engine)
-    if answer:  # nobody could say that it is still running: one more answer is waited for, but not for ever
+    if answer:  # no query was answered, so the job waits for one more answer, for a limited time
         assert (await world.see(job)).state is State.RUNNING
-        world.mill.faults.add("status", answer)
+        world.provider.faults.add("status", answer)
         world.clock.turn(EngineRules().last_answer_seconds)
         await work(engine)
 
     job = await world.see(job)
     assert (job.state, job.error_code, job.hold_state) == (State.EXPIRED, "deadline", HoldState.RELEASED)
     assert (job.delivery, job.attention_reason) == (Delivery.DELIVERED, None)
-    assert world.chat.showing("deadline") == [job.placeholder]
+    assert world.channel.showing("deadline") == [job.placeholder]
     assert await world.spent() == 0
 
 
 async def test_no_wait_goes_beyond_the_deadline(world: World, engine: Engine) -> None:
     job = await world.running(engine, deadline_seconds=60)
-    world.mill.faults.add("status", ProviderBusy(1000))
+    world.provider.faults.add("status", ProviderBusy(1000))
     await poll(world, engine)
     assert (await world.see(job)).due_at == job.deadline_at
 
 
-async def test_a_result_after_the_deadline_is_shown_for_free_on_a_message_of_its_own_and_logged(
+async def test_a_result_after_the_deadline_is_delivered_free_on_a_new_message_and_logged(
     world: World, engine: Engine
 ) -> None:
     job = await world.running(engine, deadline_seconds=60)
@@ -486,34 +501,36 @@ async def test_a_result_after_the_deadline_is_shown_for_free_on_a_message_of_its
     assert (job.state, job.late, job.delivery) == (State.EXPIRED, True, Delivery.DELIVERED)
     assert (job.hold_state, job.cost) == (HoldState.RELEASED, 12)
     assert told != job.placeholder
-    assert world.chat.shown == [(told, "text deadline"), (job.placeholder, f"address {URL}")]
+    assert world.channel.shown == [(told, "text deadline"), (job.placeholder, f"address {URL}")]
     assert len(world.recorder.of(Event.RESULT_LATE, job=job.id)) == 1
     assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
     assert await world.spent() == 0
 
 
-async def test_a_failure_after_the_deadline_says_nothing_new(world: World, engine: Engine) -> None:
+async def test_a_failure_reported_after_the_deadline_changes_nothing(world: World, engine: Engine) -> None:
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(60)
     await work(engine)
     await world.call_back(engine, job, state="failed")
-    assert len(world.chat.shown) == 1
+    assert len(world.channel.shown) == 1
     assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
 
 
-async def test_a_result_that_comes_while_the_person_is_told_of_the_deadline_waits_its_turn(world: World) -> None:
-    """Words that are still on the wire must not land on top of the result."""
+async def test_a_result_that_arrives_while_the_user_is_informed_of_the_deadline_is_processed_later(
+    world: World,
+) -> None:
+    """Words that are still on the proxy must not land on top of the result."""
     engine, endpoint = world.engine(), world.engine()
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(60)
-    world.chat.gate.shut()
-    await world.take(engine)
-    await world.chat.gate.holds()
+    world.channel.gate.shut()
+    await world.claim_one(engine)
+    await world.channel.gate.holds()
 
-    await endpoint.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await endpoint.callback("fake", world.provider.token(job), callback_body(task="task-1", urls=[URL]))
     await idle(endpoint)
     assert not (await world.see(job)).late
-    world.chat.gate.open()
+    world.channel.gate.open()
     await idle(engine)
     world.clock.turn(CALLBACK_HOLD_SECONDS)
     await endpoint.sweeper.sweep()
@@ -521,8 +538,8 @@ async def test_a_result_that_comes_while_the_person_is_told_of_the_deadline_wait
 
     job = await world.see(job)
     assert (job.late, job.delivery) == (True, Delivery.DELIVERED)
-    assert world.chat.showing(URL) == [job.placeholder]
-    assert world.chat.notices == [job.id, job.id]
+    assert world.channel.showing(URL) == [job.placeholder]
+    assert world.channel.notices == [job.id, job.id]
     assert await world.spent() == 0
 
 
@@ -532,7 +549,7 @@ async def test_a_result_that_comes_while_the_person_is_told_of_the_deadline_wait
 async def check_cancelled(world: World, job: Job) -> None:
     job = await world.see(job)
     assert (job.state, job.hold_state, job.delivery) == (State.CANCELLED, HoldState.RELEASED, Delivery.DELIVERED)
-    assert world.chat.showing("cancelled") == [job.placeholder]
+    assert world.channel.showing("cancelled") == [job.placeholder]
     assert await world.spent() == 0
 
 
@@ -544,30 +561,28 @@ async def test_a_queued_job_can_be_cancelled_and_is_never_submitted(world: World
     await work(engine)
 
     await check_cancelled(world, job)
-    assert world.mill.created == []
+    assert world.provider.created == []
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["same instance", "other instance"])
-async def test_a_job_can_be_cancelled_while_the_create_call_is_on_the_wire(
-    world: World, engine: Engine, *, elsewhere: bool
-) -> None:
-    world.mill.create_gate.shut()
+async def test_a_job_can_be_cancelled_during_the_create_call(world: World, engine: Engine, *, elsewhere: bool) -> None:
+    world.provider.create_gate.shut()
     job = await engine.order(world.order())
-    await world.mill.create_gate.holds()
+    await world.provider.create_gate.holds()
 
     canceller = world.engine() if elsewhere else engine
     await canceller.cancel(job.id, "the person")
     await world.recorder.until(Event.NOTICE_SENT)
-    world.mill.create_gate.open()
+    world.provider.create_gate.open()
     await idle(engine, canceller)
     await world.call_back(engine, job, task="task-1", cost=30)
 
     await check_cancelled(world, job)
     assert (await world.see(job)).cost == 30
-    assert world.chat.showing(URL) == []
+    assert world.channel.showing(URL) == []
 
 
-async def test_a_running_job_can_be_cancelled_and_its_bill_is_recorded_as_a_loss(world: World, engine: Engine) -> None:
+async def test_a_running_job_can_be_cancelled_and_its_cost_is_recorded_as_a_loss(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await engine.cancel(job.id, "the person")
     await idle(engine)
@@ -578,29 +593,29 @@ async def test_a_running_job_can_be_cancelled_and_its_bill_is_recorded_as_a_loss
     row = await world.see(job)
     assert (row.cost, row.hold_state) == (30, HoldState.RELEASED)
     assert len(world.recorder.of(Event.LOSS_RECORDED, job=job.id)) == 1
-    assert world.chat.showing(URL) == []
-    assert world.chat.notices == [job.id]
+    assert world.channel.showing(URL) == []
+    assert world.channel.notices == [job.id]
 
 
-async def test_without_a_callback_the_bill_of_a_cancelled_job_is_asked_for(world: World, engine: Engine) -> None:
+async def test_without_a_callback_the_late_cost_of_a_cancelled_job_is_queried(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await engine.cancel(job.id, "the person")
     await idle(engine)
     await poll(world, engine)
     assert (await world.see(job)).cost is None
-    world.mill.reports["task-1"] = success("task-1", cost=40)
+    world.provider.reports["task-1"] = success("task-1", cost=40)
 
     await poll(world, engine)
 
     job = await world.see(job)
     assert (job.state, job.cost, job.hold_state, job.due_at) == (State.CANCELLED, 40, HoldState.RELEASED, None)
-    assert world.mill.asked == ["task-1", "task-1"]
+    assert world.provider.asked == ["task-1", "task-1"]
     assert len(world.recorder.of(Event.LOSS_RECORDED, job=job.id)) == 1
-    assert world.chat.showing(URL) == []
+    assert world.channel.showing(URL) == []
     await check_cancelled(world, job)
 
 
-async def test_a_bill_that_a_callback_brought_is_not_asked_for(world: World, engine: Engine) -> None:
+async def test_a_late_cost_that_a_callback_reported_is_not_queried(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await engine.cancel(job.id, "the person")
     await idle(engine)
@@ -612,31 +627,33 @@ async def test_a_bill_that_a_callback_brought_is_not_asked_for(world: World, eng
     assert (job.cost, job.due_at) == (40, None)
 
 
-async def test_a_bill_that_came_while_somebody_asked_is_not_asked_for_again(world: World, engine: Engine) -> None:
+async def test_a_late_cost_reported_during_a_query_is_not_queried_again(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await engine.cancel(job.id, "the person")
     await idle(engine)
-    world.mill.status_gate.shut()
-    await world.take(engine)
-    await world.mill.status_gate.holds()
-    await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL], cost=40))
-    world.mill.status_gate.open()
+    world.provider.status_gate.shut()
+    await world.claim_one(engine)
+    await world.provider.status_gate.holds()
+    await engine.callback("fake", world.provider.token(job), callback_body(task="task-1", urls=[URL], cost=40))
+    world.provider.status_gate.open()
     await idle(engine)
 
     await poll(world, engine)
 
     job = await world.see(job)
     assert (job.cost, job.due_at) == (40, None)
-    assert world.mill.asked == ["task-1"]
+    assert world.provider.asked == ["task-1"]
 
 
 @pytest.mark.parametrize("answer", [ProviderBusy(1.0, "later"), RuntimeError("unforeseen"), None])
-async def test_a_bill_is_asked_for_until_the_deadline(world: World, engine: Engine, answer: Exception | None) -> None:
+async def test_the_late_cost_is_queried_until_the_deadline(
+    world: World, engine: Engine, answer: Exception | None
+) -> None:
     job = await world.running(engine)
     await engine.cancel(job.id, "the person")
     await idle(engine)
     if answer:
-        world.mill.faults.add("status", answer, answer)
+        world.provider.faults.add("status", answer, answer)
     await work(engine)
     assert (await world.see(job)).due_at is not None
 
@@ -644,24 +661,24 @@ async def test_a_bill_is_asked_for_until_the_deadline(world: World, engine: Engi
     await work(engine)
 
     assert (await world.see(job)).due_at is None
-    assert len(world.mill.asked) == 2
+    assert len(world.provider.asked) == 2
 
 
 @pytest.mark.parametrize("notice", [False, True])
-async def test_the_task_of_a_job_cancelled_on_the_wire_has_a_bill_too(
+async def test_the_task_of_a_job_cancelled_during_the_create_call_has_a_late_cost_too(
     world: World,
     engine: Engine,
     notice: bool,  # noqa: FBT001 - a case
 ) -> None:
-    world.mill.create_gate.shut()
+    world.provider.create_gate.shut()
     job = await engine.order(world.order(notice=notice))
-    await world.mill.create_gate.holds()
+    await world.provider.create_gate.holds()
     canceller = world.engine()
     await canceller.cancel(job.id, "the person")
     await idle(canceller)
-    world.mill.create_gate.open()
+    world.provider.create_gate.open()
     await idle(engine)
-    world.mill.reports["task-1"] = replace(failure("task-1"), cost=7)
+    world.provider.reports["task-1"] = replace(failure("task-1"), cost=7)
 
     await poll(world, engine)
 
@@ -669,7 +686,7 @@ async def test_the_task_of_a_job_cancelled_on_the_wire_has_a_bill_too(
     assert (job.state, job.task_id, job.cost, job.due_at) == (State.CANCELLED, "task-1", 7, None)
 
 
-async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: World, engine: Engine) -> None:
+async def test_a_job_whose_result_is_being_delivered_cannot_be_cancelled(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await world.call_back(engine, job)
     with pytest.raises(ActionNotAllowed, match=f"job {job.id} has already ended \\(succeeded\\)"):
@@ -677,13 +694,13 @@ async def test_a_result_that_is_being_shown_cannot_be_cancelled_away(world: Worl
     assert await world.spent() == PRICE
 
 
-async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World) -> None:
-    """Nobody gives up on a task without having asked: the provider may have finished and billed it."""
-    engine = world.engine(EngineRules(limits={"status:mill": RateLimit(interval=10_000.0)}))
-    await engine.ctx.limits.acquire("status:mill")
+async def test_an_exhausted_rate_limit_does_not_expire_a_job_at_its_deadline(world: World) -> None:
+    """A job expires only after a status query: the provider may have finished and billed its task."""
+    engine = world.engine(EngineRules(limits={"status:fake": RateLimit(interval=10_000.0)}))
+    await engine.ctx.limits.acquire("status:fake")
     job = await world.running(engine, deadline_seconds=60)
     world.clock.turn(61)
-    [taken] = await world.store.claim(1, engine.ctx.lease)
+    [taken] = await world.store.claim_jobs(1, engine.ctx.lease)
 
     engine.worker.start(taken)
     await idle(engine)
@@ -697,12 +714,12 @@ async def test_a_full_limit_does_not_end_a_job_at_its_deadline(world: World) -> 
     assert (await world.see(job)).state is State.EXPIRED
 
 
-async def test_what_is_kept_of_a_callback_does_not_tell_its_secret(world: World) -> None:
+async def test_a_stored_callback_does_not_contain_its_secret(world: World) -> None:
     engine = world.engine()
     job = await world.running(engine)
-    token = world.mill.token(job)
-    body = b'{"taskId":"task-1","param":"http://host/callbacks/mill/' + token.encode() + b'"}'
-    callback = await engine.callback("mill", token, body)
+    token = world.provider.token(job)
+    body = b'{"taskId":"task-1","param":"http://host/callbacks/fake/' + token.encode() + b'"}'
+    callback = await engine.callback("fake", token, body)
     await idle(engine)
     assert token.partition(".")[2].encode() not in callback.body
     assert callback.job_id == job.id

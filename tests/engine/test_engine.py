@@ -17,13 +17,13 @@ def count_timers() -> int:
     return sum(not timer.cancelled() for timer in loop._scheduled)
 
 
-async def test_a_started_instance_brings_a_job_from_order_to_notice_by_itself(world: World) -> None:
+async def test_a_started_instance_processes_a_job_from_order_to_notice(world: World) -> None:
     world.clock.run()
     engine = world.engine(QUICK)
     await engine.start()
     job = await engine.order(world.order())
     await world.recorder.until(Event.SUBMIT_OK)
-    await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await engine.callback("fake", world.provider.token(job), callback_body(task="task-1", urls=[URL]))
     await world.recorder.until(Event.NOTICE_SENT)
     await engine.stop()
 
@@ -45,7 +45,7 @@ async def test_a_started_instance_finds_results_by_polling_alone(world: World) -
     job = await engine.order(world.order())
     await world.recorder.until(Event.SUBMIT_OK)
     await idle(engine)
-    world.mill.reports["task-1"] = success("task-1")
+    world.provider.reports["task-1"] = success("task-1")
     world.clock.turn(10)
     await world.recorder.until(Event.NOTICE_SENT)
     await engine.stop()
@@ -53,7 +53,7 @@ async def test_a_started_instance_finds_results_by_polling_alone(world: World) -
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
-async def test_every_event_of_a_job_carries_its_correlation_and_id(world: World) -> None:
+async def test_every_event_of_a_job_carries_its_correlation_id_and_job_id(world: World) -> None:
     engine = world.engine()
     job = await world.running(engine)
     await world.call_back(engine, job)
@@ -62,7 +62,7 @@ async def test_every_event_of_a_job_carries_its_correlation_and_id(world: World)
             assert seen.correlation_id == job.correlation_id
 
 
-async def test_instances_that_start_together_work_on_different_jobs(world: World) -> None:
+async def test_instances_that_start_together_process_different_jobs(world: World) -> None:
     world.clock.run()
     jobs = [await world.ended(world.engine(EngineRules())) for _ in range(30)]
     engines = [world.engine(EngineRules(claim_seconds=0.01, capacity=3)) for _ in range(3)]
@@ -70,8 +70,8 @@ async def test_instances_that_start_together_work_on_different_jobs(world: World
     await world.recorder.until(Event.NOTICE_SENT, len(jobs))
     await asyncio.gather(*(engine.stop() for engine in engines))
 
-    assert sorted(world.chat.notices) == [job.id for job in jobs]
-    assert len(world.chat.shown) == len(jobs)
+    assert sorted(world.channel.notices) == [job.id for job in jobs]
+    assert len(world.channel.shown) == len(jobs)
     assert len(world.recorder.of(Event.DELIVER_LOCK_WIN)) == len(jobs)
     assert await world.spent() == PRICE * len(jobs)
 

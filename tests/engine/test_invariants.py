@@ -52,7 +52,7 @@ LISTED = replace(
         (replace(LISTED, state=State.SUBMITTING, delivery=Delivery.NONE, hold_state=HoldState.HELD), End.LISTED),
     ],
 )
-def test_an_end_is_known_by_its_row(job: Job, end: End) -> None:
+def test_an_end_is_recognised_from_its_row(job: Job, end: End) -> None:
     assert ends(job) == [end]
 
 
@@ -68,9 +68,9 @@ def test_an_end_is_known_by_its_row(job: Job, end: End) -> None:
         {"delivery": Delivery.UNDELIVERABLE},
     ],
 )
-def test_whatever_is_unfinished_has_no_end(changes: dict[str, object]) -> None:
+def test_an_unfinished_row_has_no_end(changes: dict[str, object]) -> None:
     assert ends(replace(DELIVERED, **changes)) == []  # type: ignore[arg-type]
 
 
-def test_two_ends_are_one_too_many() -> None:
+def test_a_row_with_two_ends_is_detected() -> None:
     assert ends(replace(DELIVERED, attention_reason="why?")) == [End.DELIVERED, End.LISTED]

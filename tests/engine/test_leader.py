@@ -1,4 +1,4 @@
-"""E1 and E2: the active role is a lease with an epoch; it decides only what one instance is enough for."""
+"""The leader: its role is a lease with an epoch, and only work that one instance is enough for depends on it."""
 
 import asyncio
 
@@ -8,12 +8,12 @@ from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from tests.engine.world import URL, Wire, World, callback_body, die, idle, work
+from tests.engine.world import URL, FaultProxy, World, callback_body, die, idle, work
 
 ROLE = EngineRules().role_seconds
 
 
-async def test_one_of_many_instances_takes_the_role_and_keeps_it(world: World) -> None:
+async def test_one_of_many_instances_becomes_the_leader_and_stays_it(world: World) -> None:
     engines = [world.engine() for _ in range(4)]
     for _ in range(5):
         await asyncio.gather(*(engine.leader.elect() for engine in engines))
@@ -23,7 +23,7 @@ async def test_one_of_many_instances_takes_the_role_and_keeps_it(world: World) -
     assert world.recorder.of(Event.LOCK_PASSIVE) == []
 
 
-async def test_a_clean_stop_passes_the_role_on_at_once(world: World) -> None:
+async def test_a_clean_stop_frees_the_leader_role_at_once(world: World) -> None:
     first, second = world.engine(), world.engine()
     for engine in (first, second):
         await engine.leader.elect()
@@ -37,13 +37,13 @@ async def test_a_clean_stop_passes_the_role_on_at_once(world: World) -> None:
     assert [seen.facts["epoch"] for seen in world.recorder.of(Event.LOCK_PASSIVE)] == [1]
 
 
-async def test_a_clean_stop_passes_the_role_on_before_it_waits_for_slow_work(world: World) -> None:
+async def test_a_clean_stop_frees_the_leader_role_before_it_waits_for_slow_work(world: World) -> None:
     first, second = world.engine(), world.engine()
     await first.leader.elect()
     job = await world.running(first)
-    world.chat.gate.shut()
-    await first.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
-    await world.chat.gate.holds()
+    world.channel.gate.shut()
+    await first.callback("fake", world.provider.token(job), callback_body(task="task-1", urls=[URL]))
+    await world.channel.gate.holds()
 
     stopping = asyncio.create_task(first.stop())
     await world.recorder.until(Event.LOCK_PASSIVE)
@@ -51,11 +51,11 @@ async def test_a_clean_stop_passes_the_role_on_before_it_waits_for_slow_work(wor
 
     assert second.active
     assert not stopping.done()
-    world.chat.gate.open()
+    world.channel.gate.open()
     await stopping
 
 
-async def test_a_passive_instance_that_stops_leaves_the_role_alone(world: World) -> None:
+async def test_an_instance_that_is_not_the_leader_keeps_the_role_untouched_when_it_stops(world: World) -> None:
     first, second, third = (world.engine() for _ in range(3))
     for engine in (first, second, third):
         await engine.leader.elect()
@@ -64,7 +64,7 @@ async def test_a_passive_instance_that_stops_leaves_the_role_alone(world: World)
     assert (first.active, third.active) == (True, False)
 
 
-async def test_a_crash_passes_the_role_on_within_seconds(world: World) -> None:
+async def test_a_crashed_leader_is_replaced_within_seconds(world: World) -> None:
     first, second = world.engine(), world.engine()
     await first.leader.elect()
     await die(first)
@@ -79,11 +79,11 @@ async def test_a_crash_passes_the_role_on_within_seconds(world: World) -> None:
     assert EngineRules().role_seconds + EngineRules().heartbeat_seconds <= 5
 
 
-async def test_an_instance_that_cannot_renew_stops_believing_in_its_role(world: World) -> None:
-    wire = Wire(world.store)
-    engine = world.engine(EngineRules(role_seconds=0.02), store=wire)
+async def test_a_leader_that_cannot_renew_stops_acting_as_leader(world: World) -> None:
+    proxy = FaultProxy(world.store)
+    engine = world.engine(EngineRules(role_seconds=0.02), store=proxy)
     await engine.leader.elect()
-    wire.faults.add("take_role", StoreUnavailable())
+    proxy.faults.add("take_role", StoreUnavailable())
     loop = asyncio.get_running_loop()
     passed = loop.create_future()
     loop.call_later(0.03, passed.set_result, None)
@@ -91,7 +91,7 @@ async def test_an_instance_that_cannot_renew_stops_believing_in_its_role(world: 
     assert not engine.active
 
 
-async def test_the_holder_sees_that_it_was_replaced(world: World) -> None:
+async def test_a_leader_notices_that_it_was_replaced(world: World) -> None:
     """It was paused for so long that another took over."""
     first, second = world.engine(), world.engine()
     await first.leader.elect()
@@ -106,11 +106,11 @@ async def test_the_holder_sees_that_it_was_replaced(world: World) -> None:
     assert len(world.recorder.of(Event.LOCK_PASSIVE, instance=first.ctx.instance, epoch=1)) == 1
 
 
-async def test_two_that_believe_to_be_active_do_no_harm(world: World) -> None:
+async def test_two_instances_that_believe_to_be_the_leader_do_no_harm(world: World) -> None:
     """The old one's writes name its epoch, which is over."""
     old, new = world.engine(), world.engine()
     await old.leader.elect()
-    await old.callback("mill", None, callback_body(task="task-77"))
+    await old.callback("fake", None, callback_body(task="task-77"))
     await idle(old)
     world.clock.turn(EngineRules().orphan_expire_seconds + 1)
     await new.leader.elect()
@@ -124,7 +124,9 @@ async def test_two_that_believe_to_be_active_do_no_harm(world: World) -> None:
     assert len(world.recorder.of(Event.ORPHAN_EXPIRED)) == 1
 
 
-async def test_a_passive_instance_takes_orders_callbacks_and_deliveries(world: World, engine: Engine) -> None:
+async def test_an_instance_that_is_not_the_leader_takes_orders_callbacks_and_deliveries(
+    world: World, engine: Engine
+) -> None:
     passive = world.engine()
     for instance in (engine, passive):
         await instance.leader.elect()

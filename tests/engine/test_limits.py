@@ -1,4 +1,4 @@
-"""D7's foundation: turns that all instances take together, reserved in the store and handed out here."""
+"""Rate limits: permits that all instances share, reserved in the store and handed out by the limiter."""
 
 import asyncio
 from itertools import pairwise
@@ -9,28 +9,28 @@ from genlock.domain.errors import ProviderBusy, StoreUnavailable
 from genlock.domain.job import State
 from genlock.engine.context import EngineRules
 from genlock.engine.limits import HORIZON_SECONDS, RateLimit, RateLimiter
-from tests.engine.world import Wire, World, idle, work
+from tests.engine.world import FaultProxy, World, idle, work
 
 
 async def reserve(world: World, limit: RateLimit, count: int) -> list[float]:
-    return await world.store.reserve("create:mill", count, limit.interval, limit.burst, HORIZON_SECONDS)
+    return await world.store.reserve_permits("create:fake", count, limit.interval, limit.burst, HORIZON_SECONDS)
 
 
 async def test_a_key_without_a_limit_is_free(world: World) -> None:
     limits = RateLimiter(world.store, {"other": RateLimit(interval=1000)})
-    await asyncio.gather(*(limits.acquire("create:mill") for _ in range(100)))
+    await asyncio.gather(*(limits.acquire("create:fake") for _ in range(100)))
 
 
-async def test_three_instances_keep_one_rate_together(world: World) -> None:
-    """Real time: nobody gets a turn before it is due, and none is lost on the way."""
+async def test_three_instances_together_keep_one_rate(world: World) -> None:
+    """In real time: no permit is granted before it is due, and none is lost."""
     world.clock.run()
     loop = asyncio.get_running_loop()
     limit = RateLimit(interval=0.02, burst=5)
-    instances = [RateLimiter(world.store, {"create:mill": limit}) for _ in range(3)]
+    instances = [RateLimiter(world.store, {"create:fake": limit}) for _ in range(3)]
     times: list[float] = []
 
     async def one(limits: RateLimiter) -> None:
-        await limits.acquire("create:mill")
+        await limits.acquire("create:fake")
         times.append(loop.time())
 
     start = loop.time()
@@ -44,7 +44,7 @@ async def test_three_instances_keep_one_rate_together(world: World) -> None:
     assert times[-1] - start < 30 * limit.interval + 1
 
 
-async def test_turns_are_an_interval_apart_after_the_burst(world: World) -> None:
+async def test_permits_are_an_interval_apart_after_the_burst(world: World) -> None:
     limit = RateLimit(interval=0.5, burst=4)
     waits = await reserve(world, limit, 7)
     assert waits == pytest.approx([0, 0, 0, 0, 0.5, 1.0, 1.5], abs=1e-5)
@@ -60,7 +60,7 @@ async def test_nothing_is_reserved_beyond_the_horizon(world: World) -> None:
     assert await reserve(world, limit, 100) == pytest.approx([HORIZON_SECONDS], abs=1e-5)
 
 
-async def test_a_pause_gives_back_a_burst_but_no_more(world: World) -> None:
+async def test_a_pause_allows_one_burst_and_no_more(world: World) -> None:
     limit = RateLimit(interval=0.5, burst=3)
     await reserve(world, limit, 100)
     world.clock.turn(10_000)
@@ -68,9 +68,9 @@ async def test_a_pause_gives_back_a_burst_but_no_more(world: World) -> None:
     assert waits == pytest.approx([0, 0, 0, 0.5, 1.0], abs=1e-5)
 
 
-async def test_those_whose_turn_is_far_away_are_sent_away_with_times_that_are_spread(world: World) -> None:
-    limits = RateLimiter(world.store, {"create:mill": RateLimit(interval=0.5, burst=1)})
-    answers = [asyncio.ensure_future(limits.acquire("create:mill")) for _ in range(20)]
+async def test_requests_beyond_the_horizon_are_refused_with_spread_waits(world: World) -> None:
+    limits = RateLimiter(world.store, {"create:fake": RateLimit(interval=0.5, burst=1)})
+    answers = [asyncio.ensure_future(limits.acquire("create:fake")) for _ in range(20)]
     done, waiting = await asyncio.wait(answers, return_when=asyncio.FIRST_EXCEPTION)
     for answer in waiting:
         answer.cancel()
@@ -81,19 +81,19 @@ async def test_those_whose_turn_is_far_away_are_sent_away_with_times_that_are_sp
     assert busy[0] >= HORIZON_SECONDS / 2
 
 
-async def test_a_database_failure_is_told_to_everybody_who_waits_and_the_next_gets_a_turn(world: World) -> None:
-    wire = Wire(world.store)
-    limits = RateLimiter(wire, {"create:mill": RateLimit(interval=0.001, burst=10)})
-    wire.faults.add("reserve", StoreUnavailable())
-    answers = await asyncio.gather(*(limits.acquire("create:mill") for _ in range(3)), return_exceptions=True)
+async def test_a_database_failure_is_raised_in_every_waiting_request_and_the_next_gets_a_permit(world: World) -> None:
+    proxy = FaultProxy(world.store)
+    limits = RateLimiter(proxy, {"create:fake": RateLimit(interval=0.001, burst=10)})
+    proxy.faults.add("reserve_permits", StoreUnavailable())
+    answers = await asyncio.gather(*(limits.acquire("create:fake") for _ in range(3)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
 
-    await limits.acquire("create:mill")
+    await limits.acquire("create:fake")
 
 
-async def test_somebody_who_gave_up_waiting_does_not_disturb_the_others(world: World) -> None:
-    limits = RateLimiter(world.store, {"create:mill": RateLimit(interval=0.01, burst=1)})
-    turns = [asyncio.ensure_future(limits.acquire("create:mill")) for _ in range(5)]
+async def test_a_cancelled_request_does_not_disturb_the_others(world: World) -> None:
+    limits = RateLimiter(world.store, {"create:fake": RateLimit(interval=0.01, burst=1)})
+    turns = [asyncio.ensure_future(limits.acquire("create:fake")) for _ in range(5)]
     await asyncio.sleep(0)
     turns[1].cancel()
     answers = await asyncio.gather(*turns, return_exceptions=True)
@@ -102,10 +102,10 @@ async def test_somebody_who_gave_up_waiting_does_not_disturb_the_others(world: W
 
 async def test_orders_beyond_the_limit_wait_as_rows_and_are_all_submitted(world: World) -> None:
     limit = RateLimit(interval=10.0, burst=2)
-    engine = world.engine(EngineRules(limits={"create:mill": limit}))
+    engine = world.engine(EngineRules(limits={"create:fake": limit}))
     jobs = await asyncio.gather(*(engine.order(world.order()) for _ in range(5)))
     await idle(engine)
-    assert len(world.mill.created) == 2
+    assert len(world.provider.created) == 2
     states = sorted([(await world.see(job)).state for job in jobs])
     assert states == [State.QUEUED] * 3 + [State.RUNNING] * 2
 
@@ -113,24 +113,24 @@ async def test_orders_beyond_the_limit_wait_as_rows_and_are_all_submitted(world:
         world.clock.turn(10)
         await work(engine)
 
-    assert sorted(job.id for job, _ in world.mill.created) == [job.id for job in jobs]
+    assert sorted(job.id for job, _ in world.provider.created) == [job.id for job in jobs]
 
 
 async def test_status_queries_have_a_limit_of_their_own(world: World) -> None:
-    engine = world.engine(EngineRules(limits={"status:mill": RateLimit(interval=10.0, burst=1)}))
+    engine = world.engine(EngineRules(limits={"status:fake": RateLimit(interval=10.0, burst=1)}))
     jobs = [await world.running(engine) for _ in range(3)]
     world.clock.turn(10)
     await work(engine)
 
-    assert len(world.mill.asked) == 1
+    assert len(world.provider.asked) == 1
     assert {(await world.see(job)).state for job in jobs} == {State.RUNNING}
     assert {(await world.see(job)).attempts for job in jobs} == {0}
 
 
-async def test_limits_that_nobody_uses_are_swept_by_the_active_one_alone(world: World) -> None:
-    """Every chat has a row while it is written to; none stays for ever."""
-    wire = Wire(world.store)
-    active, passive = world.engine(), world.engine(store=wire)
+async def test_unused_rate_limits_are_pruned_by_the_leader_only(world: World) -> None:
+    """Every chat has a row while it is used; the row is pruned afterwards."""
+    proxy = FaultProxy(world.store)
+    active, passive = world.engine(), world.engine(store=proxy)
     await active.leader.elect()
     await world.store.take_permits([f"chat:{number}" for number in range(50)], 1.0, 2, 0.0)
     world.clock.turn(EngineRules().limits_idle_seconds + 10)
@@ -139,6 +139,6 @@ async def test_limits_that_nobody_uses_are_swept_by_the_active_one_alone(world: 
     role = active.leader.role
     assert role is not None
     await passive.sweeper.prune_limits()
-    assert wire.answered["prune_limits"] == 0
+    assert proxy.answered["prune_limits"] == 0
     await active.sweeper.prune_limits()
     assert await world.store.prune_limits(-1_000_000.0, role) == 1, "only the one that was used is left"

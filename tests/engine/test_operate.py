@@ -22,8 +22,8 @@ GRACE = EngineRules().grace_seconds
 
 
 async def parked(world: World, engine: Engine, **changes: object) -> Job:
-    """A submit that nobody knows the outcome of, left to the operator."""
-    world.mill.faults.add("create", SubmitUnknown())
+    """A submit of unknown outcome, left to the operator."""
+    world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order(**changes))
     await idle(engine)
     world.clock.turn(GRACE + 1)
@@ -45,7 +45,7 @@ async def test_nothing_can_be_done_to_a_job_that_does_not_exist(world: World, en
 
 async def test_a_retry_makes_a_waiting_job_due_now(world: World, engine: Engine) -> None:
     waiting = await world.running(engine)
-    world.mill.reports["task-1"] = success("task-1")
+    world.provider.reports["task-1"] = success("task-1")
 
     job = await operate.retry(engine.ctx, waiting.id, "ann")
 
@@ -58,7 +58,7 @@ async def test_a_retry_makes_a_waiting_job_due_now(world: World, engine: Engine)
 
 async def test_a_retry_shortens_the_wait_of_a_failed_delivery(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.chat.faults.add("put", ChannelOutcomeUnknown())
+    world.channel.faults.add("put", ChannelOutcomeUnknown())
     await work(engine)
     assert await work(engine) == []
 
@@ -68,10 +68,10 @@ async def test_a_retry_shortens_the_wait_of_a_failed_delivery(world: World, engi
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
-async def test_a_retry_takes_a_poisoned_job_off_the_list(world: World) -> None:
+async def test_a_retry_takes_a_parked_job_off_the_list(world: World) -> None:
     engine = world.engine(EngineRules(stage_attempts=1))
     job = await world.ended(engine)
-    world.chat.faults.add("put", RuntimeError("bug"))
+    world.channel.faults.add("put", RuntimeError("bug"))
     await work(engine)
     assert [row.id for row in await world.store.jobs_needing_attention(10)] == [job.id]
 
@@ -82,7 +82,7 @@ async def test_a_retry_takes_a_poisoned_job_off_the_list(world: World) -> None:
     assert await world.store.jobs_needing_attention(10) == []
 
 
-async def test_a_retry_submits_a_parked_order_again_because_a_human_said_so(world: World) -> None:
+async def test_an_operators_retry_submits_a_parked_order_again(world: World) -> None:
     engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
     job = await parked(world, engine)
 
@@ -91,17 +91,17 @@ async def test_a_retry_submits_a_parked_order_again_because_a_human_said_so(worl
 
     row = await world.see(job)
     assert (row.state, row.attention_reason, row.task_id) == (State.RUNNING, None, "task-2")
-    assert len(world.mill.created) == 2
+    assert len(world.provider.created) == 2
 
 
-async def test_a_parked_order_submitted_again_has_its_grace_time_again(world: World) -> None:
+async def test_a_parked_order_submitted_again_has_a_new_grace_period(world: World) -> None:
     engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
     job = await parked(world, engine)
     await operate.retry(engine.ctx, job.id, "ann")
     dying = world.engine()
-    world.mill.create_gate.shut()
-    await world.take(dying)
-    await world.mill.create_gate.holds()
+    world.provider.create_gate.shut()
+    await world.claim_one(dying)
+    await world.provider.create_gate.holds()
     await die(dying)
 
     world.clock.turn(EngineRules().lease_seconds + 1)
@@ -113,8 +113,8 @@ async def test_a_parked_order_submitted_again_has_its_grace_time_again(world: Wo
     assert (row.grace_until - world.clock.now()).total_seconds() == GRACE
 
 
-async def test_a_retry_within_the_grace_time_does_not_submit_again(world: World, engine: Engine) -> None:
-    world.mill.faults.add("create", SubmitUnknown())
+async def test_a_retry_within_the_grace_period_does_not_submit_again(world: World, engine: Engine) -> None:
+    world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
 
@@ -124,13 +124,13 @@ async def test_a_retry_within_the_grace_time_does_not_submit_again(world: World,
     row = await world.see(job)
     assert row.state is State.SUBMITTING
     assert row.due_at == row.grace_until
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
 
 
-async def test_a_retry_within_the_grace_time_does_not_hurry_even_when_the_deadline_is_over(
+async def test_a_retry_within_the_grace_period_does_not_end_it_even_after_the_deadline(
     world: World, engine: Engine
 ) -> None:
-    world.mill.faults.add("create", SubmitUnknown())
+    world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order(deadline_seconds=60))
     await idle(engine)
     grace = (await world.see(job)).grace_until
@@ -144,9 +144,9 @@ async def test_a_retry_within_the_grace_time_does_not_hurry_even_when_the_deadli
     assert await work(engine) == []
 
 
-async def test_a_retry_is_refused_while_somebody_works_on_the_job(world: World, engine: Engine) -> None:
+async def test_a_retry_is_refused_while_the_job_is_being_processed(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    await world.store.claim(1, engine.ctx.lease)
+    await world.store.claim_jobs(1, engine.ctx.lease)
     with pytest.raises(ActionNotAllowed, match=f"job {job.id} is being processed at this moment"):
         await operate.retry(engine.ctx, job.id, "ann")
 
@@ -172,10 +172,10 @@ async def test_a_resend_shows_the_result_again_on_a_new_message_for_free(world: 
     await work(engine)
 
     row = await world.see(job)
-    assert world.chat.showing(URL) == [job.placeholder, row.placeholder]
+    assert world.channel.showing(URL) == [job.placeholder, row.placeholder]
     assert row.placeholder != job.placeholder
     assert (row.delivery, row.hold_state) == (Delivery.DELIVERED, HoldState.CAPTURED)
-    assert world.chat.notices == [job.id]
+    assert world.channel.notices == [job.id]
     assert await world.spent() == PRICE
     assert len(world.recorder.of(Event.OPERATOR_ACTION, action="resend")) == 1
 
@@ -184,8 +184,8 @@ async def test_a_resend_after_an_unknown_send_delivers_for_free_and_clears_the_l
     world: World, engine: Engine
 ) -> None:
     job = await world.ended(engine)
-    world.chat.delete(job.placeholder)
-    world.chat.faults.add("send", ChannelOutcomeUnknown())
+    world.channel.delete(job.placeholder)
+    world.channel.faults.add("send", ChannelOutcomeUnknown())
     await work(engine)
 
     await operate.resend(engine.ctx, job.id, "ann")
@@ -193,29 +193,29 @@ async def test_a_resend_after_an_unknown_send_delivers_for_free_and_clears_the_l
 
     row = await world.see(job)
     assert (row.delivery, row.attention_reason, row.hold_state) == (Delivery.DELIVERED, None, HoldState.RELEASED)
-    assert world.chat.showing(URL) == [row.placeholder]
-    assert world.chat.notices == [job.id]
+    assert world.channel.showing(URL) == [row.placeholder]
+    assert world.channel.notices == [job.id]
     assert await world.spent() == 0
 
 
-async def test_a_resend_to_a_chat_that_opened_again_delivers(world: World, engine: Engine) -> None:
+async def test_a_resend_to_a_chat_that_is_reachable_again_delivers(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.chat.faults.add("put", RecipientUnreachable("blocked"))
+    world.channel.faults.add("put", RecipientUnreachable("blocked"))
     await work(engine)
     await operate.resend(engine.ctx, job.id, "ann")
     await work(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
-    assert len(world.chat.showing(URL)) == 1
+    assert len(world.channel.showing(URL)) == 1
 
 
 async def test_a_resend_while_the_notice_still_waits_sends_one_notice(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.chat.faults.add("notify", ChannelBusy(60))
+    world.channel.faults.add("notify", ChannelBusy(60))
     await work(engine)
     assert (await world.see(job)).notice is Notice.DUE
 
     await operate.resend(engine.ctx, job.id, "ann")
-    world.chat.faults.add("notify", ChannelBusy(60))
+    world.channel.faults.add("notify", ChannelBusy(60))
     await work(engine)
     row = await world.see(job)
     assert (row.delivery, row.notice) == (Delivery.DELIVERED, Notice.DUE)
@@ -223,31 +223,29 @@ async def test_a_resend_while_the_notice_still_waits_sends_one_notice(world: Wor
     world.clock.turn(60)
     await work(engine)
 
-    assert world.chat.notices == [job.id]
+    assert world.channel.notices == [job.id]
     assert (await world.see(job)).notice is Notice.SENT
 
 
 async def test_a_resend_that_fails_while_the_notice_still_waited_sends_none(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.chat.faults.add("notify", ChannelBusy(60))
+    world.channel.faults.add("notify", ChannelBusy(60))
     await work(engine)
 
     await operate.resend(engine.ctx, job.id, "ann")
-    world.chat.faults.add("put", RecipientUnreachable("blocked"))
+    world.channel.faults.add("put", RecipientUnreachable("blocked"))
     await work(engine)
 
     row = await world.see(job)
     assert (row.delivery, row.due_at, row.lease_owner) == (Delivery.UNDELIVERABLE, None, None)
-    assert world.chat.notices == []
+    assert world.channel.notices == []
 
 
 @pytest.mark.parametrize("stage", ["running", "ended", "sending"])
-async def test_a_resend_is_refused_before_there_is_something_to_show_again(
-    world: World, engine: Engine, stage: str
-) -> None:
+async def test_a_resend_is_refused_before_there_is_a_result(world: World, engine: Engine, stage: str) -> None:
     job = await (world.running if stage == "running" else world.ended)(engine)
     if stage == "sending":
-        await world.store.claim(1, engine.ctx.lease)
+        await world.store.claim_jobs(1, engine.ctx.lease)
     with pytest.raises(ActionNotAllowed, match=f"job {job.id} has nothing to resend yet"):
         await operate.resend(engine.ctx, job.id, "ann")
 
@@ -256,7 +254,7 @@ async def test_a_resend_is_refused_before_there_is_something_to_show_again(
 
 
 @pytest.mark.parametrize("end", ["success", "failed", "cancel", "expired"])
-async def test_a_cancel_of_an_ended_job_is_refused_in_words(world: World, engine: Engine, end: str) -> None:
+async def test_cancelling_an_ended_job_is_refused_with_a_reason(world: World, engine: Engine, end: str) -> None:
     job = await world.running(engine, deadline_seconds=60)
     if end == "cancel":
         await engine.cancel(job.id, "the person")
@@ -274,7 +272,9 @@ async def test_a_cancel_of_an_ended_job_is_refused_in_words(world: World, engine
     assert await world.see(job) == before
 
 
-async def test_a_cancelled_job_is_told_by_another_if_there_is_no_room_here(world: World, engine: Engine) -> None:
+async def test_another_instance_informs_the_user_of_a_cancelled_job_if_this_one_is_full(
+    world: World, engine: Engine
+) -> None:
     job = await world.running(engine)
     full = world.engine(EngineRules(capacity=0))
     cancelled = await full.cancel(job.id, "the person")
@@ -282,7 +282,7 @@ async def test_a_cancelled_job_is_told_by_another_if_there_is_no_room_here(world
     assert await world.spent() == 0
 
     await work(engine)
-    assert world.chat.showing("cancelled") == [job.placeholder]
+    assert world.channel.showing("cancelled") == [job.placeholder]
 
 
 async def test_a_cancel_takes_a_parked_order_off_the_list(world: World) -> None:

@@ -1,4 +1,4 @@
-"""C1 and C2: a callback that nobody vouches for is a hint; one without a job is kept until its job is known."""
+"""Orphans: an unauthenticated callback causes a status query; one without a job is kept until its job is known."""
 
 from datetime import UTC, timedelta
 
@@ -10,7 +10,7 @@ from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from tests.engine.world import URL, Wire, World, callback_body, die, idle, success, take_in, work
+from tests.engine.world import URL, FaultProxy, World, callback_body, die, idle, process_stored, success, work
 
 FORGED = "https://evil.example/fox.png"
 
@@ -20,11 +20,11 @@ async def states(world: World) -> dict[InboxState, int]:
 
 
 @pytest.mark.parametrize("endpoint", ["open", "wrong secret", "secret of another job", "unknown job"])
-async def test_a_callback_nobody_vouches_for_causes_a_status_query_and_nothing_else(
+async def test_an_unauthenticated_callback_causes_a_status_query_and_nothing_else(
     world: World, engine: Engine, endpoint: str
 ) -> None:
     job, other = await world.running(engine), await world.running(engine)
-    secret = world.mill.token(other).partition(".")[2]
+    secret = world.provider.token(other).partition(".")[2]
     token = {
         "open": None,
         "wrong secret": f"{job.id}.wrong",
@@ -32,7 +32,7 @@ async def test_a_callback_nobody_vouches_for_causes_a_status_query_and_nothing_e
         "unknown job": "999999.wrong",
     }[endpoint]
 
-    callback = await engine.callback("mill", token, callback_body(task=job.task_id, urls=[FORGED], cost=1))
+    callback = await engine.callback("fake", token, callback_body(task=job.task_id, urls=[FORGED], cost=1))
     await idle(engine)
 
     assert callback.job_id is None
@@ -41,35 +41,35 @@ async def test_a_callback_nobody_vouches_for_causes_a_status_query_and_nothing_e
     assert hinted.due_at == world.clock.now()
     assert await states(world) == {InboxState.MATCHED: 1}
     assert [row.id for row in await work(engine)] == [job.id]
-    assert world.mill.asked == [job.task_id]
+    assert world.provider.asked == [job.task_id]
     assert (await world.see(job)).state is State.RUNNING
     assert (await world.see(other)).due_at == other.due_at
-    assert world.chat.shown == []
+    assert world.channel.shown == []
 
 
-async def test_what_a_hint_delivers_is_what_the_provider_says_when_asked(world: World, engine: Engine) -> None:
+async def test_an_untrusted_callback_delivers_what_the_status_query_answers(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    world.mill.reports["task-1"] = success("task-1")
-    await engine.callback("mill", None, callback_body(task="task-1", urls=[FORGED]))
+    world.provider.reports["task-1"] = success("task-1")
+    await engine.callback("fake", None, callback_body(task="task-1", urls=[FORGED]))
     await idle(engine)
     await work(engine)
 
-    assert world.chat.showing(URL) == [job.placeholder]
-    assert world.chat.showing(FORGED) == []
+    assert world.channel.showing(URL) == [job.placeholder]
+    assert world.channel.showing(FORGED) == []
 
 
-async def test_a_hint_for_a_job_that_has_ended_changes_nothing(world: World, engine: Engine) -> None:
+async def test_an_untrusted_callback_about_an_ended_job_changes_nothing(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await world.call_back(engine, job)
     done = await world.see(job)
-    await engine.callback("mill", None, callback_body(task="task-1", state="failed"))
+    await engine.callback("fake", None, callback_body(task="task-1", state="failed"))
     await idle(engine)
     assert await world.see(job) == done
     assert await work(engine) == []
 
 
-async def test_a_hint_without_a_task_id_is_kept_as_unreadable(world: World, engine: Engine) -> None:
-    await engine.callback("mill", None, callback_body())
+async def test_an_untrusted_callback_without_a_task_id_is_kept_as_unreadable(world: World, engine: Engine) -> None:
+    await engine.callback("fake", None, callback_body())
     await idle(engine)
     assert await states(world) == {InboxState.UNREADABLE: 1}
 
@@ -77,22 +77,22 @@ async def test_a_hint_without_a_task_id_is_kept_as_unreadable(world: World, engi
 async def test_an_orphan_is_matched_at_once_when_the_answer_of_the_create_call_names_its_task(
     world: World, engine: Engine
 ) -> None:
-    world.mill.create_gate.shut()
+    world.provider.create_gate.shut()
     job = await engine.order(world.order())
-    await world.mill.create_gate.holds()
-    await engine.callback("mill", None, callback_body(task="task-1", urls=[FORGED]))
+    await world.provider.create_gate.holds()
+    await engine.callback("fake", None, callback_body(task="task-1", urls=[FORGED]))
     await world.recorder.until(Event.ORPHAN_STORED)
     assert await states(world) == {InboxState.ORPHAN: 1}
 
-    world.mill.reports["task-1"] = success("task-1")
-    world.mill.create_gate.open()
+    world.provider.reports["task-1"] = success("task-1")
+    world.provider.create_gate.open()
     await idle(engine)
 
     assert await states(world) == {InboxState.MATCHED: 1}
     assert (await world.see(job)).due_at == world.clock.now()
     await work(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
-    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.channel.showing(URL) == [job.placeholder]
 
 
 async def test_an_orphan_that_crossed_with_its_task_id_is_matched_by_the_sweep_of_any_instance(
@@ -100,9 +100,9 @@ async def test_an_orphan_that_crossed_with_its_task_id_is_matched_by_the_sweep_o
 ) -> None:
     """It was looked up just before the task id was committed, and kept as an orphan just after."""
     job = await world.running(engine)
-    callback = await world.store.store_callback("mill", None, "", callback_body(task="task-1", urls=[FORGED]))
+    callback = await world.store.store_callback("fake", None, "", callback_body(task="task-1", urls=[FORGED]))
     await world.store.settle_callback(callback.id, InboxState.ORPHAN, "task-1")
-    world.mill.reports["task-1"] = success("task-1")
+    world.provider.reports["task-1"] = success("task-1")
     passive = world.engine()
 
     await passive.sweeper.sweep()
@@ -111,17 +111,17 @@ async def test_an_orphan_that_crossed_with_its_task_id_is_matched_by_the_sweep_o
     assert (await world.store.callbacks(InboxState.MATCHED, 1))[0].job_id == job.id
     assert len(world.recorder.of(Event.ORPHAN_MATCHED, callback=callback.id, job=job.id)) == 1
     await work(passive)
-    assert world.chat.showing(URL) == [job.placeholder]
-    assert world.chat.showing(FORGED) == []
+    assert world.channel.showing(URL) == [job.placeholder]
+    assert world.channel.showing(FORGED) == []
 
 
 async def test_an_orphan_of_a_job_that_ended_meanwhile_is_matched_without_an_effect(
     world: World, engine: Engine
 ) -> None:
-    world.mill.faults.add("create", TimeoutError())
+    world.provider.faults.add("create", TimeoutError())
     job = await engine.order(world.order())
     await idle(engine)
-    await engine.callback("mill", None, callback_body(task="task-1", state="failed"))
+    await engine.callback("fake", None, callback_body(task="task-1", state="failed"))
     await idle(engine)
     await world.call_back(engine, job, task="task-1")
     done = await world.see(job)
@@ -133,13 +133,13 @@ async def test_an_orphan_of_a_job_that_ended_meanwhile_is_matched_without_an_eff
     assert await world.see(job) == done
 
 
-async def test_a_sweep_comes_at_least_every_minute() -> None:
+async def test_the_sweeper_runs_at_least_every_minute() -> None:
     assert EngineRules().sweep_seconds <= 60
 
 
 async def test_an_orphan_without_a_job_is_expired_after_an_hour_and_kept(world: World, engine: Engine) -> None:
     body = callback_body(task="task-77", urls=[URL])
-    callback = await engine.callback("mill", None, body)
+    callback = await engine.callback("fake", None, body)
     await idle(engine)
     await engine.leader.elect()
 
@@ -156,11 +156,11 @@ async def test_an_orphan_without_a_job_is_expired_after_an_hour_and_kept(world: 
     assert len(world.recorder.of(Event.ORPHAN_EXPIRED, callback=callback.id)) == 1
 
 
-async def test_only_the_active_instance_expires_orphans(world: World, engine: Engine) -> None:
+async def test_only_the_leader_expires_orphans(world: World, engine: Engine) -> None:
     passive = world.engine()
     await engine.leader.elect()
     await passive.leader.elect()
-    await passive.callback("mill", None, callback_body(task="task-77"))
+    await passive.callback("fake", None, callback_body(task="task-77"))
     await idle(passive)
     world.clock.turn(EngineRules().orphan_expire_seconds + 1)
 
@@ -170,16 +170,16 @@ async def test_only_the_active_instance_expires_orphans(world: World, engine: En
     assert await states(world) == {InboxState.EXPIRED: 1}
 
 
-# callbacks that nobody dealt with
+# callbacks that no instance processed
 
 
-async def test_a_callback_whose_instance_died_is_understood_by_another(world: World, engine: Engine) -> None:
+async def test_a_callback_whose_instance_crashed_is_processed_by_another(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    wire = Wire(world.store)
-    dying = world.engine(store=wire)
-    wire.gate("end_job").shut()
-    await take_in(dying, world.mill.token(job), callback_body(task="task-1", urls=[URL]))
-    await wire.gate("end_job").holds()
+    proxy = FaultProxy(world.store)
+    dying = world.engine(store=proxy)
+    proxy.gate("end_job").shut()
+    await process_stored(dying, world.provider.token(job), callback_body(task="task-1", urls=[URL]))
+    await proxy.gate("end_job").holds()
     await die(dying)
 
     await engine.sweeper.sweep()
@@ -192,10 +192,10 @@ async def test_a_callback_whose_instance_died_is_understood_by_another(world: Wo
     assert await states(world) == {InboxState.DONE: 1}
 
 
-async def test_a_callback_without_room_waits_in_the_inbox(world: World, engine: Engine) -> None:
+async def test_a_callback_without_free_capacity_waits_in_the_inbox(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     full = world.engine(EngineRules(capacity=0))
-    await full.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await full.callback("fake", world.provider.token(job), callback_body(task="task-1", urls=[URL]))
     await idle(full)
     assert await states(world) == {InboxState.NEW: 1}
 
@@ -205,12 +205,12 @@ async def test_a_callback_without_room_waits_in_the_inbox(world: World, engine: 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 
 
-async def test_a_callback_that_met_a_database_failure_comes_due_again(world: World) -> None:
-    wire = Wire(world.store)
-    engine = world.engine(store=wire)
+async def test_a_callback_whose_processing_met_a_database_failure_is_processed_again(world: World) -> None:
+    proxy = FaultProxy(world.store)
+    engine = world.engine(store=proxy)
     job = await world.running(engine)
-    wire.faults.add("end_job", StoreUnavailable())
-    await take_in(engine, world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    proxy.faults.add("end_job", StoreUnavailable())
+    await process_stored(engine, world.provider.token(job), callback_body(task="task-1", urls=[URL]))
     await idle(engine)
     assert (await world.see(job)).state is State.RUNNING
 
@@ -221,15 +221,15 @@ async def test_a_callback_that_met_a_database_failure_comes_due_again(world: Wor
 
 
 @pytest.mark.parametrize("done", [False, True])
-async def test_a_callback_that_met_a_database_failure_at_the_door_comes_again(
+async def test_a_callback_that_could_not_be_stored_is_accepted_when_it_is_repeated(
     world: World,
     done: bool,  # noqa: FBT001 - a case
 ) -> None:
     """What was not acknowledged is repeated, whether it had its effect or not."""
-    wire = Wire(world.store)
-    engine = world.engine(store=wire)
+    proxy = FaultProxy(world.store)
+    engine = world.engine(store=proxy)
     job = await world.running(engine)
-    wire.faults.add("end_job", StoreUnavailable(), done=done)
+    proxy.faults.add("end_job", StoreUnavailable(), done=done)
     with pytest.raises(StoreUnavailable):
         await world.call_back(engine, job)
 
@@ -238,7 +238,7 @@ async def test_a_callback_that_met_a_database_failure_at_the_door_comes_again(
     await work(engine)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED
-    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.channel.showing(URL) == [job.placeholder]
     assert await states(world) == {InboxState.DONE: 2 if done else 1}
 
 
@@ -251,7 +251,7 @@ async def test_all_times_are_aware_and_utc(world: World, engine: Engine) -> None
     job = await world.see(job)
 
     times = [job.created_at, job.submitted_at, job.ended_at, job.delivered_at, job.deadline_at, job.read_at]
-    times += [callback.received_at, (await world.store.ledger_entries(world.person, 1))[0].at]
+    times += [callback.received_at, (await world.store.ledger_entries(world.account, 1))[0].at]
     for time in times:
         assert time is not None
         assert time.utcoffset() == timedelta(0)

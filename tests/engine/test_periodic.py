@@ -1,4 +1,4 @@
-"""Periodic tasks: each repeats for ever, whatever its calls raise."""
+"""Periodic tasks: each repeats until the stop, whatever its calls raise."""
 
 import asyncio
 

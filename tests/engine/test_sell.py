@@ -17,16 +17,17 @@ from genlock.domain.tariff import PriceRow
 from genlock.engine.engine import Engine
 from genlock.engine.sell import NotSold, NotSoldReason, Order, Quote, SaleRules, Seller
 from genlock.ports import EndJob
-from tests.engine.world import FUNDS, Wire, World
+from tests.engine.world import FUNDS, FaultProxy, World
 
 FILE = "https://files.example/one.mp4"
 RULES = SaleRules(markup=1.0, credit_usd=0.005, running_max=100, per_minute=100, per_hour=100)
 MODEL = Model(
-    id="mill/flux",
+    id="fake/flux",
     title="Flux",
-    vendor="Mill",
+    vendor="Fake",
     category=Category.TEXT_TO_IMAGE,
-    provider="mill",
+    provider="fake",
+    provider_credit_usd=Decimal("0.005"),
     outputs=(Output.IMAGE,),
     fields=(
         Field(name="prompt", type=FieldType.TEXT, required=True),
@@ -36,11 +37,11 @@ MODEL = Model(
     expected_seconds=10,
     deadline_seconds=600,
 )
-FREE = replace(MODEL, id="mill/free", free=True)
-BY_SECOND = replace(MODEL, id="mill/video", prices=(PriceRow(credits=Decimal(1), seconds="video"),))
-PAUSED = replace(MODEL, id="mill/paused", status=Status.PAUSED)
-FOREIGN = replace(MODEL, id="other/flux", provider="other")
-CATALOG = Catalog(models={one.id: one for one in (MODEL, FREE, BY_SECOND, PAUSED, FOREIGN)})
+FREE = replace(MODEL, id="fake/free", free=True)
+BY_SECOND = replace(MODEL, id="fake/video", prices=(PriceRow(credits=Decimal(1), seconds="video"),))
+PAUSED = replace(MODEL, id="fake/paused", status=Status.PAUSED)
+OTHER_PROVIDER = replace(MODEL, id="other/flux", provider="other")
+CATALOG = Catalog(models={one.id: one for one in (MODEL, FREE, BY_SECOND, PAUSED, OTHER_PROVIDER)})
 PRICE = 2000
 
 
@@ -59,7 +60,7 @@ def make_seller(world: World, engine: Engine, rules: SaleRules = RULES, store: A
 
 def order(world: World, **changes: Any) -> Order:
     plain = Order(
-        account_id=world.person,
+        account_id=world.account,
         model=MODEL.id,
         values={"prompt": "a fox"},
         key="key",
@@ -77,7 +78,7 @@ def reason(sold: Job | NotSold) -> NotSoldReason:
 
 
 async def count_jobs(world: World) -> int:
-    return len(await world.store.jobs(account_id=world.person))
+    return len(await world.store.jobs(account_id=world.account))
 
 
 async def test_an_order_becomes_a_job_with_its_hold(world: World, seller: Seller) -> None:
@@ -130,7 +131,7 @@ async def test_a_key_that_is_accepted_with_another_input_meanwhile_gives_the_acc
 
 
 async def test_two_orders_race_for_the_last_credits_and_one_gets_them(world: World, seller: Seller) -> None:
-    await world.store.transfer(world.person, EntryKind.DEBIT, FUNDS - PRICE, "spent")
+    await world.store.transfer(world.account, EntryKind.DEBIT, FUNDS - PRICE, "spent")
     both = asyncio.Barrier(2)
 
     async def meet() -> None:
@@ -148,7 +149,7 @@ async def test_two_orders_race_for_the_last_credits_and_one_gets_them(world: Wor
 
 
 async def test_too_small_a_balance_says_what_is_missing(world: World, seller: Seller) -> None:
-    await world.store.transfer(world.person, EntryKind.DEBIT, FUNDS - PRICE + 1, "spent")
+    await world.store.transfer(world.account, EntryKind.DEBIT, FUNDS - PRICE + 1, "spent")
     called: list[str] = []
 
     async def before() -> None:
@@ -187,11 +188,11 @@ async def test_each_quota_refuses_the_next_order(
 
 
 async def test_a_model_of_a_provider_that_is_not_configured_is_not_sold(world: World, seller: Seller) -> None:
-    assert reason(await seller.sell(order(world, model=FOREIGN.id))) is NotSoldReason.PROVIDER_NOT_CONFIGURED
+    assert reason(await seller.sell(order(world, model=OTHER_PROVIDER.id))) is NotSoldReason.PROVIDER_NOT_CONFIGURED
     assert await count_jobs(world) == 0
 
 
-@pytest.mark.parametrize("model", [PAUSED.id, "mill/none"])
+@pytest.mark.parametrize("model", [PAUSED.id, "fake/none"])
 async def test_a_model_that_is_not_offered_is_not_sold(world: World, seller: Seller, model: str) -> None:
     assert reason(await seller.sell(order(world, model=model))) is NotSoldReason.UNKNOWN_MODEL
 
@@ -219,15 +220,15 @@ async def test_a_price_below_the_agreed_one_is_sold_at_the_lower_price(world: Wo
 
 async def test_a_file_of_unknown_length_is_priced_as_the_longest_allowed(world: World, seller: Seller) -> None:
     values = {"prompt": "a fox", "video": FILE}
-    measured = await seller.quote(world.person, BY_SECOND.id, values, {FILE: 4.0})
-    assumed = await seller.quote(world.person, BY_SECOND.id, values, {})
+    measured = await seller.quote(world.account, BY_SECOND.id, values, {FILE: 4.0})
+    assumed = await seller.quote(world.account, BY_SECOND.id, values, {})
 
     assert measured == Quote(price=4000)
     assert assumed == Quote(price=30_000, assumed_seconds=30)
 
 
 async def test_an_order_marks_its_uploads_as_used(world: World, engine: Engine) -> None:
-    store = Wire(world.store)
+    store = FaultProxy(world.store)
     await make_seller(world, engine, store=store).sell(order(world, values={"prompt": "a fox", "video": FILE}))
     assert store.answered["use_upload"] == 1
 
@@ -254,14 +255,14 @@ async def test_a_model_that_is_not_free_takes_no_free_run(world: World, engine: 
     job = await seller.sell(order(world))
     assert isinstance(job, Job)
     assert job.price == PRICE
-    assert (await world.store.free_runs(world.person, 1)).left == 1
+    assert (await world.store.free_runs(world.account, 1)).left == 1
 
 
 async def test_a_free_run_from_a_promo_code_pays_when_the_daily_ones_are_used(world: World, engine: Engine) -> None:
-    await world.store.make_promo(
+    await world.store.create_promo(
         Promo(code="GIFT01", amount=0, runs=1, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
-    await world.store.use_promo("GIFT01", world.person, "use")
+    await world.store.use_promo("GIFT01", world.account, "use")
     seller = make_seller(world, engine)
     sold = [await seller.sell(free_order(world, key)) for key in ("one", "two")]
     assert [job.price for job in sold if isinstance(job, Job)] == [0, PRICE]
@@ -339,7 +340,7 @@ async def test_a_crash_between_any_two_lines_neither_loses_nor_doubles_a_free_ru
         job = await make_seller(world, engine, rules).sell(wanted)
         assert isinstance(job, Job)
         assert job.price == 0
-        assert (await world.store.free_runs(world.person, crash_after + 1)).left == 0
+        assert (await world.store.free_runs(world.account, crash_after + 1)).left == 0
     assert await count_jobs(world) == counting.calls + 1
     assert (await world.wallet()).held == 0
 

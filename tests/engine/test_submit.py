@@ -1,4 +1,4 @@
-"""A2 and A3: the row is there before the call, the call is made once, an unknown outcome is never repeated."""
+"""Submitting: the row is written before the call, the call is made once, an unknown outcome is never repeated."""
 
 import asyncio
 
@@ -10,12 +10,12 @@ from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.money import HoldState
 from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.engine import Engine
-from tests.engine.world import PRICE, URL, Wire, World, callback_body, die, idle, work
+from tests.engine.world import PRICE, URL, FaultProxy, World, callback_body, die, idle, work
 
 GRACE = EngineRules().grace_seconds
 
 
-async def test_a_job_is_submitted_at_once_and_then_is_only_a_row(world: World, engine: Engine) -> None:
+async def test_a_job_is_submitted_at_once_and_then_has_no_task(world: World, engine: Engine) -> None:
     job = await world.running(engine)
 
     assert job.task_id == "task-1"
@@ -30,7 +30,7 @@ async def test_the_intent_is_committed_before_the_provider_is_called(world: Worl
     async def look(job: Job) -> None:
         rows.append(await world.see(job))
 
-    world.mill.on_create = look
+    world.provider.on_create = look
     await engine.order(world.order())
     await idle(engine)
 
@@ -40,69 +40,67 @@ async def test_the_intent_is_committed_before_the_provider_is_called(world: Worl
     assert row.submitted_at == world.clock.now()
 
 
-async def test_the_callback_address_carries_a_secret_that_the_database_does_not_know(
+async def test_the_callback_url_carries_a_secret_that_the_database_does_not_contain(
     world: World, engine: Engine
 ) -> None:
     jobs = [await world.running(engine) for _ in range(2)]
 
-    tokens = [world.mill.token(job) for job in jobs]
+    tokens = [world.provider.token(job) for job in jobs]
     assert [token.partition(".")[0] for token in tokens] == [str(job.id) for job in jobs]
     secrets = [token.partition(".")[2] for token in tokens]
     assert secrets[0] != secrets[1]
     assert all(len(secret) >= 32 for secret in secrets)
     assert not any(secret in repr(job) for secret in secrets for job in jobs)
-    assert world.mill.created[0][1] == f"https://bot.example/callbacks/mill/{tokens[0]}"
+    assert world.provider.created[0][1] == f"https://bot.example/callbacks/fake/{tokens[0]}"
 
 
-async def test_without_a_public_address_there_is_no_callback_address(world: World) -> None:
+async def test_without_a_public_url_there_is_no_callback_url(world: World) -> None:
     await world.running(world.engine(public_url=None))
-    assert [url for _, url in world.mill.created] == [None]
+    assert [url for _, url in world.provider.created] == [None]
 
 
-async def test_a_callback_that_outruns_the_answer_of_the_create_call_finds_its_job(
-    world: World, engine: Engine
-) -> None:
+async def test_a_callback_before_the_answer_of_the_create_call_finds_its_job(world: World, engine: Engine) -> None:
     """Both reach the same instance."""
-    world.mill.create_gate.shut()
+    world.provider.create_gate.shut()
     job = await engine.order(world.order())
-    await world.mill.create_gate.holds()
+    await world.provider.create_gate.holds()
 
-    await engine.callback("mill", world.mill.token(job), callback_body(task="task-1", urls=[URL]))
+    await engine.callback("fake", world.provider.token(job), callback_body(task="task-1", urls=[URL]))
     await world.recorder.until(Event.MARK_DELIVERED)
-    world.mill.create_gate.open()
+    world.provider.create_gate.open()
     await idle(engine)
 
     job = await world.see(job)
     assert (job.state, job.delivery, job.task_id) == (State.SUCCEEDED, Delivery.DELIVERED, "task-1")
-    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.channel.showing(URL) == [job.placeholder]
     assert await world.spent() == PRICE
 
 
-async def test_the_answer_of_the_create_call_changes_nothing_after_its_callback_was_taken_elsewhere(
+async def test_the_answer_of_the_create_call_changes_nothing_after_its_callback_was_processed_elsewhere(
     world: World, engine: Engine
 ) -> None:
     endpoint = world.engine()
-    world.mill.create_gate.shut()
+    world.provider.create_gate.shut()
     job = await engine.order(world.order())
-    await world.mill.create_gate.holds()
+    await world.provider.create_gate.holds()
     await world.call_back(endpoint, job, task="task-1")
     delivered = await world.see(job)
 
-    world.mill.create_gate.open()
+    world.provider.create_gate.open()
     await idle(engine)
 
     after = await world.see(job)
     assert after == delivered
     assert after.delivery is Delivery.DELIVERED
     assert len(world.recorder.of(Event.LEASE_LOST, job=job.id)) == 1
-    assert len(world.chat.shown) == 1
+    assert len(world.channel.shown) == 1
 
 
 @pytest.mark.parametrize("fault", [SubmitUnknown(), TimeoutError(), ConnectionResetError(), ValueError("bad JSON")])
 async def test_a_submit_without_a_clear_answer_waits_and_is_not_repeated(
     world: World, engine: Engine, fault: Exception
 ) -> None:
-    world.mill.faults.add("create", fault)
+    world.provider.faults.add("create", fault)
     job = await engine.order(world.order())
     await idle(engine)
 
@@ -111,14 +109,14 @@ async def test_a_submit_without_a_clear_answer_waits_and_is_not_repeated(
     assert waiting.grace_until == waiting.due_at
     world.clock.turn(GRACE - 1)
     assert await work(engine) == []
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
     assert (await world.wallet()).held == PRICE
     assert world.recorder.total("submits_unknown") == 1
 
 
 async def test_a_provider_that_repeats_a_task_id_leaves_the_outcome_unknown(world: World, engine: Engine) -> None:
     await world.running(engine)
-    world.mill.created.clear()  # it has forgotten, and counts from the beginning
+    world.provider.created.clear()  # the provider counts from the beginning again
     job = await engine.order(world.order())
     await idle(engine)
 
@@ -131,10 +129,10 @@ async def test_a_provider_that_repeats_a_task_id_leaves_the_outcome_unknown(worl
     assert (await world.see(job)).hold_state is HoldState.RELEASED
 
 
-async def test_an_unknown_submit_is_released_after_the_grace_time_and_the_person_told(
+async def test_an_unknown_submit_is_released_after_the_grace_period_and_the_user_informed(
     world: World, engine: Engine
 ) -> None:
-    world.mill.faults.add("create", SubmitUnknown())
+    world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
 
@@ -144,13 +142,13 @@ async def test_an_unknown_submit_is_released_after_the_grace_time_and_the_person
     job = await world.see(job)
     assert (job.state, job.error_code, job.hold_state) == (State.EXPIRED, "submit_unknown", HoldState.RELEASED)
     assert (job.delivery, job.notice) == (Delivery.DELIVERED, Notice.SENT)
-    assert world.chat.showing("submit_unknown") == [job.placeholder]
+    assert world.channel.showing("submit_unknown") == [job.placeholder]
     assert await world.spent() == 0
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
 
 
-async def test_a_callback_within_the_grace_time_wins(world: World, engine: Engine) -> None:
-    world.mill.faults.add("create", SubmitUnknown())
+async def test_a_callback_within_the_grace_period_ends_the_job(world: World, engine: Engine) -> None:
+    world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
 
@@ -164,8 +162,8 @@ async def test_a_callback_within_the_grace_time_wins(world: World, engine: Engin
     assert await world.spent() == PRICE
 
 
-async def test_a_callback_after_the_grace_time_is_shown_for_free(world: World, engine: Engine) -> None:
-    world.mill.faults.add("create", SubmitUnknown())
+async def test_a_callback_after_the_grace_period_is_delivered_free(world: World, engine: Engine) -> None:
+    world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
     world.clock.turn(GRACE + 1)
@@ -175,24 +173,24 @@ async def test_a_callback_after_the_grace_time_is_shown_for_free(world: World, e
 
     job = await world.see(job)
     assert (job.state, job.late, job.delivery, job.cost) == (State.EXPIRED, True, Delivery.DELIVERED, 5)
-    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.channel.showing(URL) == [job.placeholder]
     assert await world.spent() == 0
 
 
 @pytest.mark.parametrize("answered", [False, True], ids=["before the answer", "after the answer"])
-async def test_a_submit_whose_instance_died_waits_for_its_callback_and_is_not_repeated(
+async def test_a_submit_whose_instance_crashed_waits_for_its_callback_and_is_not_repeated(
     world: World, engine: Engine, *, answered: bool
 ) -> None:
-    wire = Wire(world.store)
-    dying = world.engine(store=wire)
+    proxy = FaultProxy(world.store)
+    dying = world.engine(store=proxy)
     if answered:
-        wire.gate("mark_submitted").shut()
+        proxy.gate("mark_submitted").shut()
     else:
-        world.mill.create_gate.shut()
+        world.provider.create_gate.shut()
     job = await dying.order(world.order())
-    await (wire.gate("mark_submitted").holds() if answered else world.mill.create_gate.holds())
+    await (proxy.gate("mark_submitted").holds() if answered else world.provider.create_gate.holds())
     await die(dying)
-    world.mill.create_gate.open()
+    world.provider.create_gate.open()
 
     world.clock.turn(EngineRules().lease_seconds + 1)
     assert [taken.id for taken in await work(engine)] == [job.id]
@@ -205,34 +203,34 @@ async def test_a_submit_whose_instance_died_waits_for_its_callback_and_is_not_re
     world.clock.turn(GRACE + 1)
     await work(engine)
     assert (await world.see(job)).state is State.EXPIRED
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
     assert await world.spent() == 0
 
 
 async def test_a_database_failure_after_the_create_call_does_not_lose_the_task(world: World) -> None:
     """The task's id is all we have of something that is being billed."""
-    wire = Wire(world.store)
+    proxy = FaultProxy(world.store)
     for _ in range(3):
-        wire.faults.add("mark_submitted", StoreUnavailable())
-    engine = world.engine(store=wire)
+        proxy.faults.add("mark_submitted", StoreUnavailable())
+    engine = world.engine(store=proxy)
     job = await engine.order(world.order())
     await idle(engine)
     job = await world.see(job)
     assert (job.state, job.task_id) == (State.RUNNING, "task-1")
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
 
 
-async def test_a_submitter_that_lost_its_lease_on_the_wire_leaves_its_task_behind(world: World) -> None:
-    sleeper, other = world.engine(), world.engine()
-    world.mill.create_gate.shut()
-    job = await sleeper.order(world.order())
-    await world.mill.create_gate.holds()
-    await world.store.release_leases(sleeper.ctx.instance)
+async def test_a_submitter_that_lost_its_lease_during_the_call_still_stores_the_task_id(world: World) -> None:
+    slow, other = world.engine(), world.engine()
+    world.provider.create_gate.shut()
+    job = await slow.order(world.order())
+    await world.provider.create_gate.holds()
+    await world.store.release_leases(slow.ctx.instance)
     await work(other)
     assert (await world.see(job)).grace_until is not None
 
-    world.mill.create_gate.open()
-    await idle(sleeper)
+    world.provider.create_gate.open()
+    await idle(slow)
 
     job = await world.see(job)
     assert (job.state, job.task_id) == (State.RUNNING, "task-1")
@@ -240,7 +238,7 @@ async def test_a_submitter_that_lost_its_lease_on_the_wire_leaves_its_task_behin
 
 async def test_an_unknown_submit_can_be_parked_for_the_operator_instead(world: World) -> None:
     engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
-    world.mill.faults.add("create", SubmitUnknown())
+    world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
 
@@ -258,20 +256,20 @@ async def test_an_unknown_submit_can_be_parked_for_the_operator_instead(world: W
     assert await world.store.jobs_needing_attention(10) == []
 
 
-async def test_a_refused_submit_gives_the_money_back_and_tells_the_person(world: World, engine: Engine) -> None:
-    world.mill.faults.add("create", SubmitRefused("nsfw", "not that"))
+async def test_a_refused_submit_releases_the_hold_and_informs_the_user(world: World, engine: Engine) -> None:
+    world.provider.faults.add("create", SubmitRefused("nsfw", "not that"))
     job = await engine.order(world.order())
     await idle(engine)
 
     job = await world.see(job)
     assert (job.state, job.error_code, job.error_text) == (State.FAILED, "nsfw", "not that")
     assert (job.hold_state, job.delivery, job.notice) == (HoldState.RELEASED, Delivery.DELIVERED, Notice.SENT)
-    assert world.chat.showing("nsfw") == [job.placeholder]
+    assert world.channel.showing("nsfw") == [job.placeholder]
     assert await world.spent() == 0
 
 
-async def test_a_busy_provider_is_called_again_when_it_asked_for_it(world: World, engine: Engine) -> None:
-    world.mill.faults.add("create", ProviderBusy(17))
+async def test_a_busy_provider_is_called_again_when_it_asked(world: World, engine: Engine) -> None:
+    world.provider.faults.add("create", ProviderBusy(17))
     job = await engine.order(world.order())
     await idle(engine)
 
@@ -284,8 +282,8 @@ async def test_a_busy_provider_is_called_again_when_it_asked_for_it(world: World
     assert (await world.see(job)).state is State.RUNNING
 
 
-async def test_a_provider_that_stays_busy_is_given_up_at_the_deadline(world: World, engine: Engine) -> None:
-    world.mill.faults.add("create", *(ProviderBusy(50) for _ in range(10)))
+async def test_a_job_of_a_provider_that_stays_busy_expires_at_the_deadline(world: World, engine: Engine) -> None:
+    world.provider.faults.add("create", *(ProviderBusy(50) for _ in range(10)))
     job = await engine.order(world.order(deadline_seconds=120))
     await idle(engine)
 
@@ -295,7 +293,7 @@ async def test_a_provider_that_stays_busy_is_given_up_at_the_deadline(world: Wor
 
     job = await world.see(job)
     assert (job.state, job.error_code) == (State.EXPIRED, "deadline")
-    assert len(world.mill.created) == 3
+    assert len(world.provider.created) == 3
     assert await world.spent() == 0
 
 
@@ -308,23 +306,23 @@ async def test_a_job_that_waited_in_the_queue_past_its_deadline_is_not_submitted
 
     job = await world.see(job)
     assert (job.state, job.error_code, job.delivery) == (State.EXPIRED, "deadline", Delivery.DELIVERED)
-    assert world.mill.created == []
-    assert world.chat.showing("deadline") == [job.placeholder]
+    assert world.provider.created == []
+    assert world.channel.showing("deadline") == [job.placeholder]
     assert await world.spent() == 0
 
 
-async def test_an_order_without_a_message_gets_one_before_it_is_submitted(world: World, engine: Engine) -> None:
+async def test_an_order_without_a_placeholder_gets_one_before_it_is_submitted(world: World, engine: Engine) -> None:
     job = await world.running(engine, placeholder=None)
     assert job.placeholder is not None
-    assert world.chat.messages == {"m1": "", job.placeholder: ""}
+    assert world.channel.messages == {"m1": "", job.placeholder: ""}
 
     await world.call_back(engine, job)
 
-    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.channel.showing(URL) == [job.placeholder]
 
 
-async def test_a_job_is_submitted_even_if_no_message_can_be_had_now(world: World, engine: Engine) -> None:
-    world.chat.faults.add("create_placeholder", ChannelBusy(60))
+async def test_a_job_is_submitted_even_if_its_placeholder_cannot_be_created(world: World, engine: Engine) -> None:
+    world.channel.faults.add("create_placeholder", ChannelBusy(60))
     job = await world.running(engine, placeholder=None)
     assert job.placeholder is None
 
@@ -332,13 +330,13 @@ async def test_a_job_is_submitted_even_if_no_message_can_be_had_now(world: World
 
     job = await world.see(job)
     assert job.delivery is Delivery.DELIVERED
-    assert world.chat.showing(URL) == [job.placeholder]
+    assert world.channel.showing(URL) == [job.placeholder]
 
 
-async def test_a_task_id_that_the_provider_gave_before_is_not_believed(world: World, engine: Engine) -> None:
+async def test_a_task_id_of_another_job_is_not_accepted(world: World, engine: Engine) -> None:
     """Two jobs with one task would get one result twice."""
     first = await world.running(engine)
-    world.mill.created.clear()  # it counts from one again
+    world.provider.created.clear()  # it counts from one again
     second = await engine.order(world.order())
     await idle(engine)
     assert (await world.see(second)).state is State.SUBMITTING
@@ -350,14 +348,14 @@ async def test_a_task_id_that_the_provider_gave_before_is_not_believed(world: Wo
 
     assert (await world.see(first)).state is State.RUNNING
     assert (await world.see(second)).state is State.EXPIRED
-    assert len(world.mill.created) == 1
+    assert len(world.provider.created) == 1
 
 
-async def test_orders_are_submitted_side_by_side(world: World, engine: Engine) -> None:
-    world.mill.create_gate.shut()
+async def test_orders_are_submitted_in_parallel(world: World, engine: Engine) -> None:
+    world.provider.create_gate.shut()
     jobs = await asyncio.gather(*(engine.order(world.order()) for _ in range(20)))
-    await world.mill.create_gate.holds(20)
-    world.mill.create_gate.open()
+    await world.provider.create_gate.holds(20)
+    world.provider.create_gate.open()
     await idle(engine)
 
     assert {(await world.see(job)).state for job in jobs} == {State.RUNNING}

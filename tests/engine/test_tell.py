@@ -12,19 +12,19 @@ TEXT = "<b>Hello</b>"
 
 
 async def test_a_user_with_an_address_is_told(world: World, engine: Engine) -> None:
-    await world.store.set_account_address(world.person, "42")
+    await world.store.set_account_address(world.account, "42")
 
-    assert await tell(engine.ctx, world.person, TEXT)
+    assert await tell(engine.ctx, world.account, TEXT)
 
-    assert world.chat.told == [("42", TEXT)]
+    assert world.channel.told == [("42", TEXT)]
 
 
 async def test_a_user_without_an_address_is_not_told(world: World, engine: Engine) -> None:
-    assert not await tell(engine.ctx, world.person, TEXT)
-    assert world.chat.told == []
+    assert not await tell(engine.ctx, world.account, TEXT)
+    assert world.channel.told == []
 
 
-async def test_an_unknown_account_is_not_told(world: World, engine: Engine) -> None:
+async def test_an_unknown_account_is_not_told(engine: Engine) -> None:
     assert not await tell(engine.ctx, 10**9, TEXT)
 
 
@@ -39,10 +39,10 @@ async def test_an_account_of_a_channel_that_is_not_configured_is_not_told(world:
 async def test_a_message_that_may_not_have_arrived_is_reported_as_not_told(
     world: World, engine: Engine, error: Exception
 ) -> None:
-    await world.store.set_account_address(world.person, "42")
-    world.chat.faults.add("tell", error)
+    await world.store.set_account_address(world.account, "42")
+    world.channel.faults.add("tell", error)
 
-    assert not await tell(engine.ctx, world.person, TEXT)
+    assert not await tell(engine.ctx, world.account, TEXT)
 
     [seen] = world.recorder.of(Event.DELIVER_FAIL, step="tell")
     assert seen.facts["reason"] == type(error).__name__

@@ -1,4 +1,4 @@
-"""The lanes: who handles which update when, and what becomes of those that nobody can handle."""
+"""The update worker: which instance handles which update when, and what happens to updates that cannot be handled."""
 
 import asyncio
 import json
@@ -136,7 +136,7 @@ async def test_an_update_is_handled_at_once(instance: Instance) -> None:
     assert done.correlation_id == "u70"
 
 
-async def test_each_persons_updates_are_handled_in_order_and_persons_beside_each_other(instance: Instance) -> None:
+async def test_each_users_updates_are_handled_in_order_and_users_in_parallel(instance: Instance) -> None:
     gate = asyncio.Event()
 
     async def wait_for_the_first(update: Update) -> None:
@@ -153,13 +153,13 @@ async def test_each_persons_updates_are_handled_in_order_and_persons_beside_each
     assert instance.seen[10:] == list(range(1000, 1020, 2))
 
 
-async def test_a_repeated_press_is_answered_and_not_handled(instance: Instance) -> None:
+async def test_a_repeated_button_is_answered_and_not_handled(instance: Instance) -> None:
     await instance.updates.receive(button(1, "menu", number=5))
     assert await instance.updates.receive(button(1, "menu", number=6)) is Received.REPEATED
     await instance.until(lambda: instance.repeated == [6] and instance.seen == [5])
 
 
-async def test_what_fails_is_tried_again_and_then_handled(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_update_is_retried(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "backoff", lambda *_, **__: 0.01)
 
     async def fail_twice(update: Update) -> None:
@@ -173,7 +173,7 @@ async def test_what_fails_is_tried_again_and_then_handled(instance: Instance, mo
     assert len(instance.recorder.of(Event.UPDATE_FAIL)) == 2
 
 
-async def test_what_fails_every_time_is_set_aside_and_the_next_is_handled(
+async def test_an_update_that_always_fails_is_dead_lettered_and_the_next_is_handled(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "backoff", lambda *_, **__: 0.01)
@@ -187,13 +187,13 @@ async def test_what_fails_every_time_is_set_aside_and_the_next_is_handled(
         await instance.updates.receive(message(1, number=number))
     await instance.until(lambda: instance.seen == [9])
     assert instance.attempts == [*range(1, TRIES + 1), 1]
-    [aside] = await instance.store.updates(UpdateState.DEAD, 10)
-    assert (aside.update_id, "poison" in aside.note) == (8, True)
+    [dead_update] = await instance.store.updates(UpdateState.DEAD, 10)
+    assert (dead_update.update_id, "poison" in dead_update.note) == (8, True)
     assert len(instance.recorder.of(Event.UPDATE_DEAD)) == 1
 
 
 @pytest.mark.parametrize("error", [ChannelBusy(0.01), StoreUnavailable(), TimeoutError()])
-async def test_what_only_needs_time_is_given_time(
+async def test_an_update_that_fails_for_a_transient_reason_is_retried_more_often(
     instance: Instance, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "backoff", lambda *_, **__: 0.01)
@@ -207,7 +207,7 @@ async def test_what_only_needs_time_is_given_time(
     await instance.until(lambda: instance.seen == [8])
 
 
-async def test_somebody_who_is_gone_needs_no_answer(instance: Instance) -> None:
+async def test_an_update_of_an_unreachable_user_is_done(instance: Instance) -> None:
     async def closed(_: Update) -> None:
         raise RecipientUnreachable("blocked")
 
@@ -217,7 +217,7 @@ async def test_somebody_who_is_gone_needs_no_answer(instance: Instance) -> None:
     assert [update.note for update in await instance.store.updates(UpdateState.DONE, 10)] == ["blocked"]
 
 
-async def test_a_payment_does_not_wait_behind_anything(
+async def test_a_payment_is_handled_while_all_other_capacity_is_taken(
     live_store: SqlDatabase, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CAPACITY", 2)
@@ -240,7 +240,7 @@ async def test_a_payment_does_not_wait_behind_anything(
     await instance.engine.stop()
 
 
-async def test_a_handler_knows_the_correlation_of_its_update(instance: Instance) -> None:
+async def test_a_handler_sees_the_correlation_id_of_its_update(instance: Instance) -> None:
     told: list[str] = []
 
     async def tell(_: Update) -> None:
@@ -253,8 +253,8 @@ async def test_a_handler_knows_the_correlation_of_its_update(instance: Instance)
     assert told == ["u16", "u17"]
 
 
-async def test_the_updates_of_a_dead_instance_are_taken_over(live_store: SqlDatabase, recorder: Recorder) -> None:
-    dead, heir = make_instance(live_store, recorder, "dead"), make_instance(live_store, recorder, "heir")
+async def test_the_updates_of_a_crashed_instance_are_taken_over(live_store: SqlDatabase, recorder: Recorder) -> None:
+    dead, successor = make_instance(live_store, recorder, "dead"), make_instance(live_store, recorder, "successor")
     never = asyncio.Event()
 
     async def hang(_: Update) -> None:
@@ -266,19 +266,19 @@ async def test_the_updates_of_a_dead_instance_are_taken_over(live_store: SqlData
     await dead.updates.receive(message(1, number=2))
     await dead.until(lambda: bool(dead.inside))
     await dead.engine._runner.stop()  # no more heartbeats while its handler runs
-    await heir.engine.start()
-    await heir.until(lambda: heir.seen == [1, 2])
-    assert heir.attempts[0] == 2
+    await successor.engine.start()
+    await successor.until(lambda: successor.seen == [1, 2])
+    assert successor.attempts[0] == 2
     never.set()
     await dead.until(lambda: not dead.updates._queues)
     assert dead.seen == [1], "it ends what it began, and takes nothing more"
     assert recorder.of(Event.LEASE_LOST)
-    await heir.engine.stop()
+    await successor.engine.stop()
     await dead.engine.stop()
     assert await live_store.violations(settled=True) == []
 
 
-async def test_an_update_that_every_process_dies_of_is_set_aside_while_others_are_handled(
+async def test_an_update_that_crashes_every_process_is_dead_lettered_while_others_are_handled(
     live_store: SqlDatabase, recorder: Recorder
 ) -> None:
     crashes_max, never, begun = 3, asyncio.Event(), 0
@@ -308,15 +308,15 @@ async def test_an_update_that_every_process_dies_of_is_set_aside_while_others_ar
     await instance.until(lambda: 2 in instance.seen)
 
     assert begun == crashes_max
-    [aside] = await live_store.updates(UpdateState.DEAD, 10)
-    assert (aside.update_id, aside.note) == (1, "RuntimeError('it was begun too often and never ended')")
+    [dead_update] = await live_store.updates(UpdateState.DEAD, 10)
+    assert (dead_update.update_id, dead_update.note) == (1, "RuntimeError('it was begun too often and never ended')")
     assert {update.update_id for update in await live_store.updates(UpdateState.DONE, 10)} == {2, 10, 11, 12}
     assert recorder.of(Event.POISON_SUSPECTED)
     await instance.engine.stop()
     assert await live_store.violations(settled=True) == []
 
 
-async def test_an_update_whose_end_cannot_be_written_is_told_and_handled_again(
+async def test_an_update_whose_end_cannot_be_written_is_reported_and_handled_again(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settle, broken = instance.store.settle_update, [RuntimeError("bug")]
@@ -335,7 +335,9 @@ async def test_an_update_whose_end_cannot_be_written_is_told_and_handled_again(
     await instance.until(lambda: instance.seen == [1, 1])
 
 
-async def test_a_clean_stop_finishes_and_hands_over(live_store: SqlDatabase, recorder: Recorder) -> None:
+async def test_a_clean_stop_finishes_handlers_and_releases_the_queues(
+    live_store: SqlDatabase, recorder: Recorder
+) -> None:
     first, second = make_instance(live_store, recorder, "first"), make_instance(live_store, recorder, "second")
     gate = asyncio.Event()
 
@@ -354,11 +356,11 @@ async def test_a_clean_stop_finishes_and_hands_over(live_store: SqlDatabase, rec
     assert first.seen == [1]
     await second.engine.start()
     await second.until(lambda: second.seen == [2])
-    assert second.attempts == [2], "the lane was kept for it, though it was not begun"
+    assert second.attempts == [2], "its queue stayed leased, though its handler had not begun"
     await second.engine.stop()
 
 
-async def test_a_handler_that_takes_long_keeps_its_lane(live_store: SqlDatabase, recorder: Recorder) -> None:
+async def test_the_lease_of_a_slow_handlers_queue_is_renewed(live_store: SqlDatabase, recorder: Recorder) -> None:
     slow = make_instance(live_store, recorder, "slow", lease_seconds=0.3)
     other = make_instance(live_store, recorder, "other")
     gate = asyncio.Event()
@@ -378,6 +380,3 @@ async def test_a_handler_that_takes_long_keeps_its_lane(live_store: SqlDatabase,
     await slow.engine.stop()
     await other.engine.stop()
     assert other.seen == []
-
-
-# what the door must know

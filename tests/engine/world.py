@@ -1,4 +1,4 @@
-"""A small honest world around the engine: a provider that runs tasks, a chat that shows messages, time to turn."""
+"""The harness of the engine tests: a fake provider, a fake channel, a recorder, and a clock that tests advance."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ _instances = count(1)
 
 
 class HandClock:
-    """Time that moves only when a test turns it, unless it is let run."""
+    """A clock that moves only when a test turns it, unless it is started with `run`."""
 
     def __init__(self) -> None:
         self._now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,7 +56,7 @@ class HandClock:
         self._now += timedelta(seconds=seconds)
 
     def run(self) -> None:
-        """For tests of loops, whose pauses are real."""
+        """Let the clock run in real time, for tests of periodic tasks."""
         self._since = monotonic()
 
 
@@ -68,7 +68,7 @@ class Seen:
 
 
 class Recorder:
-    """Remembers every event and count, and lets a test wait for one."""
+    """Records every event and count, and lets a test wait for an event."""
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -91,7 +91,7 @@ class Recorder:
         return [seen for seen in self.seen if seen.event is event and facts.items() <= seen.facts.items()]
 
     async def until(self, event: Event, times: int = 1, **facts: Any) -> None:
-        """Wait until the event was seen so often."""
+        """Wait until the event was recorded `times` times."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while len(self.of(event, **facts)) < times:
                 self._changed.clear()
@@ -99,7 +99,7 @@ class Recorder:
 
 
 class Gate:
-    """A point that calls pass through; shut, it holds them in mid-air."""
+    """A point that calls pass through; shut, it holds them until it is opened."""
 
     def __init__(self) -> None:
         self._open = asyncio.Event()
@@ -124,14 +124,14 @@ class Gate:
             self.waiting -= 1
 
     async def reached(self, calls: int) -> None:
-        """Wait until so many calls have come here in all."""
+        """Wait until `calls` calls have arrived in all."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while self.arrived < calls:
                 self._moved.clear()
                 await self._moved.wait()
 
     async def holds(self, calls: int = 1) -> None:
-        """Wait until so many calls are in mid-air."""
+        """Wait until `calls` calls are held."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while self.waiting < calls:
                 self._moved.clear()
@@ -146,7 +146,7 @@ class Fault:
 
 
 class Faults:
-    """What goes wrong next, by operation."""
+    """The faults of the next calls, by operation."""
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[Fault]] = {}
@@ -168,10 +168,10 @@ def after(fault: Fault | None) -> None:
         raise fault.error
 
 
-class Mill:
-    """A provider. Every create starts a task that runs until the test says what became of it."""
+class FakeProvider:
+    """A provider whose tasks run until the test sets their report."""
 
-    name = "mill"
+    name = "fake"
 
     def __init__(self, tag: str = "task") -> None:
         self.tag = tag
@@ -181,7 +181,7 @@ class Mill:
         self.faults = Faults()
         self.create_gate = Gate()
         self.status_gate = Gate()
-        #: what happens at the provider while the create call is on the wire
+        #: called during the create call
         self.on_create: Callable[[Job], Awaitable[None]] | None = None
 
     async def create(self, job: Job, callback_url: str | None) -> str:
@@ -213,7 +213,7 @@ class Mill:
         )
 
     def token(self, job: Job) -> str:
-        """The secret part of the address that the job's last create was given."""
+        """Return the token of the callback URL that the job's last create call got."""
         urls = [url for created, url in self.created if created.id == job.id]
         assert urls
         assert urls[-1] is not None
@@ -229,26 +229,26 @@ class Call:
     message: str | None = None
 
 
-class Chat(Channel):
-    """A channel: messages that hold a text each, and a list of every change somebody could have seen."""
+class FakeChannel(Channel):
+    """A channel of messages with one text each, and a list of every change that a user could have seen."""
 
     name = "chat"
 
     def __init__(self) -> None:
         self.messages: dict[str, str] = {}
-        #: (message, new text): what changed before a person's eyes, in order
+        #: (message, new text) of every visible change, in order
         self.shown: list[tuple[str, str]] = []
         self.notices: list[int] = []
         #: (address, text) of messages that belong to no job
         self.told: list[tuple[str, str]] = []
         self.calls: list[Call] = []
         self.refused: set[Level] = set()
-        #: a value that breaks the channel's code
+        #: a value at which the channel raises an unexpected error
         self.poison = ""
         self.closed = ""
-        #: the new address of the chat, told by the next call of this name
+        #: the new address of the chat, raised by the next call of this name
         self.moved: dict[str, str] = {}
-        #: values that turn out to be no results
+        #: values that are not usable results
         self.broken: set[str] = set()
         self.fractions: Sequence[float] = ()
         self.faults = Faults()
@@ -266,7 +266,7 @@ class Chat(Channel):
         del self.messages[message]
 
     def showing(self, value: str) -> list[str]:
-        """The messages that show a value, at whatever level."""
+        """Return the messages that show a value, at any level."""
         return [message for message, text in self.messages.items() if text.partition(" ")[2] == value]
 
     def levels(self, operation: str = "put") -> list[Level | None]:
@@ -338,21 +338,21 @@ class Chat(Channel):
         return Placed(message=message, file=f"file-of-{message}")
 
 
-class Wire:
-    """The store, the provider or the channel as one instance reaches it: calls can fail, be held, or never return."""
+class FaultProxy:
+    """Wraps the store, the provider or the channel of one instance: its calls can fail or be held."""
 
     def __init__(self, target: Any) -> None:
         self._target = target
         self.faults = Faults()
         self.gates: dict[str, Gate] = {}
-        #: how often each operation has been answered
+        #: how many times each operation has returned
         self.answered: Counter[str] = Counter()
         self._moved = asyncio.Event()
-        #: told of every call before and after; raising here is the end of the caller
+        #: called before and after every call; raising here crashes the caller
         self.tap: Callable[[str, str], None] | None = None
 
     async def until(self, operation: str, times: int = 1) -> None:
-        """Wait until the operation has been answered so often from now on."""
+        """Wait until the operation has returned `times` more times."""
         times += self.answered[operation]
         async with asyncio.timeout(PATIENCE_SECONDS):
             while self.answered[operation] < times:
@@ -389,9 +389,9 @@ class World:
     store: SqlDatabase
     clock: HandClock
     recorder: Recorder
-    person: int
-    mill: Mill = field(default_factory=Mill)
-    chat: Chat = field(default_factory=Chat)
+    account: int
+    provider: FakeProvider = field(default_factory=FakeProvider)
+    channel: FakeChannel = field(default_factory=FakeChannel)
     engines: list[Engine] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -399,21 +399,21 @@ class World:
         self,
         rules: EngineRules | None = None,
         *,
-        store: Wire | None = None,
-        mill: Wire | None = None,
-        chat: Wire | None = None,
+        store: FaultProxy | None = None,
+        provider: FaultProxy | None = None,
+        channel: FaultProxy | None = None,
         public_url: str | None = "https://bot.example",
         expected: float | None = None,
     ) -> Engine:
-        """Another instance. It does nothing by itself until it is started."""
+        """Create another instance. It does nothing by itself until it is started."""
         rules = rules or EngineRules()
         number = next(_instances)
         reached = cast("Store", store or self.store)
         engine = Engine(
             EngineContext(
                 store=reached,
-                providers={"mill": cast("Any", mill or self.mill)},
-                channels={"chat": cast("Any", chat or self.chat)},
+                providers={"fake": cast("Any", provider or self.provider)},
+                channels={"chat": cast("Any", channel or self.channel)},
                 observer=self.recorder,
                 instance=f"instance-{number}",
                 limits=RateLimiter(reached, rules.limits),
@@ -427,19 +427,19 @@ class World:
         return engine
 
     def order(self, **changes: Any) -> NewJob:
-        """An order from a pressed button: the button's message will become the result."""
+        """Make an order of a tapped button, whose message will become the result."""
         number = next(self._numbers)
         plain = NewJob(
-            account_id=self.person,
+            account_id=self.account,
             request_key=f"key-{number}",
-            provider="mill",
+            provider="fake",
             channel="chat",
             address="42",
             model="flux",
             input='{"prompt":"a fox"}',
             price=PRICE,
             deadline_seconds=600,
-            placeholder=self.chat.new_message(),
+            placeholder=self.channel.new_message(),
             correlation_id=f"c-{number}",
         )
         return replace(plain, **changes)
@@ -450,18 +450,18 @@ class World:
         return found
 
     async def wallet(self) -> Wallet:
-        return await self.store.wallet(self.person)
+        return await self.store.wallet(self.account)
 
     async def spent(self) -> int:
-        """What the person has paid for good; fails if anything is still held."""
+        """Return what the account has paid; fails if anything is still held."""
         wallet = await self.wallet()
-        assert wallet.held == 0, "money is still held"
+        assert wallet.held == 0, "something is still held"
         return FUNDS - wallet.available
 
-    # a job's life up to a point
+    # jobs at a certain stage
 
     async def running(self, engine: Engine, **changes: Any) -> Job:
-        """A job whose task runs at the provider."""
+        """Return a job whose task runs at the provider."""
         job = await engine.order(self.order(**changes))
         await idle(engine)
         job = await self.see(job)
@@ -469,7 +469,7 @@ class World:
         return job
 
     async def ended(self, engine: Engine, *urls: str, **changes: Any) -> Job:
-        """A job with a result that nobody has begun to deliver."""
+        """Return a job with a result whose delivery has not begun."""
         job = await self.running(engine, **changes)
         assert job.task_id is not None
         parts = plan(success(job.task_id, *urls).pieces)
@@ -477,23 +477,23 @@ class World:
         assert (await self.store.end_job(ending, None)).verdict is Verdict.WON
         return await self.see(job)
 
-    async def take(self, engine: Engine) -> Job:
-        """Have an instance take the one job that is due."""
-        [taken] = await self.store.claim(1, engine.ctx.lease)
+    async def claim_one(self, engine: Engine) -> Job:
+        """Let an instance claim the one job that is due."""
+        [taken] = await self.store.claim_jobs(1, engine.ctx.lease)
         engine.worker.start(taken)
         return taken
 
     async def call_back(self, engine: Engine, job: Job, **said: Any) -> Callback:
-        """The provider calls the job's own address; returns when the instance has done all that follows."""
+        """Call the job's callback URL, and wait until the instance has processed it."""
         body = callback_body(**({"task": job.task_id, "urls": [URL]} | said))
-        callback = await engine.callback("mill", self.mill.token(job), body)
+        callback = await engine.callback("fake", self.provider.token(job), body)
         await idle(engine)
         return callback
 
 
-async def take_in(engine: Engine, token: str, body: bytes) -> None:
-    """The long way through the door: kept first, understood later."""
-    engine.worker.start_callback(await store_callback(engine.ctx, "mill", token, body))
+async def process_stored(engine: Engine, token: str, body: bytes) -> None:
+    """Store a callback first, and process it afterwards."""
+    engine.worker.start_callback(await store_callback(engine.ctx, "fake", token, body))
 
 
 def callback_body(**said: Any) -> bytes:
@@ -514,15 +514,15 @@ def tasks_of(worker: Worker) -> set[asyncio.Task[None]]:
 
 
 async def idle(*engines: Engine) -> None:
-    """Wait until the instances have done what they hold."""
+    """Wait until the instances have finished their running tasks."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while tasks := set().union(*(tasks_of(engine.worker) for engine in engines)):
             await asyncio.wait(tasks)
 
 
 async def work(engine: Engine) -> list[Job]:
-    """One round of an instance: it claims what is due and does it."""
-    jobs = await engine.ctx.store.claim(engine.worker.free_capacity, engine.ctx.lease)
+    """Let an instance claim and process what is due."""
+    jobs = await engine.ctx.store.claim_jobs(engine.worker.free_capacity, engine.ctx.lease)
     jobs += await engine.ctx.store.claim_poison_jobs(SLOTS, engine.ctx.lease)
     for job in jobs:
         engine.worker.start(job)
@@ -531,7 +531,7 @@ async def work(engine: Engine) -> list[Job]:
 
 
 async def die(engine: Engine) -> None:
-    """The instance is gone, as after kill -9: nothing of it runs any more, nothing was handed over."""
+    """Crash an instance, as kill -9 does: nothing of it runs any more, nothing was released."""
     tasks = {*engine._runner._running, *tasks_of(engine.worker)}
     for task in tasks:
         task.cancel()

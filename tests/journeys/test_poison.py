@@ -23,7 +23,7 @@ from genlock.stores.sqlite import SqliteStore
 from tests.journeys import mortal_process
 from tests.journeys.engine_process import Lines
 from tests.journeys.mortal_process import POISON, PUT, Config
-from tests.stores.lives import PRICE, RESULT, end, person_with, running
+from tests.stores.builders import PRICE, RESULT, account_with, end, running
 
 PATIENCE_SECONDS = 60
 DEATHS_MAX = 5
@@ -116,7 +116,7 @@ async def test_an_order_that_every_process_dies_of_ends_on_the_operators_list_wh
     url: str,
 ) -> None:
     async with opened(url) as store:
-        person = await person_with(store, FUNDS)
+        person = await account_with(store, FUNDS)
         others = [(await result(store, person)).id for _ in range(20)]
         poison = await result(store, person, POISON)
         others += [(await result(store, person)).id for _ in range(20)]
@@ -167,7 +167,7 @@ async def test_on_an_sqlite_file_the_next_process_goes_on_at_once_with_what_the_
     """Neither the lease nor the silence nor the role of the dead one would be over within the hour."""
     url = f"sqlite:///{tmp_path}/genlock.db"
     async with opened(url) as store:
-        job = await result(store, await person_with(store, FUNDS))
+        job = await result(store, await account_with(store, FUNDS))
     rules = {"lease_seconds": 3600.0, "silent_seconds": 3600.0, "role_seconds": 3600.0}
     dead = Supervisor(Config(url=url, hold=True, rules=rules))
     life = asyncio.create_task(dead.once())

@@ -105,7 +105,7 @@ class Fleet:
             )
             for number in range(len(self.jobs), len(self.jobs) + count)
         ]
-        accepted = await asyncio.gather(*(self.store.accept(order, None) for order in orders))
+        accepted = await asyncio.gather(*(self.store.accept_job(order, None) for order in orders))
         self.jobs += [acceptance.job.id for acceptance in accepted]
 
     async def until(self, condition: Callable[[], Awaitable[bool]], patience: float = PATIENCE_SECONDS) -> float:

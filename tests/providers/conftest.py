@@ -1,4 +1,4 @@
-"""A simulated Kie.ai, and the real adapter in front of it."""
+"""A simulated Kie.ai and the real client."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,7 +14,7 @@ FAST: dict[str, Any] = {"speed": 100.0, "late_seconds": 0.3, "retry_seconds": 0.
 
 @pytest.fixture
 async def simulator() -> AsyncIterator[KieSimulator]:
-    """Quick, and without limits unless a test sets them."""
+    """A fast simulator without rate limits."""
     async with running_kie(
         catalog=CATALOG, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0), webhook_key=None, **FAST
     ) as kie:

@@ -1,4 +1,4 @@
-"""A few models, one of each family and kind, and jobs that order them."""
+"""Models of every family and kind of output, and jobs that order them."""
 
 import json
 from collections.abc import Mapping
@@ -6,10 +6,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from genlock.domain.catalog import Catalog, Category, Family, Model, Output, Status
+from genlock.domain.catalog import Catalog, Category, Model, Output, Status
 from genlock.domain.field import Field, FieldType
 from genlock.domain.job import Job
 from genlock.domain.tariff import PriceRow
+from genlock.providers.kie.families import Family
 from tests.rows import JOB
 
 PROMPT = Field(name="prompt", type=FieldType.TEXT, required=True, max_length=1000)
@@ -22,6 +23,8 @@ def _model(id_: str, output: Output, **more: Any) -> Model:
         "id": id_,
         "title": id_,
         "vendor": "test",
+        "provider": "kie",
+        "provider_credit_usd": Decimal("0.005"),
         "category": Category.TEXT_TO_IMAGE,
         "outputs": (output,),
         "fields": (PROMPT, RATIO),
@@ -61,7 +64,7 @@ MODELS = (
     _suno("midi", Output.TEXT),
 )
 CATALOG = Catalog(models={model.id: model for model in MODELS})
-#: those that can be ordered
+#: the models that can be ordered
 WORKING = [model.id for model in MODELS if model.status is Status.OFFERED]
 
 

@@ -1,8 +1,8 @@
-"""The table of create answers: every documented code and sentence, and whatever nobody has documented."""
+"""The table of answers: every documented code and text, and undocumented ones."""
 
 import pytest
 
-from genlock.providers.kie.answers import Sort, name_failure, sort_answer
+from genlock.providers.kie.answers import AnswerKind, classify_answer, failure_code
 
 PAUSED = "This interface is temporarily paused."
 UNSUPPORTED = "The model name you specified is not supported. Please verify your input and use one of the supported"
@@ -33,18 +33,18 @@ VOICE = "Invalid voice parameter: rachel. Please refer to the documentation for 
         (422, "InputImageSensitiveContentDetected", "moderation"),
     ],
 )
-def test_refused_for_good(code: int, text: str, name: str) -> None:
-    row = sort_answer(code, text)
-    assert (row.sort, row.name) == (Sort.REFUSED, name)
+def test_a_final_refusal(code: int, text: str, name: str) -> None:
+    row = classify_answer(code, text)
+    assert (row.kind, row.error_code) == (AnswerKind.REFUSED, name)
 
 
 @pytest.mark.parametrize(
     ("code", "text"),
     [(429, ""), (433, ""), (455, ""), (500, "Your call frequency is too high. Please try again later.")],
 )
-def test_try_later(code: int, text: str) -> None:
-    row = sort_answer(code, text)
-    assert row.sort is Sort.LATER
+def test_a_temporary_refusal(code: int, text: str) -> None:
+    row = classify_answer(code, text)
+    assert row.kind is AnswerKind.LATER
     assert row.after > 0
 
 
@@ -67,8 +67,8 @@ def test_try_later(code: int, text: str) -> None:
         (999, "what"),
     ],
 )
-def test_everything_else_may_have_been_accepted(code: int | None, text: str) -> None:
-    assert sort_answer(code, text).sort is Sort.UNKNOWN
+def test_an_order_with_any_other_answer_may_have_been_accepted(code: int | None, text: str) -> None:
+    assert classify_answer(code, text).kind is AnswerKind.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_everything_else_may_have_been_accepted(code: int | None, text: str) -> 
         (531, "", "provider_failed"),
     ],
 )
-def test_why_a_task_failed(code: int | None, text: str, name: str) -> None:
-    assert name_failure(code, text) == name
+def test_the_error_code_of_a_failed_task(code: int | None, text: str, name: str) -> None:
+    assert failure_code(code, text) == name

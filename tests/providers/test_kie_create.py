@@ -1,4 +1,4 @@
-"""Every answer to a create call is sorted, and only what is provably not accepted may be sent again."""
+"""Create calls and queries: every answer is classified, and only an order that was not accepted may be repeated."""
 
 import asyncio
 import socket
@@ -30,7 +30,7 @@ FAMILIES = ("z-image", "veo3_fast", "runway", "aleph", "4o", "flux-kontext-pro",
         (Fault.CREATE_502, SubmitUnknown),
     ],
 )
-async def test_an_order_that_was_not_taken(
+async def test_a_create_call_that_the_provider_did_not_accept(
     kie: Kie, simulator: KieSimulator, model: str, fault: Fault, error: type[ProviderError]
 ) -> None:
     simulator.faults.order(fault)
@@ -41,13 +41,13 @@ async def test_an_order_that_was_not_taken(
 
 @pytest.mark.parametrize("model", FAMILIES)
 @pytest.mark.parametrize("fault", [Fault.CREATE_CUT, Fault.CREATE_GARBLED, Fault.CREATE_NO_ID])
-async def test_an_order_that_was_taken_and_nobody_heard(
+async def test_an_accepted_create_call_whose_answer_was_lost_is_unknown(
     kie: Kie, simulator: KieSimulator, model: str, fault: Fault
 ) -> None:
     simulator.faults.order(fault)
     with pytest.raises(SubmitUnknown):
         await kie.create(job(model), None)
-    assert len(simulator.service.tasks) == 1, "and it was sent once"
+    assert len(simulator.service.tasks) == 1, "and it was submitted once"
 
 
 async def test_an_answer_that_takes_too_long_is_unknown(kie: Kie, simulator: KieSimulator) -> None:
@@ -67,7 +67,7 @@ async def test_an_answer_that_takes_too_long_is_unknown(kie: Kie, simulator: Kie
         ("veo3_fast", {}, "bad_input", "prompt is required"),
     ],
 )
-async def test_what_the_provider_does_not_want(
+async def test_a_refused_input_or_model(
     kie: Kie, model: str, values: dict[str, object] | None, code: str, text: str
 ) -> None:
     with pytest.raises(SubmitRefused) as refused:
@@ -86,14 +86,14 @@ async def test_an_account_without_credits(kie: Kie, simulator: KieSimulator, fau
 
 
 async def test_a_wrong_key(simulator: KieSimulator) -> None:
-    stranger = Kie(key="wrong", find_model=CATALOG.get, api_url=simulator.url)
+    wrong_key = Kie(key="wrong", find_model=CATALOG.get, api_url=simulator.url)
     with pytest.raises(SubmitRefused) as refused:
-        await stranger.create(job(), None)
+        await wrong_key.create(job(), None)
     assert refused.value.code == "provider_key"
-    await stranger.close()
+    await wrong_key.close()
 
 
-async def test_nobody_there_means_not_accepted() -> None:
+async def test_a_refused_connection_means_not_accepted() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -103,7 +103,7 @@ async def test_nobody_there_means_not_accepted() -> None:
     await nowhere.close()
 
 
-async def test_a_name_that_does_not_resolve_means_not_accepted() -> None:
+async def test_an_unknown_host_means_not_accepted() -> None:
     nowhere = Kie(key="k", find_model=CATALOG.get, api_url="http://no-such-host.invalid")
     with pytest.raises(ProviderBusy):
         await nowhere.create(job(), None)
@@ -135,7 +135,7 @@ async def _serve_bytes(answer: bytes) -> tuple[asyncio.Server, str]:
         (b"HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n", ProviderBusy),
     ],
 )
-async def test_whatever_comes_back_is_sorted(answer: bytes, error: type[ProviderError]) -> None:
+async def test_every_http_answer_is_classified(answer: bytes, error: type[ProviderError]) -> None:
     server, url = await _serve_bytes(answer)
     kie = Kie(key="k", find_model=CATALOG.get, api_url=url, timeout_seconds=1.0)
     with pytest.raises(error):
@@ -155,7 +155,7 @@ async def test_whatever_comes_back_is_sorted(answer: bytes, error: type[Provider
         (Fault.STATUS_GARBLED, ProviderError),
     ],
 )
-async def test_a_query_that_fails_can_be_asked_again(
+async def test_a_failed_query_can_be_repeated(
     kie: Kie, simulator: KieSimulator, model: str, fault: Fault, error: type[ProviderError]
 ) -> None:
     simulator.faults.order(fault)
@@ -170,7 +170,7 @@ async def test_a_query_that_fails_can_be_asked_again(
 @pytest.mark.parametrize(
     ("fault", "outcome"), [(Fault.STATUS_NULL, Outcome.RUNNING), (Fault.STATUS_WORD, Outcome.UNKNOWN)]
 )
-async def test_a_record_that_says_nothing_yet_ends_nothing(
+async def test_a_record_without_a_state_does_not_end_the_task(
     kie: Kie, simulator: KieSimulator, model: str, fault: Fault, outcome: Outcome
 ) -> None:
     simulator.faults.order(fault)
@@ -180,19 +180,19 @@ async def test_a_record_that_says_nothing_yet_ends_nothing(
     assert (await kie.status(task_id, job(model))).outcome is Outcome.SUCCESS
 
 
-async def test_a_slow_answer_to_a_query_is_no_answer(kie: Kie, simulator: KieSimulator) -> None:
+async def test_a_query_times_out(kie: Kie, simulator: KieSimulator) -> None:
     simulator.faults.order(Fault.STATUS_SLOW)
     task_id = await kie.create(job(), None)
     with pytest.raises(ProviderError):
         await kie.status(task_id, job())
 
 
-async def test_every_model_here_can_be_ordered(kie: Kie) -> None:
+async def test_every_working_model_can_be_ordered(kie: Kie) -> None:
     assert len({await kie.create(job(model), None) for model in WORKING}) == len(WORKING)
 
 
-async def test_a_query_whose_line_is_cut_fails_in_the_end(kie: Kie, simulator: KieSimulator) -> None:
-    """The client may ask a second time by itself: a question changes nothing."""
+async def test_a_query_whose_connection_is_cut_fails(kie: Kie, simulator: KieSimulator) -> None:
+    """The HTTP client may repeat the query by itself, because a query changes nothing."""
     task_id = await kie.create(job(), None)
     simulator.faults.switch(Fault.STATUS_CUT)
     with pytest.raises(ProviderError):

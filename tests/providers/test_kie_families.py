@@ -1,4 +1,4 @@
-"""The real adapter against the simulator, over HTTP: every family from order to result, by status and by callback."""
+"""The client against the simulator, over HTTP: every family from create call to result, by status and by callback."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,8 +13,8 @@ from genlock.sandbox.kie.simulator import KieSimulator
 from tests.providers.models import CATALOG, WORKING, job
 
 
-class Doorstep:
-    """Takes callbacks and keeps them."""
+class CallbackReceiver:
+    """Accepts callbacks and records them."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -26,8 +26,8 @@ class Doorstep:
 
 
 @pytest.fixture
-async def doorstep() -> AsyncIterator[Doorstep]:
-    step = Doorstep()
+async def receiver() -> AsyncIterator[CallbackReceiver]:
+    step = CallbackReceiver()
     app = web.Application()
     app.router.add_post("/callbacks/kie/1.secret", step.take)
     runner = web.AppRunner(app, access_log=None)
@@ -48,16 +48,16 @@ async def asked_until_ended(kie: Kie, task_id: str, model: str) -> Report:
 
 
 @pytest.mark.parametrize("model", WORKING)
-async def test_an_order_is_made_and_its_result_is_told_alike_by_status_and_callback(
-    kie: Kie, simulator: KieSimulator, doorstep: Doorstep, model: str
+async def test_status_and_callback_report_the_same_result(
+    kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver, model: str
 ) -> None:
-    task_id = await kie.create(job(model), doorstep.url)
+    task_id = await kie.create(job(model), receiver.url)
     first = await kie.status(task_id, job(model))
     assert first.outcome is Outcome.RUNNING
 
     by_status = await asked_until_ended(kie, task_id, model)
     await simulator.service.settled()
-    reports = [kie.read_callback(body) for body in doorstep.bodies]
+    reports = [kie.read_callback(body) for body in receiver.bodies]
 
     assert by_status.outcome is Outcome.SUCCESS
     assert by_status.task_id == reports[-1].task_id == task_id
@@ -81,15 +81,15 @@ async def test_an_order_is_made_and_its_result_is_told_alike_by_status_and_callb
         (Fault.RESULT_EMPTY, "empty_result"),
     ],
 )
-async def test_a_failure_is_told_alike_by_status_and_callback(
-    kie: Kie, simulator: KieSimulator, doorstep: Doorstep, model: str, fault: Fault, code: str
+async def test_status_and_callback_report_the_same_failure(
+    kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver, model: str, fault: Fault, code: str
 ) -> None:
     before = simulator.service.credits
     simulator.faults.order(fault)
-    task_id = await kie.create(job(model), doorstep.url)
+    task_id = await kie.create(job(model), receiver.url)
     by_status = settle_report(await asked_until_ended(kie, task_id, model))
     await simulator.service.settled()
-    by_callback = settle_report(kie.read_callback(doorstep.bodies[-1]))
+    by_callback = settle_report(kie.read_callback(receiver.bodies[-1]))
 
     assert by_status.outcome is by_callback.outcome is Outcome.FAILURE
     assert by_status.error_code == by_callback.error_code == code
@@ -97,21 +97,21 @@ async def test_a_failure_is_told_alike_by_status_and_callback(
     assert (simulator.service.credits == before) == (fault is not Fault.RESULT_EMPTY)
 
 
-async def test_a_song_is_called_back_in_three_stages(kie: Kie, simulator: KieSimulator, doorstep: Doorstep) -> None:
-    await kie.create(job("suno/generate"), doorstep.url)
+async def test_a_song_has_three_callbacks(kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver) -> None:
+    await kie.create(job("suno/generate"), receiver.url)
     await simulator.service.settled()
-    assert [kie.read_callback(body).word for body in doorstep.bodies] == ["text", "first", "complete"]
+    assert [kie.read_callback(body).word for body in receiver.bodies] == ["text", "first", "complete"]
 
 
 async def test_a_song_can_be_ordered_without_a_callback(kie: Kie, simulator: KieSimulator) -> None:
-    """Suno insists on an address; ours then reaches nobody."""
+    """Suno requires a callback URL; without a public URL it gets one that reaches no host."""
     task_id = await kie.create(job("suno/generate"), None)
     simulator.service.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
     assert (await asked_until_ended(kie, task_id, "suno/generate")).outcome is Outcome.SUCCESS
 
 
 @pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_BAD_URLS])
-async def test_a_result_nobody_can_use_is_a_failure(kie: Kie, simulator: KieSimulator, fault: Fault) -> None:
+async def test_an_unusable_result_is_a_failure(kie: Kie, simulator: KieSimulator, fault: Fault) -> None:
     simulator.faults.order(fault)
     task_id = await kie.create(job(), None)
     report = await asked_until_ended(kie, task_id, "z-image")
@@ -119,13 +119,13 @@ async def test_a_result_nobody_can_use_is_a_failure(kie: Kie, simulator: KieSimu
     assert report.cost == 800
 
 
-async def test_as_many_results_come_as_were_asked_for(kie: Kie) -> None:
+async def test_the_number_of_results_is_the_ordered_one(kie: Kie) -> None:
     ordered = job("many-images", {"prompt": "foxes", "max_images": 4})
     task_id = await kie.create(ordered, None)
     assert len((await asked_until_ended(kie, task_id, "many-images")).pieces) == 4
 
 
-async def test_a_task_of_another_family_is_not_found_there(kie: Kie) -> None:
+async def test_a_task_is_not_found_under_another_family(kie: Kie) -> None:
     task_id = await kie.create(job("z-image"), None)
     report = await kie.status(task_id, job("veo3_fast"))
     assert (report.outcome, report.word) == (Outcome.RUNNING, "The record does not exist")

@@ -1,4 +1,4 @@
-"""Files, links and credits: the adapter against both of the simulator's hosts."""
+"""Files and credits: the client against both hosts of the simulator."""
 
 from collections.abc import AsyncIterator
 
@@ -41,7 +41,7 @@ async def made(kie: Kie, simulator: KieSimulator, model: str, *faults: Fault, **
 # results
 
 
-async def test_a_picture_is_a_real_picture(
+async def test_an_image_can_be_decoded(
     kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     [url] = await made(kie, simulator, "z-image", aspect_ratio="16:9")
@@ -50,16 +50,16 @@ async def test_a_picture_is_a_real_picture(
     with Image.open(file) as picture:
         picture.load()
         assert (picture.format, picture.size) == ("PNG", (640, 360))
-        assert len(picture.getcolors(100_000) or ()) > 10, "something is drawn on it"
+        assert len(picture.getcolors(100_000) or ()) > 10, "it is not a blank image"
 
 
-async def test_a_film_plays(
+async def test_a_video_can_be_played(
     kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     [url] = await made(kie, simulator, "film")
     file = tmp_path_factory.mktemp("media") / "a.mp4"
     file.write_bytes(content := await fetch(browser, url))
-    assert content.index(b"moov") < content.index(b"mdat"), "it can start before it is loaded"
+    assert content.index(b"moov") < content.index(b"mdat"), "it can be played before it is fully loaded"
     with av.open(str(file)) as film:
         stream = film.streams.video[0]
         assert (stream.codec_context.name, stream.codec_context.pix_fmt) == ("h264", "yuv420p")
@@ -67,7 +67,7 @@ async def test_a_film_plays(
 
 
 @pytest.mark.parametrize(("model", "tracks"), [("voice", 1), ("suno/generate", 2)])
-async def test_a_sound_plays(
+async def test_a_sound_can_be_played(
     kie: Kie,
     simulator: KieSimulator,
     browser: aiohttp.ClientSession,
@@ -85,7 +85,7 @@ async def test_a_sound_plays(
 
 
 @pytest.mark.parametrize("agent", [None, "", "Python-urllib/3.11", "curl/8"])
-async def test_whoever_is_no_browser_gets_no_file(kie: Kie, simulator: KieSimulator, agent: str | None) -> None:
+async def test_a_client_that_is_no_browser_gets_no_file(kie: Kie, simulator: KieSimulator, agent: str | None) -> None:
     [url] = await made(kie, simulator, "z-image")
     skip = ["User-Agent"] if agent is None else []
     headers = {} if agent is None else {"User-Agent": agent}
@@ -96,13 +96,13 @@ async def test_whoever_is_no_browser_gets_no_file(kie: Kie, simulator: KieSimula
         assert response.status == 403
 
 
-async def test_telegram_may_fetch_what_it_is_given_an_address_of(kie: Kie, simulator: KieSimulator) -> None:
+async def test_telegram_may_fetch_a_result(kie: Kie, simulator: KieSimulator) -> None:
     [url] = await made(kie, simulator, "z-image")
     async with aiohttp.ClientSession(headers={"User-Agent": AGENT}) as session, session.get(url) as response:
         assert (response.status, response.content_type) == (200, "image/png")
 
 
-async def test_files_do_not_last(kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession) -> None:
+async def test_files_expire(kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession) -> None:
     [url] = await made(kie, simulator, "z-image")
     simulator.service.files.expire()
     async with browser.get(url) as response:
@@ -122,36 +122,28 @@ async def test_a_file_may_be_missing_or_a_web_page(
 # uploads
 
 
-async def test_a_file_is_uploaded_in_all_three_ways(
+async def chunks() -> AsyncIterator[bytes]:
+    for start in range(0, len(CONTENT), 10_000):
+        yield CONTENT[start : start + 10_000]
+
+
+async def test_a_file_is_uploaded_while_it_is_read(
     kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession
 ) -> None:
-    streamed = await kie.upload(CONTENT, "a.bin", "in")
-    encoded = await kie.upload_base64(CONTENT, "b.bin", "in")
-    fetched = await kie.upload_from(streamed, "c.bin", "in")
-    for url, name in ((streamed, "a.bin"), (encoded, "b.bin"), (fetched, "c.bin")):
-        assert url == f"{simulator.files_url}/kieai/1/in/{name}"
-        assert await fetch(browser, url) == CONTENT
+    url = await kie.upload(chunks(), "a.bin", "in")
+    assert url == f"{simulator.files_url}/kieai/1/in/a.bin"
+    assert await fetch(browser, url) == CONTENT
 
 
-async def test_a_file_is_uploaded_while_it_is_read(kie: Kie, browser: aiohttp.ClientSession) -> None:
-    async def chunks() -> AsyncIterator[bytes]:
-        for start in range(0, len(CONTENT), 10_000):
-            yield CONTENT[start : start + 10_000]
-
-    assert await fetch(browser, await kie.upload(chunks(), "a.bin", "in")) == CONTENT
-
-
-async def test_what_cannot_be_fetched_is_refused(kie: Kie, simulator: KieSimulator) -> None:
-    with pytest.raises(ProviderError, match="File download failed"):
-        await kie.upload_from(f"{simulator.files_url}/nothing", "c.bin", "in")
+async def test_a_refused_upload_is_a_provider_error(kie: Kie) -> None:
     with pytest.raises(ProviderError, match="Missing required parameter: uploadPath"):
-        await kie.upload_base64(CONTENT, "b.bin", "")
+        await kie.upload(chunks(), "a.bin", "")
 
 
 # the account
 
 
-async def test_credits_are_taken_at_once_and_given_back_on_failure(kie: Kie, simulator: KieSimulator) -> None:
+async def test_credits_are_deducted_at_once_and_refunded_on_failure(kie: Kie, simulator: KieSimulator) -> None:
     start = await kie.credits()
     await made(kie, simulator, "z-image")
     assert await kie.credits() == start - 800
@@ -160,12 +152,3 @@ async def test_credits_are_taken_at_once_and_given_back_on_failure(kie: Kie, sim
     assert await kie.credits() == start - 1600
     await simulator.service.settled()
     assert await kie.credits() == start - 800
-
-
-async def test_a_link_is_made_for_own_files_only(
-    kie: Kie, simulator: KieSimulator, browser: aiohttp.ClientSession
-) -> None:
-    [url] = await made(kie, simulator, "z-image")
-    assert await fetch(browser, await kie.download_url(url))
-    with pytest.raises(ProviderError, match="url is wrong"):
-        await kie.download_url("https://elsewhere.example/a.png")

@@ -1,4 +1,4 @@
-"""Kie.ai's limits hold over all instances together, and little of what it allows is wasted."""
+"""Kie.ai's rate limits are kept by all instances together, and most of the allowance is used."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -9,26 +9,28 @@ from typing import Any
 
 import pytest
 
-from genlock.app import kie_limits, make_engine, open_store
+from genlock.app import make_engine, open_store
 from genlock.domain.job import NewJob
 from genlock.engine import limits
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimit
+from genlock.providers.kie.bundle import rate_limits
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.service import Window
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.simulation.virtual_time import VirtualClock
-from tests.engine.world import Chat, Recorder
+from tests.engine.world import FakeChannel, Recorder
+from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
 from tests.providers.models import CATALOG
-from tests.providers.quick_time import on_quick_time, run_quickly
 
 INSTANCES = 3
 ORDERS = 500
 SPEED = 200.0
-#: as in production, but nobody is taken for dead because the database was slow for a moment of quick time
-QUERIES_ONLY = {"status:kie": kie_limits()["status:kie"]}
-RULES = EngineRules(limits=kie_limits(), silent_seconds=600.0, lease_seconds=600.0)
+LIMITS = {f"{call}:kie": limit for call, limit in rate_limits().items()}
+QUERIES_ONLY = {"status:kie": LIMITS["status:kie"]}
+#: as in production, but no instance counts as dead when the database is slow for a moment of accelerated time
+RULES = EngineRules(limits=LIMITS, silent_seconds=600.0, lease_seconds=600.0)
 
 
 @asynccontextmanager
@@ -38,11 +40,11 @@ async def instances(url: str, simulator: KieSimulator, rules: EngineRules) -> As
         for _ in range(INSTANCES):
             recorder = Recorder()
             clock = VirtualClock(asyncio.get_running_loop())
-            store = on_quick_time(await open_store(url, observer=recorder, clock=clock))
+            store = on_accelerated_time(await open_store(url, observer=recorder, clock=clock))
             stack.push_async_callback(store.close)
             kie = Kie(key=simulator.key, find_model=CATALOG.get, api_url=simulator.url)
             stack.push_async_callback(kie.close)
-            engine = make_engine(store, recorder, providers={"kie": kie}, channels={"chat": Chat()}, rules=rules)
+            engine = make_engine(store, recorder, providers={"kie": kie}, channels={"chat": FakeChannel()}, rules=rules)
             await engine.start()
             stack.push_async_callback(engine.stop)
             engines.append(engine)
@@ -50,9 +52,9 @@ async def instances(url: str, simulator: KieSimulator, rules: EngineRules) -> As
 
 
 async def burst(engines: list[Engine], count: int) -> None:
-    person = await engines[0].ctx.store.ensure_account("chat", "bot", "1")
+    account_id = await engines[0].ctx.store.ensure_account("chat", "bot", "1")
     plain = NewJob(
-        account_id=person,
+        account_id=account_id,
         request_key="",
         provider="kie",
         channel="chat",
@@ -80,7 +82,7 @@ def used(window: Window) -> float:
 
 
 def test_a_burst_of_orders_on_three_instances_meets_no_refusal_and_uses_the_allowance(postgres_url: str) -> None:
-    """Almost five minutes of their time."""
+    """The burst takes almost five minutes of accelerated time."""
 
     async def scenario() -> None:
         async with (
@@ -93,11 +95,11 @@ def test_a_burst_of_orders_on_three_instances_meets_no_refusal_and_uses_the_allo
             assert window.refused == 0
             assert used(window) >= 0.9
 
-    run_quickly(scenario(), SPEED)
+    run_accelerated(scenario(), SPEED)
 
 
 def test_status_queries_of_three_instances_meet_no_refusal_and_use_the_allowance(postgres_url: str) -> None:
-    """Far more tasks want to be asked after than may be."""
+    """Far more queries are due than the limit allows."""
 
     async def scenario() -> None:
         async with (
@@ -110,36 +112,38 @@ def test_status_queries_of_three_instances_meet_no_refusal_and_use_the_allowance
             assert window.refused == 0
             assert used(window) >= 0.9
 
-    run_quickly(scenario(), SPEED)
+    run_accelerated(scenario(), SPEED)
 
 
 @pytest.mark.parametrize(
     ("key", "count", "seconds", "held_up"), [("create:kie", 20, 10.0, 1), ("status:kie", 10, 1.0, 0)]
 )
-def test_the_limits_that_are_set_keep_the_promise_on_paper(key: str, count: int, seconds: float, held_up: int) -> None:
-    """One more than allowed never fits into a window; for creates not even if the first of them came late."""
-    limit = kie_limits()[key]
+def test_the_configured_intervals_keep_the_limit_in_every_window(
+    key: str, count: int, seconds: float, held_up: int
+) -> None:
+    """One call more than allowed never fits into a window; for creates not even if the first of them was late."""
+    limit = LIMITS[key]
     assert limit.burst == 1
     assert limit.interval * (count - held_up) > seconds
     assert seconds / limit.interval / count >= 0.9
 
 
-async def test_a_turn_that_was_slept_through_is_given_up() -> None:
-    """The process was held up: what comes late would crowd those behind it."""
+async def test_a_permit_that_would_be_used_too_late_is_given_up() -> None:
+    """The process was blocked: a late call would come too close to the next ones."""
 
-    class TelegramRateLimiter:
-        asked = 0
+    class Permits:
+        reserved = 0
 
-        async def reserve(self, *_: Any) -> list[float]:
-            self.asked += 1
+        async def reserve_permits(self, *_: Any) -> list[float]:
+            self.reserved += 1
             return [0.05]
 
-    turns = TelegramRateLimiter()
-    kept = limits.RateLimiter(turns, {"a": RateLimit(interval=0.01, late=0.01), "b": RateLimit(interval=0.01)})  # type: ignore[arg-type]
-    for key, asked in (("a", 2), ("b", 1)):
-        turns.asked = 0
-        waiting = asyncio.ensure_future(kept.turn(key))
+    permits = Permits()
+    limiter = limits.RateLimiter(permits, {"a": RateLimit(interval=0.01, late=0.01), "b": RateLimit(interval=0.01)})  # type: ignore[arg-type]
+    for key, reserved in (("a", 2), ("b", 1)):
+        permits.reserved = 0
+        waiting = asyncio.ensure_future(limiter.acquire(key))
         await asyncio.sleep(0.02)
-        asyncio.get_running_loop().call_soon(sleep, 0.1)  # nothing else gets on meanwhile
+        asyncio.get_running_loop().call_soon(sleep, 0.1)  # blocks the event loop
         await waiting
-        assert turns.asked == asked
+        assert permits.reserved == reserved

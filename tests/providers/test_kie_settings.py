@@ -1,41 +1,60 @@
-"""The provider's settings: from either name, never shown, and empty is not set."""
+"""The Kie.ai settings and the bundle that is made from them."""
+
+from decimal import Decimal
 
 import pytest
 from pydantic import ValidationError
 
-from genlock.app import kie_limits, make_engine, make_kie, make_kie_endpoint, make_rules
-from genlock.domain.errors import Refusal
+from genlock.app import configured_providers, make_providers, make_rules, rate_limits
+from genlock.catalog import load
 from genlock.settings import Settings
 from tests.providers.models import CATALOG
 
 
 @pytest.mark.parametrize("name", ["GENLOCK_KIE_API_KEY", "KIE_API_KEY"])
-async def test_the_key_comes_under_either_name_and_is_not_shown(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+async def test_the_key_is_read_under_either_name_and_is_not_shown(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "very-secret")
     settings = Settings()
     assert "very-secret" not in repr(settings)
-    await make_kie(settings, CATALOG).close()
+    assert configured_providers(settings) == make_providers(settings, CATALOG).keys() == {"kie"}
 
 
-def test_without_a_key_there_is_no_provider() -> None:
-    with pytest.raises(Refusal, match="GENLOCK_KIE_API_KEY"):
-        make_kie(Settings(), CATALOG)
+def test_without_a_key_the_provider_is_not_configured() -> None:
+    assert configured_providers(Settings()) == make_providers(Settings(), CATALOG).keys() == set()
 
 
 def test_an_empty_webhook_key_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else everybody could sign with it."""
+    """Otherwise an attacker could sign with it."""
+    monkeypatch.setenv("GENLOCK_KIE_API_KEY", "very-secret")
     monkeypatch.setenv("GENLOCK_KIE_WEBHOOK_KEY", "")
-    engine = make_engine(None, None, providers={}, channels={})  # type: ignore[arg-type]
-    assert make_kie_endpoint(engine, Settings()).check is None
+    assert make_providers(Settings(), CATALOG)["kie"].verify_callback is None
+
+
+async def test_the_bundle_verifies_the_callbacks_that_it_makes_and_refuses_forged_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GENLOCK_KIE_API_KEY", "very-secret")
+    monkeypatch.setenv("GENLOCK_KIE_WEBHOOK_KEY", "hmac-key")
+    bundle = make_providers(Settings(), CATALOG)["kie"]
+    assert bundle.verify_callback is not None
+    assert bundle.sample_callback is not None
+    for forged in (False, True):
+        body, headers = bundle.sample_callback("task-1", forged)
+        assert await bundle.verify_callback(headers, body) is not forged
+
+
+def test_the_bundle_has_the_credit_price_of_the_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GENLOCK_KIE_API_KEY", "very-secret")
+    assert make_providers(Settings(), load())["kie"].credit_usd == Decimal("0.005")
 
 
 @pytest.mark.parametrize("name", ["GENLOCK_PUBLIC_URL", "RENDER_EXTERNAL_URL"])
-def test_the_public_address_may_end_in_a_slash(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_the_public_url_may_end_in_a_slash(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "https://bot.example/")
     assert Settings().public_url == "https://bot.example"
 
 
-def test_an_address_is_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_public_url_must_be_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GENLOCK_PUBLIC_URL", "bot.example")
     with pytest.raises(ValidationError, match="must begin with https://"):
         Settings()
@@ -43,5 +62,10 @@ def test_an_address_is_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_rules_follow_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GENLOCK_POLL_SECONDS", "4")
-    rules = make_rules(Settings())
-    assert (rules.poll_seconds, rules.limits) == (4.0, kie_limits())
+    monkeypatch.setenv("GENLOCK_KIE_API_KEY", "very-secret")
+    monkeypatch.setenv("GENLOCK_KIE_CREATES_PER_10_SECONDS", "40")
+    limits = rate_limits(make_providers(Settings(), CATALOG))
+    rules = make_rules(Settings(), limits=limits)
+    assert (rules.poll_seconds, rules.limits) == (4.0, limits)
+    assert limits["create:kie"].interval == 10.8 / 40
+    assert limits.keys() == {"create:kie", "status:kie"}

@@ -1,4 +1,4 @@
-"""Signed callbacks: the known answer, every place of the task id, and nothing else."""
+"""Callback signatures: a known one, every place of the task id, and refused ones."""
 
 import json
 
@@ -18,24 +18,24 @@ def headers(timestamp: object = THEN, signature: str = GOOD) -> Headers:
     return Headers({TIMESTAMP: str(timestamp), SIGNATURE: signature})
 
 
-def test_the_known_answer() -> None:
+def test_a_known_signature() -> None:
     assert sign(TASK, THEN, KEY) == GOOD
 
 
 @pytest.mark.parametrize(
-    "said", [{"data": {"taskId": TASK}}, {"data": {"task_id": TASK}}, {"taskId": TASK, "data": None}]
+    "answer", [{"data": {"taskId": TASK}}, {"data": {"task_id": TASK}}, {"taskId": TASK, "data": None}]
 )
-def test_the_task_is_found_wherever_a_family_names_it(said: dict[str, object]) -> None:
-    assert is_signed(headers(), json.dumps(said).encode(), KEY, THEN)
+def test_the_task_id_of_every_family_is_found(answer: dict[str, object]) -> None:
+    assert is_signed(headers(), json.dumps(answer).encode(), KEY, THEN)
 
 
 @pytest.mark.parametrize("age", [-WINDOW_SECONDS, -1, 0, 1, WINDOW_SECONDS])
-def test_five_minutes_are_allowed_to_both_sides(age: int) -> None:
+def test_clocks_may_differ_by_five_minutes(age: int) -> None:
     assert is_signed(headers(), MARKET, KEY, THEN + age)
 
 
 @pytest.mark.parametrize("age", [-WINDOW_SECONDS - 1, WINDOW_SECONDS + 1, 10**9])
-def test_what_is_older_is_refused(age: int) -> None:
+def test_an_older_signature_is_refused(age: int) -> None:
     assert not is_signed(headers(), MARKET, KEY, THEN + age)
 
 
@@ -51,7 +51,7 @@ def test_what_is_older_is_refused(age: int) -> None:
         Headers({}),
     ],
 )
-def test_what_is_not_signed_is_refused(given: Headers) -> None:
+def test_a_missing_or_invalid_signature_is_refused(given: Headers) -> None:
     assert not is_signed(given, MARKET, KEY, THEN)
 
 

@@ -1,4 +1,4 @@
-"""The simulator is true to the facts: envelopes, codes, sentences, limits, callbacks and their quirks."""
+"""The simulator behaves like Kie.ai: envelopes, codes, texts, limits and callbacks."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ INPUT = {"prompt": "a cat", "aspect_ratio": "1:1"}
 
 
 class Caller:
-    """Speaks to the simulator as anybody may, and sees what it says byte by byte."""
+    """A plain HTTP client of the simulator."""
 
     def __init__(self, simulator: KieSimulator, session: aiohttp.ClientSession) -> None:
         self.simulator = simulator
@@ -50,14 +50,14 @@ async def ask(simulator: KieSimulator) -> AsyncIterator[Caller]:
         yield Caller(simulator, session)
 
 
-async def test_an_order_is_answered_with_an_id_of_32_digits_twice(ask: Caller) -> None:
-    said = await ask.create()
-    assert (said["code"], said["msg"]) == (200, "success")
-    assert re.fullmatch("[0-9a-f]{32}", said["data"]["taskId"])
-    assert said["data"]["recordId"] == said["data"]["taskId"]
+async def test_a_create_answer_has_the_task_id_under_two_keys(ask: Caller) -> None:
+    answer = await ask.create()
+    assert (answer["code"], answer["msg"]) == (200, "success")
+    assert re.fullmatch("[0-9a-f]{32}", answer["data"]["taskId"])
+    assert answer["data"]["recordId"] == answer["data"]["taskId"]
 
 
-async def test_errors_come_with_http_200_and_their_exact_words(ask: Caller) -> None:
+async def test_errors_have_http_200_and_the_exact_texts(ask: Caller) -> None:
     unauthorized = await ask("POST", "/api/v1/jobs/createTask", key="wrong", json={})
     assert unauthorized["code"] == 401
     assert unauthorized["msg"].startswith("Unauthorized \u2013 Authentication failed. Please check that your")
@@ -73,7 +73,7 @@ async def test_errors_come_with_http_200_and_their_exact_words(ask: Caller) -> N
     assert (await ask("GET", "/api/v1/jobs/getTask"))["code"] == 404
 
 
-async def test_the_older_families_have_words_of_their_own(ask: Caller) -> None:
+async def test_the_older_families_have_their_own_texts(ask: Caller) -> None:
     song = await ask("POST", "/api/v1/generate", json={"prompt": "la"})
     assert (song["code"], song["msg"]) == (422, "Please enter callBackUrl.")
     nothing = {"code": 422, "msg": "The record does not exist", "data": None}
@@ -83,7 +83,7 @@ async def test_the_older_families_have_words_of_their_own(ask: Caller) -> None:
     assert list(film["data"]) == ["taskId"]
 
 
-async def test_a_record_has_the_quirks_of_the_real_one(ask: Caller) -> None:
+async def test_a_record_has_the_same_form_as_the_real_one(ask: Caller) -> None:
     task_id = (await ask.create(callBackUrl="http://127.0.0.1:1/x"))["data"]["taskId"]
     before = (await ask.record(task_id))["data"]
     assert before["state"] in ("waiting", "queuing", "generating")
@@ -91,7 +91,7 @@ async def test_a_record_has_the_quirks_of_the_real_one(ask: Caller) -> None:
     assert before["creditsConsumed"] == 0.8
     assert before["costTime"] is before["completeTime"] is before["failCode"] is None
     param = json.loads(before["param"])
-    assert json.loads(param["input"]) == INPUT, "a string inside a string"
+    assert json.loads(param["input"]) == INPUT, "JSON inside JSON"
     assert param["callBackUrl"] == "http://127.0.0.1:1/x"
 
     ask.simulator.service.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
@@ -120,10 +120,10 @@ async def test_the_balance_is_a_bare_decimal(ask: Caller) -> None:
 
 async def test_an_upload_is_answered_like_the_real_one(ask: Caller) -> None:
     body = {"base64Data": "data:image/png;base64,iVBORw0KGgo=", "uploadPath": "a"}
-    said = await ask("POST", "/api/file-base64-upload", json=body)
-    assert said["success"] is said["data"]["success"] is True
-    assert re.fullmatch(r"\d{13}-[0-9a-z]{11}\.png", said["data"]["fileName"])
-    assert said["data"]["mimeType"] == "image/png"
+    answer = await ask("POST", "/api/file-base64-upload", json=body)
+    assert answer["success"] is answer["data"]["success"] is True
+    assert re.fullmatch(r"\d{13}-[0-9a-z]{11}\.png", answer["data"]["fileName"])
+    assert answer["data"]["mimeType"] == "image/png"
     broken = await ask("POST", "/api/file-base64-upload", json=body | {"base64Data": "%"})
     assert broken["msg"] == "Base64 decoding failed: Invalid Base64 format"
     assert (await ask("POST", "/api/file-base64-upload", key="x", json=body))["code"] == 401
@@ -137,8 +137,8 @@ async def test_more_than_the_limit_is_refused_and_not_queued() -> None:
         ask = Caller(simulator, session)
         creates = [await ask.create() for _ in range(22)]
         queries = [await ask.record(creates[0]["data"]["taskId"]) for _ in range(11)]
-    assert [said["code"] for said in creates] == [200] * 20 + [429] * 2
-    assert [said["code"] for said in queries] == [200] * 10 + [429]
+    assert [answer["code"] for answer in creates] == [200] * 20 + [429] * 2
+    assert [answer["code"] for answer in queries] == [200] * 10 + [429]
     assert creates[-1]["msg"] == "Your call frequency is too high. Please try again later."
     assert len(simulator.service.tasks) == 20
 
@@ -158,7 +158,7 @@ async def test_a_record_may_take_a_moment_to_appear() -> None:
 # callbacks
 
 
-class Doorstep:
+class CallbackReceiver:
     def __init__(self) -> None:
         self.requests: list[tuple[str, Any, bytes]] = []
         self.answers: list[int] = []
@@ -170,8 +170,8 @@ class Doorstep:
 
 
 @pytest.fixture
-async def doorstep() -> AsyncIterator[Doorstep]:
-    step = Doorstep()
+async def receiver() -> AsyncIterator[CallbackReceiver]:
+    step = CallbackReceiver()
     app = web.Application()
     app.router.add_post("/{path:.+}", step.take)
     runner = web.AppRunner(app, access_log=None)
@@ -188,12 +188,12 @@ async def signing() -> AsyncIterator[KieSimulator]:
         yield kie
 
 
-async def called(simulator: KieSimulator, doorstep: Doorstep, *faults: Fault) -> list[tuple[str, Any, bytes]]:
+async def called(simulator: KieSimulator, receiver: CallbackReceiver, *faults: Fault) -> list[tuple[str, Any, bytes]]:
     simulator.faults.order(*faults)
     async with aiohttp.ClientSession() as session:
-        await Caller(simulator, session).create(callBackUrl=doorstep.url)
+        await Caller(simulator, session).create(callBackUrl=receiver.url)
     await simulator.service.settled()
-    return doorstep.requests
+    return receiver.requests
 
 
 def signed(request: tuple[str, Any, bytes]) -> bool:
@@ -201,28 +201,30 @@ def signed(request: tuple[str, Any, bytes]) -> bool:
 
 
 async def test_a_callback_is_a_signed_record_with_times_in_whole_seconds(
-    signing: KieSimulator, doorstep: Doorstep
+    signing: KieSimulator, receiver: CallbackReceiver
 ) -> None:
-    [request] = await called(signing, doorstep)
+    [request] = await called(signing, receiver)
     assert signed(request)
-    said = json.loads(request[2])
-    assert (said["code"], said["msg"]) == (200, "Playground task completed successfully.")
-    assert said["data"]["completeTime"] % 1000 == said["data"]["updateTime"] % 1000 == 0
-    assert json.loads(json.loads(said["data"]["param"])["input"]) == INPUT
+    answer = json.loads(request[2])
+    assert (answer["code"], answer["msg"]) == (200, "Playground task completed successfully.")
+    assert answer["data"]["completeTime"] % 1000 == answer["data"]["updateTime"] % 1000 == 0
+    assert json.loads(json.loads(answer["data"]["param"])["input"]) == INPUT
 
 
-async def test_a_failure_is_called_back_with_501(signing: KieSimulator, doorstep: Doorstep) -> None:
-    [request] = await called(signing, doorstep, Fault.TASK_FAIL)
-    said = json.loads(request[2])
-    assert (said["code"], said["msg"], said["data"]["resultJson"]) == (501, "Playground task failed.", None)
+async def test_a_failure_is_called_back_with_501(signing: KieSimulator, receiver: CallbackReceiver) -> None:
+    [request] = await called(signing, receiver, Fault.TASK_FAIL)
+    answer = json.loads(request[2])
+    assert (answer["code"], answer["msg"], answer["data"]["resultJson"]) == (501, "Playground task failed.", None)
 
 
-async def test_a_callback_is_repeated_three_times_until_it_is_taken(signing: KieSimulator, doorstep: Doorstep) -> None:
-    doorstep.answers = [503, 500]
-    assert len(await called(signing, doorstep)) == 3
-    doorstep.requests.clear()
-    doorstep.answers = [503] * 9
-    assert len(await called(signing, doorstep)) == 4
+async def test_a_callback_is_repeated_up_to_three_times_until_it_is_accepted(
+    signing: KieSimulator, receiver: CallbackReceiver
+) -> None:
+    receiver.answers = [503, 500]
+    assert len(await called(signing, receiver)) == 3
+    receiver.requests.clear()
+    receiver.answers = [503] * 9
+    assert len(await called(signing, receiver)) == 4
 
 
 @pytest.mark.parametrize(
@@ -236,8 +238,10 @@ async def test_a_callback_is_repeated_three_times_until_it_is_taken(signing: Kie
         (Fault.CALLBACK_FORGED, 3),
     ],
 )
-async def test_faults_of_callbacks(signing: KieSimulator, doorstep: Doorstep, fault: Fault, bodies: int) -> None:
-    requests = await called(signing, doorstep, fault)
+async def test_faults_of_callbacks(
+    signing: KieSimulator, receiver: CallbackReceiver, fault: Fault, bodies: int
+) -> None:
+    requests = await called(signing, receiver, fault)
     assert len(requests) == bodies
     if fault is Fault.CALLBACK_TWICE:
         assert requests[0][2] == requests[1][2]
@@ -253,14 +257,14 @@ async def test_faults_of_callbacks(signing: KieSimulator, doorstep: Doorstep, fa
 
 
 @pytest.mark.parametrize("fault", [Fault.CALLBACK_STALE, Fault.CALLBACK_BAD_SIGNATURE])
-async def test_signatures_can_be_wrong(signing: KieSimulator, doorstep: Doorstep, fault: Fault) -> None:
-    assert not any(signed(request) for request in await called(signing, doorstep, fault))
+async def test_signatures_can_be_wrong(signing: KieSimulator, receiver: CallbackReceiver, fault: Fault) -> None:
+    assert not any(signed(request) for request in await called(signing, receiver, fault))
 
 
-async def test_bodies_can_be_broken(signing: KieSimulator, doorstep: Doorstep) -> None:
-    await called(signing, doorstep, Fault.CALLBACK_EMPTY)
-    await called(signing, doorstep, Fault.CALLBACK_UNPARSABLE)
-    empty, half = (body for _, _, body in doorstep.requests)
+async def test_bodies_can_be_broken(signing: KieSimulator, receiver: CallbackReceiver) -> None:
+    await called(signing, receiver, Fault.CALLBACK_EMPTY)
+    await called(signing, receiver, Fault.CALLBACK_UNPARSABLE)
+    empty, half = (body for _, _, body in receiver.requests)
     assert empty == b""
     with pytest.raises(ValueError, match=r"."):
         json.loads(half)
@@ -269,12 +273,12 @@ async def test_bodies_can_be_broken(signing: KieSimulator, doorstep: Doorstep) -
 # the control
 
 
-async def test_the_control_is_there_for_other_programs(simulator: KieSimulator, kie: Kie) -> None:
+async def test_the_control_endpoint_sets_faults(simulator: KieSimulator, kie: Kie) -> None:
     url = f"{simulator.url}/_control"
     async with aiohttp.ClientSession() as session:
 
-        async def change(**said: Any) -> Any:
-            async with session.post(url, json=said) as response:
+        async def change(**answer: Any) -> Any:
+            async with session.post(url, json=answer) as response:
                 return response.status, await response.json()
 
         task_id = await kie.create(job(), None)
@@ -302,19 +306,19 @@ async def test_the_control_is_there_for_other_programs(simulator: KieSimulator, 
         ({}, 200),
     ],
 )
-async def test_the_control_is_not_for_other_sites_pages(
+async def test_the_control_endpoint_refuses_pages_of_other_sites(
     simulator: KieSimulator, headers: dict[str, str], status: int
 ) -> None:
-    said = {"Content-Type": "application/json"} | headers
+    answer = {"Content-Type": "application/json"} | headers
     async with aiohttp.ClientSession() as session:
-        async with session.post(f"{simulator.url}/_control", data='{"credits": 0}', headers=said) as response:
+        async with session.post(f"{simulator.url}/_control", data='{"credits": 0}', headers=answer) as response:
             assert response.status == status
         async with session.get(f"{simulator.url}/_control", headers=headers) as response:
             assert response.status == (403 if status == 403 else 200)
     assert (simulator.service.credits == 0) is (status == 200)
 
 
-async def test_the_same_seed_brings_the_same_bad_day() -> None:
+async def test_the_same_seed_gives_the_same_faults() -> None:
     days = []
     for _ in range(2):
         async with running_kie(catalog=CATALOG, create_limit=(999, 1.0), seed=7, **FAST) as simulator:
@@ -327,8 +331,8 @@ async def test_the_same_seed_brings_the_same_bad_day() -> None:
     assert 5 < days[0].count(500) < 25
 
 
-async def test_it_sells_what_the_catalog_offers() -> None:
-    """The least that can be ordered of every model on sale is accepted, through the adapter."""
+async def test_every_offered_model_can_be_ordered() -> None:
+    """The simulator accepts the smallest input of every offered model from the real client."""
     catalog = load()
     async with running_kie(catalog=catalog, create_limit=(999, 1.0), credits_=1e9, speed=1e6) as simulator:
         kie = Kie(key=simulator.key, find_model=catalog.get, api_url=simulator.url)

@@ -3,6 +3,9 @@ import json
 import sys
 
 import aiohttp
+import pytest
+
+pytestmark = pytest.mark.process
 
 
 async def test_it_runs_by_itself_and_tells_where() -> None:

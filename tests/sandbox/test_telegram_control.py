@@ -105,7 +105,7 @@ async def test_pressing_paying_deleting_and_blocking(
     person = f"/people/{ann.id}"
     sent = await bot.call("sendMessage", chat_id=ann.id, text="x", reply_markup=KEYBOARD)
     pressed = await page.post(f"{person}/press", {"message": sent["message_id"], "button": "menu"})
-    assert telegram.state.callback_queries[pressed["press"]].person == ann.id
+    assert telegram.state.callback_queries[pressed["press"]].user_id == ann.id
     prices = [{"label": "x", "amount": 5}]
     words = {"title": "x", "description": "x", "payload": "p", "currency": "XTR"}
     invoice = await bot.call("sendInvoice", chat_id=ann.id, prices=prices, **words)

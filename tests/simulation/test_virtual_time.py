@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from genlock.sandbox.simulation.virtual_time import START, TimeStandsStill, VirtualClock, VirtualLoop
+from genlock.sandbox.simulation.virtual_time import START, TimeDoesNotAdvance, VirtualClock, VirtualLoop
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -41,18 +41,18 @@ def test_timers_fire_in_their_order() -> None:
     assert run(race()) == [(1, "early"), (1, "early too"), (2, "late")]
 
 
-def test_when_everybody_waits_for_nothing_it_is_said() -> None:
+def test_a_deadlock_is_detected() -> None:
     async def wait() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(5):
                 await asyncio.get_running_loop().create_future()
         await asyncio.get_running_loop().create_future()
 
-    with pytest.raises(TimeStandsStill):
+    with pytest.raises(TimeDoesNotAdvance):
         run(wait())
 
 
-def test_a_circle_that_takes_no_time_is_broken() -> None:
+def test_an_endless_loop_without_time_is_detected() -> None:
     async def circle() -> None:
         def again() -> None:
             asyncio.get_running_loop().call_soon(again)
@@ -60,11 +60,11 @@ def test_a_circle_that_takes_no_time_is_broken() -> None:
         again()
         await asyncio.sleep(1)
 
-    with pytest.raises(TimeStandsStill):
+    with pytest.raises(TimeDoesNotAdvance):
         run(circle())
 
 
-def test_before_the_clock_moves_somebody_may_bring_work() -> None:
+def test_the_idle_hook_may_add_work_before_the_clock_moves() -> None:
     async def wait() -> float:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)

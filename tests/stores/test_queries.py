@@ -17,24 +17,24 @@ from genlock.domain.payment import PaymentState
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
-from genlock.ports import ChatStore, Reschedule
+from genlock.ports import Database, Reschedule
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     RESULT,
     SECRET,
-    HandClock,
+    ManualClock,
+    account_with,
     claimed,
     delivered,
     end,
     ended,
     finish,
     order,
-    person_with,
     queued,
     running,
     update,
@@ -64,7 +64,7 @@ def test_both_databases_have_the_same_statements() -> None:
 def test_both_databases_need_the_same_parameters() -> None:
     sqlite, postgres = ({name: parameters(query.text) for name, query in load(dialect).items()} for dialect in DIALECTS)
 
-    # Only PostgreSQL must be told the place of an item in its batch; on SQLite they come back one by one.
+    # Only PostgreSQL needs the position of an item in its batch; on SQLite the items run one by one.
     wrong = [
         f"{name}: {sqlite[name] ^ needed}" for name, needed in postgres.items() if sqlite[name] != needed - {"ord"}
     ]
@@ -72,7 +72,7 @@ def test_both_databases_need_the_same_parameters() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_statement_says_what_it_does(dialect: str) -> None:
+def test_every_statement_has_a_description(dialect: str) -> None:
     for query in load(dialect).values():
         assert query.description[:1].isupper(), query.name
         assert query.description.endswith("."), query.name
@@ -89,7 +89,7 @@ def test_both_databases_describe_the_rules_alike() -> None:
             assert sqlite[name].description == postgres[name].description
 
 
-def test_no_name_stands_for_two_statements() -> None:
+def test_statement_names_are_unique() -> None:
     for dialect in DIALECTS:
         names = re.findall(r"^-- name: (\w+)$", "\n".join(scripts(dialect)), re.MULTILINE)
         assert len(names) == len(set(names)) == len(load(dialect))
@@ -126,7 +126,7 @@ async def test_postgres_reads_a_column_as_it_was_written(postgres: PostgresStore
     kind = {str: "text", int: "bigint", float: "float8", bool: "boolean", bytes: "bytea"}
     known = next((kind[type(value)] for value in values if value is not None), "text")
 
-    assert await postgres._pool.fetchval(f"SELECT $1::text::{known}[]", array(values)) == values
+    assert await postgres.session.pool.fetchval(f"SELECT $1::text::{known}[]", array(values)) == values
 
 
 def test_a_column_with_a_text_that_cannot_be_stored_is_refused() -> None:
@@ -135,7 +135,7 @@ def test_a_column_with_a_text_that_cannot_be_stored_is_refused() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_no_parameter_hides_in_a_literal(dialect: str) -> None:
+def test_no_parameter_is_inside_a_literal(dialect: str) -> None:
     """`'$2 minutes'` is text, not a parameter."""
     for query in load(dialect).values():
         code = re.sub(r"--.*", "", query.text)
@@ -153,54 +153,54 @@ def test_a_script_is_split_where_sqlite_would() -> None:
     ]
 
 
-async def a_little_of_updates(store: SqlDatabase) -> None:
+async def use_updates(store: SqlDatabase) -> None:
     for number in range(3):
         await store.store_update(update(number))
-    [lane] = await store.claim_update_queues(10, ME, bots=["bot"], urgent=False)
-    assert await store.renew_update_queues([lane], ME) == {lane.id}
-    assert await store.next_update(lane)
-    assert lane.update
-    assert await store.update_behind(lane.update.id)
-    assert await store.settle_update(lane, UpdateState.DEAD, "", ME)
-    [aside] = await store.updates(UpdateState.DEAD, 10)
-    assert await store.retry_update(aside.id)
-    assert await store.postpone_update(lane, 0.0, "no")
+    [queue] = await store.claim_update_queues(10, ME, bots=["bot"], urgent=False)
+    assert await store.renew_update_queues([queue], ME) == {queue.id}
+    assert await store.next_update(queue)
+    assert queue.update
+    assert await store.following_update(queue.update.id)
+    assert await store.settle_update(queue, UpdateState.DEAD, "", ME)
+    [dead] = await store.updates(UpdateState.DEAD, 10)
+    assert await store.retry_update(dead.id)
+    assert await store.postpone_update(queue, 0.0, "no")
     assert await store.release_update_queues("me", [1]) == 0
 
 
-async def a_little_of_upkeep(store: SqlDatabase) -> None:
+async def use_kv_and_retention(store: SqlDatabase) -> None:
     assert await store.kv_put_if_absent("key", "value") == "value"
     await store.kv_put("key", "other")
     assert await store.kv_get("key")
     assert await store.kv_list("k")
     await store.kv_delete("key")
-    await store.clock()
+    await store.read_clock()
     await store.live_instances(3.0)
     await store.stats()
     await store.money_violations()
     role = await store.take_role("active", "me", 3.0)
     for what in ("updates", "callbacks", "unauthenticated_callbacks", "uploads"):
         await store.prune(what, 0.0, 10, role)
-    after = await store.last_callback()
+    after = await store.last_callback_id()
     await store.store_callback("kie", None, "", b"marked")
-    assert await store.marked_callbacks(after, b"mark") == [(None, "new")]
-    assert await store.drop_callbacks(after, b"mark") == 1
+    assert await store.find_callbacks(after, b"mark") == [(None, "new")]
+    assert await store.delete_callbacks(after, b"mark") == 1
 
 
-async def a_little_of_everything(store: SqlDatabase, clock: HandClock) -> None:
+async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     """Every method of the port, at least once."""
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
     await store.wallet(account_id)
     await store.account(account_id)
     await store.set_account_address(account_id, "address")
     await store.ledger_entries(account_id, 10)
     with pytest.raises(InsufficientBalance):
-        await store.accept(order(account_id, price=10**6), ME)
+        await store.accept_job(order(account_id, price=10**6), ME)
     assert not await store.transfer(account_id, *_known(await store.ledger_entries(account_id, 1)))
     long = await queued(store)
-    assert await store.renew(long.id, long.lease_token, ME)
+    assert await store.renew_lease(long.id, long.lease_token, ME)
     assert await store.reschedule(Reschedule(job_id=long.id, token=long.lease_token, after=60.0))
-    assert await store.retry(long.id)
+    assert await store.retry_job(long.id)
     assert not await store.adopt_task(long.id, "", "task")
 
     shown = await ended(store)
@@ -210,50 +210,50 @@ async def a_little_of_everything(store: SqlDatabase, clock: HandClock) -> None:
     assert await store.mark_result_invalid(page.id, page.lease_token, RESULT, "broken_result", "a page")
     assert await finish(store, shown)
     assert await store.begin_notice(shown.id, shown.lease_token)
-    assert await store.resend(shown.id, again(RESULT))
+    assert await store.resend_job(shown.id, again(RESULT))
     await claimed(store, shown)
     assert await finish(store, lost := await ended(store), Delivery.UNDELIVERABLE)
-    assert await store.resend_paid(lost.id, again(RESULT), lost.lease_token)
+    assert await store.resend_paid_job(lost.id, again(RESULT), lost.lease_token)
 
-    await a_little_of_the_inbox(store, clock)
+    await use_callbacks(store, clock)
     await store.heartbeat("me", 3.0)
     await store.release_leases("me", [1], died=True)
     await store.claim_poison_jobs([10, 1], ME)
-    assert await store.reserve("create", 1, 1.0, 1, 1.0)
+    assert await store.reserve_permits("create", 1, 1.0, 1, 1.0)
     assert await store.jobs()
     await store.jobs_needing_attention(10)
     await store.counts()
     await delivered(store)
-    await a_little_of_the_chat(store)
+    await use_the_bot_data(store)
     assert await store.violations(settled=True)
 
 
-async def a_little_of_the_inbox(store: SqlDatabase, clock: HandClock) -> None:
+async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     """Callbacks, orphans, and the role that deals with them."""
     waiting = await running(store, "task")
     assert await store.count_unauthenticated_callbacks(60.0, 10) == 0
-    assert await store.is_secret(waiting.id, "kie", hash_secret(SECRET))
+    assert await store.is_callback_secret(waiting.id, "kie", hash_secret(SECRET))
     callback = await store.store_callback("kie", waiting.id, hash_secret(SECRET), b"{}")
     await end(store, waiting, State.FAILED, callback_id=callback.id)
     unread = await store.store_callback("kie", None, "", b"{}")
     clock.advance(60)
     assert await store.claim_callbacks(10, 5.0)
-    assert not await store.expire_callback(unread.id, 3600.0, "nobody")
+    assert not await store.expire_callback(unread.id, 3600.0, "unreadable")
     await store.settle_callback(unread.id, InboxState.ORPHAN, "task")
     assert await store.match_orphans(10)
     assert await store.note_untrusted_callback(unread.id, "kie", "task")
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
     await store.take_permits(["chat"], 1.0, 2, 0.0)
-    await store.block("chat", 5.0)
+    await store.block_limit("chat", 5.0)
     await store.prune_limits(60.0, role)
-    await store.leave_role("active", "me")
+    await store.release_role("active", "me")
     await store.callbacks(InboxState.DONE, 10)
 
 
-async def a_little_of_the_chat(store: ChatStore) -> None:
-    """Every method of the chat product's port, at least once."""
-    await store.see_profile(1, language="en", name="Ann", username="ann", referred_by=None)
+async def use_the_bot_data(store: Database) -> None:
+    """Every method that only the bot uses, at least once."""
+    await store.ensure_profile(1, language="en", name="Ann", username="ann", referred_by=None)
     await store.profile(1)
     await store.find_profiles("ann", 1)
     await store.account_summaries(None, 1)
@@ -263,36 +263,36 @@ async def a_little_of_the_chat(store: ChatStore) -> None:
     await store.set_ban(1, banned=False, reason="")
     await store.set_blocked(1, blocked=False)
     assert await store.save_draft(1, 7, SavedDraft(version=0, message=None, body="{}"))
-    await store.show_draft(1, 7, 5)
+    await store.set_draft_message(1, 7, 5)
     await store.draft(1, 7)
     await store.draft_owner(7, 5)
-    await store.is_of_order(1, "5")
-    await store.keep_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
-    await store.use_upload("a")
+    await store.is_job_message(1, "5")
+    await store.add_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.mark_upload_used("a")
     await store.upload("a")
-    await store.uploads_wait(1)
+    await store.recent_uploads(1)
     await store.activity(1)
     await store.late_cancels(1)
-    await store.keep_payment("charge", 1, 1, 1)
+    await store.add_payment("charge", 1, 1, 1)
     await store.payment("charge")
     await store.payments(1, 1)
-    await store.move_payment("charge", PaymentState.PAID, PaymentState.REFUNDING)
+    await store.change_payment_state("charge", PaymentState.PAID, PaymentState.REFUNDING)
     await store.take_free_run(1, "key", 1)
     await store.free_runs(1, 1)
     promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_account=1, until=None)
-    await store.make_promo(promo, lasting=None, author="me")
+    await store.create_promo(promo, lasting=None, author="me")
     await store.use_promo("C", 1, "key")
-    await store.promo_used(1, "key")
+    await store.is_promo_used(1, "key")
     await store.close_promo("C")
     await store.promos(1)
     await store.rewards_due("bot", 1)
-    await store.set_rewarded(1)
-    await store.reachable("bot")
+    await store.mark_rewarded(1)
+    await store.count_reachable("bot")
     broadcast = await store.begin_broadcast("text", bot="bot", author="me", request_key="key")
     await store.broadcast(broadcast.id)
     await store.running_broadcast()
-    await store.reach_next(broadcast.id)
-    await store.count_broadcast(broadcast.id, sent=True)
+    await store.next_recipient(broadcast.id)
+    await store.count_broadcast_message(broadcast.id, sent=True)
     await store.end_broadcast(broadcast.id, BroadcastState.DONE)
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
@@ -305,10 +305,10 @@ def _known(ledger_entries: Sequence[Any]) -> tuple[Any, int, str]:
     return ledger_entry.kind, ledger_entry.amount, ledger_entry.key
 
 
-async def test_every_statement_runs(store: SqlDatabase, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A statement that is new and not yet in `a_little_of_everything` fails here."""
+async def test_every_statement_runs(store: SqlDatabase, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement that is new and not yet in `use_jobs` fails here."""
     executed = set(SQLITE_ONLY)
-    one, many = store.one, store.many
+    one, many = store.session.one, store.session.many
 
     async def seen_one(name: str, /, **params: Any) -> list[Row]:
         executed.add(name)
@@ -318,11 +318,11 @@ async def test_every_statement_runs(store: SqlDatabase, clock: HandClock, monkey
         executed.add(name)
         return await many(name, shared, items)
 
-    monkeypatch.setattr(store, "one", seen_one)
-    monkeypatch.setattr(store, "many", seen_many)
+    monkeypatch.setattr(store.session, "one", seen_one)
+    monkeypatch.setattr(store.session, "many", seen_many)
 
-    await a_little_of_everything(store, clock)
-    await a_little_of_updates(store)
-    await a_little_of_upkeep(store)
+    await use_jobs(store, clock)
+    await use_updates(store)
+    await use_kv_and_retention(store)
 
-    assert store.queries.keys() - executed == set()
+    assert store.session.queries.keys() - executed == set()

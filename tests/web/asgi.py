@@ -1,4 +1,4 @@
-"""Requests to a web application in this process, as a server would hand them over."""
+"""Requests to a web application in this process, without a server."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ async def request(
     headers: Mapping[str, str] | None = None,
     method: str = "POST",
 ) -> tuple[int, bytes]:
-    """Status and body of the answer. `path` may be any text; it goes over the wire encoded."""
+    """Send a request; return the status and the body. `path` may be any text: it is percent-encoded."""
     raw = quote(path, safe="/.%~:@!$&'()*+,;=", errors="replace")
     scope = {
         "type": "http",

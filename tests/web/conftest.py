@@ -1,29 +1,29 @@
-"""An instance with a callback door, over a store in memory."""
+"""An instance with a callback endpoint and a store in memory."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
-from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from genlock.app import SystemClock, make_engine, make_kie_endpoint
+from genlock.app import SystemClock, make_engine
 from genlock.domain.job import NewJob
 from genlock.domain.money import EntryKind
 from genlock.engine.engine import Engine
+from genlock.providers.kie.bundle import verify_callback
 from genlock.providers.kie.client import Kie
-from genlock.settings import Settings
 from genlock.stores.sqlite import SqliteStore
-from genlock.web.server import make_web
-from tests.engine.world import Chat, Recorder, die, idle
+from genlock.web.callbacks import CallbackEndpoint
+from genlock.web.routes import make_web
+from tests.engine.world import FakeChannel, Recorder, die, idle
 from tests.providers.models import CATALOG
 
 TASK = "86007839a9ca205ad3af437f7974310f"
 KEY = "test-hmac-key"
 
 
-class Taker(Kie):
-    """Kie.ai without a wire: every order is task TASK, and its callback address is remembered."""
+class OfflineKie(Kie):
+    """Kie.ai without a network: every job gets the task TASK, and its callback URL is recorded."""
 
     callback_url: str | None = None
 
@@ -33,34 +33,36 @@ class Taker(Kie):
 
 
 @dataclass(frozen=True, kw_only=True)
-class House:
+class Instance:
     store: SqliteStore
     engine: Engine
-    chat: Chat
+    chat: FakeChannel
     recorder: Recorder
+    #: does not check signatures
     web: Starlette
+    #: accepts signed callbacks only
     signed: Starlette
-    #: the path of the running job's own callback address
+    #: the path of the running job's callback URL
     path: str
     job_id: int
 
     def inbox(self) -> list[tuple[int, bytes, str, int | None]]:
-        rows = self.store._connection.execute("SELECT id, body, state, job_id FROM inbox ORDER BY id")
+        rows = self.store.session.connection.execute("SELECT id, body, state, job_id FROM inbox ORDER BY id")
         return [tuple(row) for row in rows]
 
 
-async def make_house() -> House:
+async def make_instance() -> Instance:
     recorder = Recorder()
     store = await SqliteStore.open(":memory:", clock=SystemClock(), observer=recorder)
-    provider = Taker(key="k", find_model=CATALOG.get)
-    chat = Chat()
+    provider = OfflineKie(key="k", find_model=CATALOG.get)
+    chat = FakeChannel()
     engine = make_engine(
         store, recorder, providers={"kie": provider}, channels={"chat": chat}, public_url="https://bot.example"
     )
-    person = await store.ensure_account("chat", "bot", "1")
-    await store.transfer(person, EntryKind.TOPUP, 1000, "funds")
+    account_id = await store.ensure_account("chat", "bot", "1")
+    await store.transfer(account_id, EntryKind.TOPUP, 1000, "funds")
     order = NewJob(
-        account_id=person,
+        account_id=account_id,
         request_key="k",
         provider="kie",
         channel="chat",
@@ -74,21 +76,21 @@ async def make_house() -> House:
     job = await engine.order(order)
     await idle(engine)
     assert provider.callback_url is not None
-    return House(
+    return Instance(
         store=store,
         engine=engine,
         chat=chat,
         recorder=recorder,
-        web=make_web([make_kie_endpoint(engine, Settings())]),
-        signed=make_web([make_kie_endpoint(engine, Settings(kie_webhook_key=SecretStr(KEY)))]),
+        web=make_web([CallbackEndpoint(engine=engine, provider="kie")]),
+        signed=make_web([CallbackEndpoint(engine=engine, provider="kie", verify=verify_callback(KEY))]),
         path=provider.callback_url.removeprefix("https://bot.example"),
         job_id=job.id,
     )
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    house = await make_house()
-    yield house
-    await die(house.engine)
-    await house.store.close()
+async def instance() -> AsyncIterator[Instance]:
+    instance = await make_instance()
+    yield instance
+    await die(instance.engine)
+    await instance.store.close()

@@ -1,4 +1,4 @@
-"""What those who watch are told."""
+"""The endpoints for monitoring: /health, /ready, /metrics."""
 
 import asyncio
 import json
@@ -19,13 +19,13 @@ from genlock.engine.stats import Stats
 from genlock.metrics import COUNTS, GAUGES, MetricsObserver
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.health import HealthEndpoints
-from genlock.web.server import make_web
-from tests.stores.lives import ended, queued, update
+from genlock.web.routes import make_web
+from tests.stores.builders import ended, queued, update
 from tests.web.asgi import request
 
 
 @dataclass
-class House:
+class Instance:
     store: SqliteStore
     engine: Engine
     web: Starlette
@@ -33,20 +33,20 @@ class House:
     switches: dict[str, bool] = field(default_factory=dict)
 
     async def get(self, path: str) -> tuple[int, Any]:
-        status, said = await request(self.web, path, method="GET")
-        return status, json.loads(said)
+        status, body = await request(self.web, path, method="GET")
+        return status, json.loads(body)
 
     async def metrics(self) -> dict[str, float]:
-        _, said = await request(self.web, "/metrics", method="GET")
+        _, body = await request(self.web, "/metrics", method="GET")
         return {
             sample.name + str(sample.labels or ""): sample.value
-            for family in text_string_to_metric_families(said.decode())
+            for family in text_string_to_metric_families(body.decode())
             for sample in family.samples
         }
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
+async def instance() -> AsyncIterator[Instance]:
     observer = MetricsObserver(CollectorRegistry())
     store = await SqliteStore.open(":memory:", clock=SystemClock(), observer=observer)
     engine = make_engine(store, observer, providers={}, channels={})
@@ -59,86 +59,88 @@ async def house() -> AsyncIterator[House]:
         render=lambda counts, active: observer.render(counts, active=active),
         started=monotonic(),
     )
-    yield House(store, engine, make_web([endpoint]), stats, switches)
+    yield Instance(store, engine, make_web([endpoint]), stats, switches)
     await store.close()
 
 
-async def test_health_says_who_is_active_and_what_waits(house: House) -> None:
-    await queued(house.store, lease=None)
-    await house.store.store_update(update(1))
-    await house.store.store_callback("kie", None, "", b"x")
-    status, said = await house.get("/health")
+async def test_health_states_the_leader_and_the_queue_depth(instance: Instance) -> None:
+    await queued(instance.store, lease=None)
+    await instance.store.store_update(update(1))
+    await instance.store.store_callback("kie", None, "", b"x")
+    status, body = await instance.get("/health")
     assert status == 200
-    assert (said["active"], said["queue_depth"], said["store"]) == (False, 3, "ok")
-    await house.engine.leader.elect()
-    assert (await house.get("/health"))[1]["active"] is True
+    assert (body["active"], body["queue_depth"], body["store"]) == (False, 3, "ok")
+    await instance.engine.leader.elect()
+    assert (await instance.get("/health"))[1]["active"] is True
 
 
-async def test_ready_is_for_those_who_have_started_and_do_not_stop(house: House) -> None:
-    assert await house.get("/ready") == (200, {"ready": True})
-    house.switches["open"] = False
-    assert (await house.get("/ready"))[0] == 503
-    assert (await house.get("/health"))[0] == 200, "alive it is"
+async def test_an_instance_is_ready_between_start_and_stop(instance: Instance) -> None:
+    assert await instance.get("/ready") == (200, {"ready": True})
+    instance.switches["open"] = False
+    assert (await instance.get("/ready"))[0] == 503
+    assert (await instance.get("/health"))[0] == 200, "it is alive"
 
 
-async def test_a_store_that_is_away_makes_it_unready_and_not_dead(
-    house: House, monkeypatch: pytest.MonkeyPatch
+async def test_without_the_store_an_instance_is_not_ready_but_healthy(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away() -> dict[str, float]:
         raise StoreUnavailable
 
-    monkeypatch.setattr(house.store, "stats", away)
-    assert (await house.get("/ready"))[0] == 503
-    status, said = await house.get("/health")
-    assert (status, said["queue_depth"], said["store"], said["ready"]) == (200, None, "does not answer", False)
-    assert (await request(house.web, "/metrics", method="GET"))[0] == 200
+    monkeypatch.setattr(instance.store, "stats", away)
+    assert (await instance.get("/ready"))[0] == 503
+    status, body = await instance.get("/health")
+    assert (status, body["queue_depth"], body["store"], body["ready"]) == (200, None, "does not answer", False)
+    assert (await request(instance.web, "/metrics", method="GET"))[0] == 200
 
 
-async def test_a_store_that_hangs_is_not_waited_for(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("genlock.engine.stats.PATIENCE_SECONDS", 0.05)
-    asked = 0
+async def test_health_checks_do_not_wait_for_a_store_that_hangs(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.engine.stats.TIMEOUT_SECONDS", 0.05)
+    queries = 0
 
     async def hang() -> dict[str, float]:
-        nonlocal asked
-        asked += 1
+        nonlocal queries
+        queries += 1
         await asyncio.Event().wait()
         return {}
 
-    monkeypatch.setattr(house.store, "stats", hang)
-    assert [(await house.get("/ready"))[0] for _ in range(3)] == [503] * 3
-    assert asked == 1, "one question at a time"
-    assert house.stats._task is not None
-    house.stats._task.cancel()
+    monkeypatch.setattr(instance.store, "stats", hang)
+    assert [(await instance.get("/ready"))[0] for _ in range(3)] == [503] * 3
+    assert queries == 1, "one query at a time"
+    assert instance.stats._task is not None
+    instance.stats._task.cancel()
 
 
-async def test_many_who_ask_at_once_cost_one_question(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = 0
-    stats = house.store.stats
+async def test_concurrent_requests_share_one_query(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = 0
+    stats = instance.store.stats
 
     async def counted() -> dict[str, float]:
-        nonlocal asked
-        asked += 1
+        nonlocal queries
+        queries += 1
         return await stats()
 
-    monkeypatch.setattr(house.store, "stats", counted)
-    await asyncio.gather(*(house.get("/health") for _ in range(20)))
-    assert asked == 1
+    monkeypatch.setattr(instance.store, "stats", counted)
+    await asyncio.gather(*(instance.get("/health") for _ in range(20)))
+    assert queries == 1
 
 
-async def test_every_metric_is_there_before_anything_has_happened(house: House) -> None:
-    said = await house.metrics()
+async def test_every_metric_exists_from_the_start(instance: Instance) -> None:
+    metrics = await instance.metrics()
     for name in GAUGES:
-        assert f"genlock_{name}" in said
-    assert said["genlock_active"] == 0
-    assert said["genlock_jobs{'state': 'running'}"] == 0
+        assert f"genlock_{name}" in metrics
+    assert metrics["genlock_active"] == 0
+    assert metrics["genlock_jobs{'state': 'running'}"] == 0
     for name, (_, labels) in COUNTS.items():
-        assert labels or f"genlock_{name}_total" in said
+        assert labels or f"genlock_{name}_total" in metrics
 
 
-async def test_metrics_follow_the_store(house: House) -> None:
-    await ended(house.store)
-    await house.store.kv_put("ledger_violations", "2")
-    said = await house.metrics()
-    assert said["genlock_undelivered"] == 1
-    assert said["genlock_jobs{'state': 'succeeded'}"] == 1
-    assert said["genlock_ledger_violations"] == 2
+async def test_metrics_show_the_values_of_the_store(instance: Instance) -> None:
+    await ended(instance.store)
+    await instance.store.kv_put("ledger_violations", "2")
+    metrics = await instance.metrics()
+    assert metrics["genlock_undelivered"] == 1
+    assert metrics["genlock_jobs{'state': 'succeeded'}"] == 1
+    assert metrics["genlock_ledger_violations"] == 2

@@ -1,4 +1,4 @@
-"""Renders messages in a chat: shows, edits, sends and removes them, and answers button presses."""
+"""Renders messages in a chat: shows, edits, sends and removes them, and answers button taps."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -9,7 +9,7 @@ from telegram.constants import ParseMode
 
 from genlock.bot.context import UpdateContext
 from genlock.channels.telegram.caller import Caller, Priority
-from genlock.channels.telegram.errors import HasMedia, Unchanged
+from genlock.channels.telegram.errors import MessageHasMedia, MessageNotModified
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.channels.telegram.text import fitted, keyboard
 from genlock.domain.errors import ChannelError, PlaceholderGone, RecipientUnreachable
@@ -40,20 +40,22 @@ class ChatView:
         await self._move(ctx, await self.send(ctx, message))
 
     async def _target(self, ctx: UpdateContext) -> int | None:
-        """The message to edit: the one with the pressed button, or the screen if the user wrote nothing below it."""
-        if ctx.pressed is not None:
-            if ctx.pressed == ctx.draft.message:
-                return ctx.pressed
+        """The message to edit: the one with the tapped button, or the screen if the user wrote nothing below it."""
+        if ctx.button_message is not None:
+            if ctx.button_message == ctx.draft.message:
+                return ctx.button_message
             # In a group the message may be another user's screen.
-            keep = ctx.group or ctx.notice or await self._store.is_of_order(ctx.person, str(ctx.pressed))
-            return None if keep else ctx.pressed
+            keep = (
+                ctx.group or ctx.on_notice or await self._store.is_job_message(ctx.account_id, str(ctx.button_message))
+            )
+            return None if keep else ctx.button_message
         shown = ctx.draft.message
         return shown if shown is not None and ctx.message is not None and shown > ctx.message else None
 
     async def _move(self, ctx: UpdateContext, message_id: int) -> None:
         """Record which message is the screen now, and remove the one before."""
         old = ctx.draft.message
-        await self._store.show_draft(ctx.person, ctx.chat, message_id)
+        await self._store.set_draft_message(ctx.account_id, ctx.chat, message_id)
         ctx.draft = replace(ctx.draft, message=message_id)
         if old is not None and old != message_id:
             await self.remove(ctx.chat, old)
@@ -68,9 +70,9 @@ class ChatView:
                 message_id=message_id,
                 **_content(message),
             )
-        except Unchanged:
+        except MessageNotModified:
             return True
-        except (PlaceholderGone, HasMedia):
+        except (PlaceholderGone, MessageHasMedia):
             return False
         return True
 
@@ -95,7 +97,7 @@ class ChatView:
         await self._caller.call(self._caller.bot.send_message, chat=chat, priority=Priority.SCREEN, **content)
 
     async def remove(self, chat: int, message_id: int) -> None:
-        """Delete an old screen; if Telegram refuses, its buttons are answered as outdated when pressed."""
+        """Delete an old screen; if Telegram refuses, its buttons are answered as outdated when tapped."""
         # No permit (`chat=None`): Telegram does not count deletions, and the user waits for the next screen.
         await self._try(
             self._caller.bot.delete_message, chat=None, priority=Priority.SCREEN, chat_id=chat, message_id=message_id
@@ -105,9 +107,9 @@ class ChatView:
         self, ctx: UpdateContext, text: str | None = None, *, alert: bool = False, url: str | None = None
     ) -> None:
         """Answer the callback query of the update, once. Without text it only ends the spinner; `url` is opened."""
-        if ctx.query is None:
+        if ctx.query_id is None:
             return
-        query, ctx.query = ctx.query, None
+        query, ctx.query_id = ctx.query_id, None
         await self._try(
             self._caller.bot.answer_callback_query,
             chat=None,

@@ -40,14 +40,14 @@ class UpdateContext:
     #: the text of the message, if it may continue in the next one
     partial_text: PartialText | None = None
     #: id of the message whose button was tapped
-    pressed: int | None = None
+    button_message: int | None = None
     #: whether that message is the notice of a finished order, which is never edited
-    notice: bool = False
+    on_notice: bool = False
     #: id of the callback query that still needs an answer
-    query: str | None = None
+    query_id: str | None = None
 
     @property
-    def person(self) -> int:
+    def account_id(self) -> int:
         return self.profile.account_id
 
     @property

@@ -17,7 +17,7 @@ class Quotas:
 
     async def cancel(self, ctx: UpdateContext) -> str | None:
         """Return why the user may not cancel an order that was already submitted; None if allowed."""
-        done = await self._store.late_cancels(ctx.person)
+        done = await self._store.late_cancels(ctx.account_id)
         return (
             None if done < self._rules.late_cancels_per_day else ctx.translator.plain("order.too_late_cancel", n=done)
         )
@@ -26,10 +26,10 @@ class Quotas:
         """Return why the user may not try another promo code now. Every try counts, so that codes cannot be guessed."""
         pause = HOUR / CODES_PER_HOUR
         # Permits may be taken ahead of time, up to this many: a burst is allowed, then one per pause.
-        [wait] = await self._store.take_permits([f"code:{ctx.person}"], pause, 1, -(CODES_PER_HOUR - 1) * pause)
+        [wait] = await self._store.take_permits([f"code:{ctx.account_id}"], pause, 1, -(CODES_PER_HOUR - 1) * pause)
         return ctx.translator.html("limit.codes", time=ctx.translator.duration(wait)) if wait > 0 else None
 
     async def upload(self, ctx: UpdateContext) -> Problem | None:
         """Return why the user may not send another file now; None if allowed."""
-        sent, wait = await self._store.uploads_wait(ctx.person)
+        sent, wait = await self._store.recent_uploads(ctx.account_id)
         return None if sent < self._rules.uploads_per_hour else Problem(name="uploads", allowed={"wait": wait})

@@ -105,7 +105,7 @@ class BotRouter:
         """Handle an update from the update queue; the handler may look at the user's next one."""
 
         async def next_update() -> Update | None:
-            following = await self._store.update_behind(stored.id)
+            following = await self._store.following_update(stored.id)
             return self._parse(following.body) if following else None
 
         await self.handle(self._parse(stored.body), first=stored.attempts == 1, next_update=next_update)
@@ -116,7 +116,7 @@ class BotRouter:
     async def handle(self, update: Update, *, first: bool, next_update: NextUpdate = no_next_update) -> None:
         """Handle one update. Raises transient errors of the store and the channel, so that the worker retries it.
 
-        `behind` tells what the same person did next, so that what belongs together is shown once.
+        `behind` tells what the same account_id did next, so that what belongs together is shown once.
         """
         await self._bundle.introduce()
         for left in reversed(range(ATTEMPTS)):
@@ -189,8 +189,8 @@ class BotRouter:
             )
             return
         ctx = await self._make_context(update, message, user, first=first)
-        ctx.pressed, ctx.notice = message.message_id, message.reply_to_message is not None
-        ctx.query = query.id
+        ctx.button_message, ctx.on_notice = message.message_id, message.reply_to_message is not None
+        ctx.query_id = query.id
         try:
             if not await self._is_refused(ctx, user):
                 await self._buttons.handle(ctx, buttons.read(query.data or ""))
@@ -198,17 +198,17 @@ class BotRouter:
             await self._view.toast(ctx)
 
     async def _make_context(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
-        person = await self._account_id(user.id)
-        profile = await self._store.see_profile(
-            person,
+        account_id = await self._account_id(user.id)
+        profile = await self._store.ensure_profile(
+            account_id,
             language=self._bundle.texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message)) if message.text else None,
         )
         if profile.fresh or not first:  # an attempt before may have crashed here
-            await self._gifts.welcome(person)
-        saved = await self._store.draft(person, message.chat.id)
+            await self._gifts.welcome(account_id)
+        saved = await self._store.draft(account_id, message.chat.id)
         ctx = UpdateContext(
             update=update.update_id,
             first=first,
@@ -220,7 +220,7 @@ class BotRouter:
             texts=self._bundle.texts,
         )
         if not ctx.group:
-            await self._remember_address(ctx.person, str(ctx.address))
+            await self._remember_address(ctx.account_id, str(ctx.address))
         return ctx
 
     async def _remember_address(self, account_id: int, address: str) -> None:
@@ -249,7 +249,7 @@ class BotRouter:
             key, words = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
         else:
             return False
-        if ctx.query is not None:
+        if ctx.query_id is not None:
             await view.toast(ctx, t.plain(key, **words), alert=True)
         else:
             await view.send_text(ctx, t.html(key, **words))
@@ -267,8 +267,8 @@ class BotRouter:
         """Record that a user blocked or unblocked the bot, or greet a group that added it."""
         gone = change.new_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if change.chat.type == ChatType.PRIVATE:
-            person = await self._account_id(change.from_user.id)
-            await self._store.set_blocked(person, blocked=gone)
+            account_id = await self._account_id(change.from_user.id)
+            await self._store.set_blocked(account_id, blocked=gone)
             return
         came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
         if came and not gone:

@@ -1,4 +1,4 @@
-"""The models as data: `load` reads and checks what lies in `data/`, and the operator's overlay."""
+"""Models as data: `load` reads and checks the files in `data/` and the operator's overlay."""
 
 from genlock.catalog.loader import load as load
 

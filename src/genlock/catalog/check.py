@@ -1,4 +1,4 @@
-"""Proves that what is offered can be ordered: the least and the most of every model has a price and is accepted."""
+"""Checks that every offered model can be ordered: its smallest and its largest input have a price and are accepted."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -7,23 +7,26 @@ from genlock.domain.catalog import Catalog, Model
 from genlock.domain.errors import GenlockError
 
 Send = Callable[[Model, Mapping[str, object]], Awaitable[None]]
-"""Orders this input of a model from a provider; raises GenlockError if it is not accepted."""
+"""Orders an input of a model from its provider; raises GenlockError if the provider refuses it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failure:
     model: str
-    input: str  #: minimal or maximal
+    input: str  #: "minimal" or "maximal"
     why: str
 
 
-async def check(catalog: Catalog, send: Send | None = None) -> list[Failure]:
-    """Everything that stands in the way of an offered model."""
+async def check(catalog: Catalog, sends: Mapping[str, Send] | None = None) -> list[Failure]:
+    """Return every reason why an offered model cannot be ordered.
+
+    `sends` orders by provider; the models of other providers are checked without an order.
+    """
     failures = []
     for model in catalog.offered():
         for name, make in (("minimal", model.minimal_input), ("maximal", model.maximal_input)):
             try:
-                await _check_one(model, make(), send)
+                await _check_one(model, make(), (sends or {}).get(model.provider))
             except GenlockError as error:
                 failures.append(Failure(model=model.id, input=name, why=str(error)))
     return failures
@@ -31,7 +34,7 @@ async def check(catalog: Catalog, send: Send | None = None) -> list[Failure]:
 
 async def _check_one(model: Model, values: dict[str, object], send: Send | None) -> None:
     if model.validate(values) != values:
-        raise GenlockError("the input changes when it is checked again")
+        raise GenlockError("the input changes when it is validated again")
     if model.credits(values) <= 0 and not model.free and model.own_price is None:
         raise GenlockError("the input costs nothing")
     if send is not None:

@@ -1,4 +1,4 @@
-"""What must hold between the parts of a model before it may be sold."""
+"""Checks the parts of a model against each other before it may be sold."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -11,7 +11,7 @@ COMBINATIONS_MAX = 5000
 
 
 def check_model(model: Model, where: str) -> None:
-    """Raise InvalidCatalog, saying where, if the model contradicts itself."""
+    """Raise InvalidCatalog, with the place, if the parts of the model contradict each other."""
     wrong = _first_mistake(model) or _field_mistake(model)
     if wrong:
         raise InvalidCatalog(f"{where}: {wrong}")
@@ -47,12 +47,12 @@ def _field_mistake(model: Model) -> str | None:
 def _check_prices(model: Model, where: str) -> None:
     for values in _combinations(model):
         if not any(row.matches(values) for row in model.prices):
-            told = ", ".join(f"{name} = {'not given' if value is None else value}" for name, value in values.items())
-            raise InvalidCatalog(f"{where}: prices: no row for {told or 'any input'}")
+            inputs = ", ".join(f"{name} = {'not given' if value is None else value}" for name, value in values.items())
+            raise InvalidCatalog(f"{where}: prices: no row for {inputs or 'any input'}")
 
 
 def _combinations(model: Model) -> Iterator[dict[str, object]]:
-    """All that the fields which decide the price can say, but for what a rule excludes."""
+    """Yield every combination of the fields that decide the price, without those that a rule excludes."""
     names = sorted({name for row in model.prices for name in (*row.when, *row.given)})
     fields = [one for one in model.fields if one.name in names]
     excluding = [rule for rule in model.rules if rule.never and set(rule.when) <= set(names)]

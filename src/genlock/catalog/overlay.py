@@ -1,18 +1,18 @@
-"""The operator's file: hide, rename, free or price a model without touching the package.
+"""The operator's overlay: a file that hides, renames, frees or prices models without touching the package.
 
 Tables [models."ID"] are the operator's. Tables [synced."ID"], below a mark, are written by
-`genlock models sync --apply` and give way to the operator's.
+`genlock models sync --apply`; where both change the same thing, the operator's table wins.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from genlock.catalog.coverage import check_model
-from genlock.catalog.reader import Table
+from genlock.catalog.reader import check
+from genlock.catalog.schema import ChangeTable, OverlayFile
 from genlock.domain.catalog import Model, Status
 from genlock.domain.errors import InvalidCatalog
 from genlock.domain.tariff import PriceRow, thousandths
@@ -21,68 +21,66 @@ MARK = "# ---- Below this line `genlock models sync --apply` writes; the rest is
 
 
 def apply(models: Mapping[str, Model], data: dict[str, Any], name: str) -> dict[str, Model]:
-    """The models as the overlay wants them."""
-    top = Table(data, name)
-    synced, own = top.take("synced", dict, {}), top.take("models", dict, {})
-    top.end()
+    """Return the models with the changes of the overlay. Raises InvalidCatalog."""
+    overlay = check(OverlayFile, data, name)
     changed = dict(models)
-    for layer, known_only in ((synced, False), (own, True)):
+    for layer, must_exist in ((overlay.synced, False), (overlay.models, True)):
         for model_id, change in layer.items():
             where = f"{name}: {model_id}"
             if model_id in changed:
-                changed[model_id] = _changed(changed[model_id], Table(change, where))
-            elif known_only:
-                raise InvalidCatalog(f"{where}: there is no such model")
+                changed[model_id] = _changed(changed[model_id], change, where)
+            elif must_exist:
+                raise InvalidCatalog(f"{where}: there is no such model; `genlock models ls --all` lists every model")
     return changed
 
 
-def _changed(model: Model, table: Table) -> Model:
-    hidden = table.take("hidden", bool, default=False)
-    status = table.member("status", Status, Status.HIDDEN if hidden else model.status)
-    reason = table.take("reason", str, "hidden by the operator" if hidden else "")
-    own_price = thousandths(table.amount("price")) if "price" in table else model.own_price
-    prices, extras = _repriced(model, table)
+def _changed(model: Model, change: ChangeTable, where: str) -> Model:
+    status = change.status or (Status.HIDDEN if change.hidden else model.status)
+    reason = change.reason or ("hidden by the operator" if change.hidden else "")
+    prices, extras = _repriced(model, change, where)
     changed = replace(
         model,
-        title=table.take("title", str, model.title),
+        title=model.title if change.title is None else change.title,
         status=status,
         reason=reason or (model.reason if status is model.status else "set by the operator"),
-        free=table.take("free", bool, default=model.free),
-        own_price=own_price,
+        free=model.free if change.free is None else change.free,
+        own_price=model.own_price if change.price is None else thousandths(change.price),
         prices=prices,
         extras=extras,
-        expected_seconds=table.take("expected_seconds", int, model.expected_seconds),
-        deadline_seconds=table.take("deadline_seconds", int, model.deadline_seconds),
+        expected_seconds=_or(change.expected_seconds, model.expected_seconds),
+        deadline_seconds=_or(change.deadline_seconds, model.deadline_seconds),
     )
-    table.end()
-    check_model(changed, table.where)
+    check_model(changed, where)
     return changed
 
 
-def _repriced(model: Model, table: Table) -> tuple[tuple[PriceRow, ...], tuple[PriceRow, ...]]:
-    """New credits for rows, by the labels they have in the provider's price list."""
-    labels = {row.label for row in (*model.prices, *model.extras)} - {None}
-    new: dict[str, Decimal] = {}
-    for label, credits_ in table.take("credits", dict, {}).items():
-        if label not in labels:
-            raise table.wrong(f"credits: there is no price row labelled {label!r}")
-        new[label] = Table({label: credits_}, f"{table.where}: credits").amount(label)
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def _repriced(model: Model, change: ChangeTable, where: str) -> tuple[tuple[PriceRow, ...], tuple[PriceRow, ...]]:
+    """Return the price rows with new credits. A row is named by its key, as `genlock models show` prints it."""
+    keys = list(dict.fromkeys(row.key for row in (*model.prices, *model.extras)))
+    for key in change.credits:
+        if key not in keys:
+            known = "; ".join(keys) or "no rows"
+            raise InvalidCatalog(f"{where}: credits: there is no price row {key!r}; this model has: {known}")
 
     def priced(row: PriceRow) -> PriceRow:
-        return replace(row, credits=new[row.label]) if row.label in new else row
+        return replace(row, credits=change.credits[row.key]) if row.key in change.credits else row
 
     return tuple(map(priced, model.prices)), tuple(map(priced, model.extras))
 
 
 def written(path: Path, synced: Mapping[str, Mapping[str, object]]) -> str:
-    """The overlay's text with this below the mark, and what the operator wrote untouched above it."""
+    """Return the overlay's text with these tables below the mark and the operator's text unchanged above it."""
     own = path.read_text(encoding="utf-8").partition(MARK)[0].rstrip() if path.exists() else ""
     tables = "\n\n".join(_table(model_id, change) for model_id, change in sorted(synced.items()))
     return f"{own}\n\n{MARK}\n\n{tables}".strip() + "\n"
 
 
 def write(path: Path, text: str) -> None:
-    """Replace the file at once, so that nobody reads half of it."""
+    """Replace the file in one step, so that no reader sees half of it."""
     new = path.with_name(f"{path.name}.new")
     try:
         new.write_text(text, encoding="utf-8")
@@ -103,5 +101,5 @@ def _table(model_id: str, change: Mapping[str, object]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML; JSON's rules are the same for what occurs here."""
+    """Return a basic TOML string. JSON quotes the characters that occur here in the same way."""
     return json.dumps(text, ensure_ascii=False)

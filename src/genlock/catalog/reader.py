@@ -1,22 +1,37 @@
-"""Reading tables strictly: a wrong or unknown key is an error that says where it stands."""
+"""Reads a TOML file into its schema. Every mistake is reported as FILE: MODEL: PLACE: what is wrong."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from genlock.domain.errors import InvalidCatalog
 
-T = TypeVar("T")
-E = TypeVar("E", bound=StrEnum)
+Schema = TypeVar("Schema", bound=BaseModel)
 
-NAMES = {str: "text", int: "a whole number", bool: "true or false", dict: "a table", list: "a list"}
+#: what a value must be, by pydantic's type of error
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+}
+#: what one item of a list is called in a message
+_ITEMS = {"fields": "field", "prices": "price", "extras": "extra", "rules": "rule"}
+#: tables whose keys are the names of models, or that only group other tables
+_GROUPS = frozenset({"models", "synced"})
 
 
 def parse(path: Path) -> dict[str, Any]:
-    """A TOML file, fractions kept exact."""
+    """Parse a TOML file, with fractions as exact decimals."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except OSError as error:
@@ -25,96 +40,68 @@ def parse(path: Path) -> dict[str, Any]:
         raise InvalidCatalog(f"{path.name}: is not TOML: {error}") from error
 
 
-class Table:
-    """One table of a file. Take every key it may have, then call `end`."""
-
-    def __init__(self, data: object, where: str) -> None:
-        self.where = where
-        if not isinstance(data, dict):
-            raise self.wrong("must be a table")
-        self._left: dict[str, Any] = dict(data)
-
-    def wrong(self, what: str) -> InvalidCatalog:
-        return InvalidCatalog(f"{self.where}: {what}")
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._left
-
-    def raw(self, key: str, default: object = None) -> Any:
-        return self._left.pop(key, default)
-
-    def take(self, key: str, kind: type[T], default: T | None = None) -> T:
-        """The value of a key. Without a default the key must be there."""
-        value = self._left.pop(key, default)
-        if value is None:
-            raise self.wrong(f"{key} is missing")
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.wrong(f"{key} must be {NAMES[kind]}, not {value!r}")
-        return value
-
-    def number(self, key: str) -> int | float | None:
-        value = self._left.pop(key, None)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | Decimal):
-            raise self.wrong(f"{key} must be a number, not {value!r}")
-        return value if isinstance(value, int) else float(value)
-
-    def amount(self, key: str) -> Decimal:
-        value = self._left.pop(key, None)
-        if isinstance(value, bool) or not isinstance(value, int | Decimal) or value < 0:
-            raise self.wrong(f"{key} must be a number of 0 or more, not {value!r}")
-        return Decimal(value)
-
-    def words(self, key: str) -> tuple[str, ...]:
-        value = self.take(key, list, [])
-        if not all(isinstance(item, str) for item in value):
-            raise self.wrong(f"{key} must be a list of texts")
-        return tuple(value)
-
-    def texts(self, key: str) -> dict[str, str]:
-        value = self.take(key, dict, {})
-        if not all(isinstance(text, str) for text in value.values()):
-            raise self.wrong(f"{key} must be a table of texts")
-        return cast("dict[str, str]", value)
-
-    def all_texts(self) -> dict[str, str]:
-        """The whole table, which has texts only."""
-        if not all(isinstance(text, str) for text in self._left.values()):
-            raise self.wrong("a label must be a text, or a table of language = text")
-        return cast("dict[str, str]", self._left)
-
-    def tables(self, key: str, name: str) -> list["Table"]:
-        items = self.take(key, list, [])
-        return [Table(item, f"{self.where}: {name} {number}") for number, item in enumerate(items, 1)]
-
-    def member(self, key: str, kind: type[E], default: E | None = None) -> E:
-        word = str(self.take(key, str, default))
-        try:
-            return kind(word)
-        except ValueError:
-            raise self.wrong(f"{key} must be one of {', '.join(kind)}, not {word!r}") from None
-
-    def members(self, key: str, kind: type[E]) -> tuple[E, ...]:
-        words = self.words(key)
-        try:
-            return tuple(kind(word) for word in words)
-        except ValueError:
-            raise self.wrong(f"{key} must be of {', '.join(kind)}, not {', '.join(words)}") from None
-
-    def end(self) -> None:
-        if self._left:
-            raise self.wrong(f"unknown key {', '.join(sorted(self._left))}")
+def check(schema: type[Schema], data: object, file: str) -> Schema:
+    """Return the data as its schema. Raises InvalidCatalog with one line for each mistake."""
+    try:
+        return schema.model_validate(data)
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+        raise InvalidCatalog("\n".join(_explain(problem, data, file) for problem in problems)) from None
 
 
-def plain(value: object) -> object:
-    """A value as the provider takes it: fractions as floats, tables and lists all through."""
-    match value:
-        case Decimal():
-            return float(value)
-        case list():
-            return [plain(item) for item in value]
-        case Mapping():
-            return {key: plain(item) for key, item in value.items()}
-        case _:
-            return value
+def _explain(problem: Mapping[str, Any], data: object, file: str) -> str:
+    """Return FILE: MODEL: PLACE: KEY and what is wrong with it."""
+    kind, location = problem["type"], problem["loc"]
+    *places, key = _places(location, data) or [""]
+    if kind == "missing":
+        wrong = f"{key} is missing"
+    elif kind == "extra_forbidden":
+        wrong = f"unknown key {key}"
+    elif kind in ("model_type", "model_attributes_type"):
+        places, wrong = [*places, key], "must be a table"
+    else:
+        wrong = f"{key} {_wrong_value(kind, problem)}"
+    return ": ".join([file, *(place for place in places if place), wrong])
+
+
+def _wrong_value(kind: str, problem: Mapping[str, Any]) -> str:
+    context = problem.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "enum":
+        members = context["expected"].replace("'", "").replace(" or ", ", ")
+        return f"must be one of {members}, not {problem['input']!r}"
+    if kind == "greater_than_equal":
+        return f"must be {context['ge']} or more"
+    return f"must be {_EXPECTED.get(kind, problem['msg'])}, not {problem['input']!r}"
+
+
+def _places(location: tuple[str | int, ...], data: object) -> list[str]:
+    """Return the location in words: the model's id, the field's name or the row's number, and the key."""
+    return list(_walk(location, data))
+
+
+def _walk(location: tuple[str | int, ...], data: object) -> Iterator[str]:
+    parent = ""
+    for number, step in enumerate(location):
+        data = _step_into(data, step)
+        if isinstance(step, int):
+            if parent in _ITEMS:
+                name = data.get("name") if parent == "fields" and isinstance(data, dict) else None
+                yield name if isinstance(name, str) else f"{_ITEMS[parent]} {step + 1}"
+            elif number == len(location) - 1:
+                yield parent  # a value of a list: the list's key names the place
+            continue
+        last = number == len(location) - 1
+        is_list = isinstance(data, list) and not last
+        if not is_list and not (step in _GROUPS and number == 0 and not last):
+            yield step
+        parent = step
+
+
+def _step_into(data: object, step: str | int) -> object:
+    if isinstance(data, dict):
+        return data.get(step)
+    if isinstance(data, list) and isinstance(step, int) and step < len(data):
+        return data[step]
+    return None

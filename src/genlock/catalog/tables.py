@@ -1,4 +1,4 @@
-"""Models, prices and differences as rows to print."""
+"""Models, prices and differences as rows for the command line."""
 
 from dataclasses import asdict
 from decimal import Decimal
@@ -23,8 +23,8 @@ def brief(model: Model, markup: float, credit_usd: float, *, with_status: bool) 
     return row | ({"status": model.status.value, "reason": model.reason} if with_status else {})
 
 
-def whole(model: Model, markup: float, credit_usd: float) -> dict[str, Any]:
-    """Everything about a model, and what its price rows come to."""
+def details(model: Model, markup: float, credit_usd: float) -> dict[str, Any]:
+    """Return everything about a model, with the prices that users pay."""
     return asdict(model) | {"our_prices": prices(model, markup, credit_usd)}
 
 
@@ -63,21 +63,29 @@ def _label(one: Field, choice: object) -> str:
 
 
 def prices(model: Model, markup: float, credit_usd: float) -> list[dict[str, Any]]:
+    """Return what users pay. The operator's own price replaces the rows made from the provider's credits."""
+    if model.own_price is not None:
+        return [
+            {
+                "when": "always",
+                "provider_credits": "",
+                "our_credits": model.own_price / 1000,
+                "per": "run",
+                "as_of": "set by the operator",
+                "row": "",
+            }
+        ]
     return [
         {
-            "when": _when(row) or "always",
+            "when": row.conditions() or "always",
             "provider_credits": f"{row.credits:f}",
-            "our_credits": our_price(thousandths(row.credits), markup, credit_usd) / 1000,
+            "our_credits": our_price(thousandths(row.credits), markup, credit_usd, model.provider_credit_usd) / 1000,
             "per": _per(row),
             "as_of": model.price_as_of,
+            "row": row.key,
         }
         for row in (*model.prices, *model.extras)
     ]
-
-
-def _when(row: PriceRow) -> str:
-    said = [f"{name} = {' or '.join(map(str, allowed))}" for name, allowed in row.when.items()]
-    return ", ".join([*said, *(f"{name} given" for name in row.given)])
 
 
 def _per(row: PriceRow) -> str:
@@ -97,14 +105,14 @@ def _per(row: PriceRow) -> str:
 def differences(found: Diff) -> list[dict[str, Any]]:
     rows = [
         *(("new", model, "not in the catalog") for model in found.new),
-        *(("gone", model, "offered, but not in the provider's list") for model in found.gone),
+        *(("gone", model, "offered, but no longer in the provider's list") for model in found.gone),
         *(("back", model, "paused, but in the provider's list again") for model in found.back),
         *(("price", one.model, f"{one.old:f} → {one.new:f} credits: {one.label}") for one in found.changed),
-        *(("unlisted", model, f"no such price: {label}") for model, label in found.unlisted),
+        *(("unlisted", model, f"the provider's price list has no row: {label}") for model, label in found.unlisted),
     ]
     return [{"what": what, "model": model, "detail": detail} for what, model, detail in rows]
 
 
 def plain(value: object) -> object:
-    """For JSON: a decimal as a number, anything else as its words."""
+    """Return a value for JSON: a decimal as a number, anything else as text."""
     return float(value) if isinstance(value, Decimal) else str(value)

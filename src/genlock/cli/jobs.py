@@ -1,4 +1,4 @@
-"""`genlock jobs`: look at jobs, and help those that are stuck."""
+"""`genlock jobs`: inspect jobs, and act on those that are stuck."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -11,13 +11,13 @@ from genlock.cli.output import in_credits, show
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
 
-app = typer.Typer(no_args_is_help=True, help="Look at jobs, and help those that are stuck.")
+app = typer.Typer(no_args_is_help=True, help="Inspect jobs, and act on those that are stuck.")
 
 
 @app.command()
 def ls(
     state: Annotated[str | None, typer.Option(help="Only jobs in this state.")] = None,
-    person: Annotated[int | None, typer.Option(help="Only jobs of this person.")] = None,
+    account: Annotated[int | None, typer.Option(help="Only jobs of this account.")] = None,
     limit: Limit = 20,
     as_json: Json = False,
 ) -> None:
@@ -25,21 +25,21 @@ def ls(
     from genlock.domain.job import State
 
     wanted = choice(State, state)
-    found = with_store(lambda store, _: store.jobs(state=wanted, account_id=person, limit=limit))
+    found = with_store(lambda store, _: store.jobs(state=wanted, account_id=account, limit=limit))
     show([_brief(job) for job in found], as_json=as_json, empty="No jobs.")
 
 
 @app.command()
 def attention(limit: Limit = 50, as_json: Json = False) -> None:
-    """List what an operator should look at; exits 1 if there is anything."""
+    """List jobs that need an operator's attention. Exits 1 if there are any."""
     found = with_store(lambda store, _: store.jobs_needing_attention(limit))
-    show([_brief(job) for job in found], as_json=as_json, empty="Nothing needs attention.")
+    show([_brief(job) for job in found], as_json=as_json, empty="No job needs attention.")
     raise typer.Exit(1 if found else 0)
 
 
 @app.command()
 def check(as_json: Json = False) -> None:
-    """Look for broken invariants: money, leases, ends. Exits 1 if there are any."""
+    """Check the invariants of money, leases and job ends. Exits 1 if one is broken."""
     found = with_store(lambda store, _: store.violations(settled=False))
     show([asdict(violation) for violation in found], as_json=as_json, empty="Every invariant holds.")
     raise typer.Exit(1 if found else 0)
@@ -52,34 +52,34 @@ def show_job(job_id: JobId, as_json: Json = False) -> None:
 
     job = with_store(lambda store, _: store.job(job_id))
     if job is None:
-        raise JobNotFound(f"there is no job {job_id}")
-    whole = asdict(job)
+        raise JobNotFound(f"There is no job {job_id}. `genlock jobs ls` lists them.")
+    details = asdict(job)
     if as_json:
-        show([whole], as_json=True, empty="")
+        show([details], as_json=True, empty="")
         return
     for field in ("price", "cost"):
-        whole[field] = None if whole[field] is None else f"{in_credits(whole[field])} credits"
-    for field, value in whole.items():
+        details[field] = None if details[field] is None else f"{in_credits(details[field])} credits"
+    for field, value in details.items():
         if isinstance(value, datetime):
-            whole[field] = f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    show([{"field": field, "value": value} for field, value in whole.items()], as_json=False, empty="")
+            details[field] = f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    show([{"field": field, "value": value} for field, value in details.items()], as_json=False, empty="")
 
 
 @app.command()
 def retry(job_id: JobId) -> None:
-    """Do the next step of an unfinished job now."""
+    """Run the next step of an unfinished job now."""
     _operate("retry", job_id)
 
 
 @app.command()
 def resend(job_id: JobId) -> None:
-    """Show an ended job's result again, on new messages, free."""
+    """Send the result of an ended job again, in new messages, free of charge."""
     _operate("resend", job_id)
 
 
 @app.command()
 def cancel(job_id: JobId) -> None:
-    """Stop waiting for a job and give the money back."""
+    """Cancel a job and release its hold."""
     _operate("cancel", job_id)
 
 
@@ -94,13 +94,13 @@ def _operate(action: str, job_id: int) -> None:
         return await act(ctx, job_id, "operator")
 
     job = with_store(work)
-    typer.echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance goes on with it.")
+    typer.echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance continues it.")
 
 
 def _brief(job: Any) -> dict[str, Any]:
     return {
         "id": job.id,
-        "person": job.account_id,
+        "account": job.account_id,
         "model": job.model,
         "state": job.state.value,
         "delivery": job.delivery.value,

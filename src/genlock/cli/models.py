@@ -1,7 +1,8 @@
-"""`genlock models`: what is on sale."""
+"""`genlock models`: the models on sale, their inputs and prices."""
 
 import asyncio
 import json
+from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from genlock.cli.options import Json, choice
 from genlock.cli.output import show
 
-app = typer.Typer(no_args_is_help=True, help="What is on sale: models, their inputs and prices.")
+app = typer.Typer(no_args_is_help=True, help="Models on sale: inputs and prices.")
 
 
 def _catalog() -> tuple[Any, Any]:
@@ -25,11 +26,11 @@ def _catalog() -> tuple[Any, Any]:
 
 @app.command()
 def ls(
-    category: Annotated[str | None, typer.Option(help="Only this category.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Also what is not offered, and why.")] = False,
+    category: Annotated[str | None, typer.Option(help="Only models of this category.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Also models that are not offered, with the reason.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List models with the least they cost a person."""
+    """List models with the lowest price a user pays."""
     from genlock.catalog import tables
     from genlock.domain.catalog import Category, Status
 
@@ -45,16 +46,20 @@ def ls(
 
 @app.command("show")
 def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_json: Json = False) -> None:
-    """Show everything about one model: inputs, rules, prices."""
+    """Show one model: provider, inputs, rules, prices."""
+    from genlock.app import configured_providers
     from genlock.catalog import tables
 
     catalog, settings = _catalog()
     model = catalog.get(model_id)
+    configured = model.provider in configured_providers(settings)
     if as_json:
-        whole = tables.whole(model, settings.markup, settings.credit_usd)
-        typer.echo(json.dumps(whole, default=tables.plain, ensure_ascii=False, indent=2))
+        details = tables.details(model, settings.markup, settings.credit_usd) | {"provider_configured": configured}
+        typer.echo(json.dumps(details, default=tables.plain, ensure_ascii=False, indent=2))
         return
     typer.echo(f"{model.title}, {model.category}, {model.status}" + (f": {model.reason}" if model.reason else ""))
+    not_on_sale = "" if configured else " (no key is set for it, so the service does not sell this model)"
+    typer.echo(f"Provider: {model.provider}{not_on_sale}")
     if model.note:
         typer.echo(model.note)
     typer.echo("")
@@ -65,26 +70,33 @@ def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_jso
 
 @app.command()
 def check(as_json: Json = False) -> None:
-    """Order the least and the most of every offered model from the simulated provider. Exits 1 if one is refused."""
-    from genlock.sandbox.kie.order_all import order_all
+    """Order the smallest and the largest input of every offered model from its simulated provider.
+
+    Exits 1 if one is refused. Models of a provider without a simulator are checked for inputs and prices only.
+    """
+    from genlock.sandbox.kie.order_all import PROVIDERS, order_all
 
     catalog, _ = _catalog()
     failures = [asdict(failure) for failure in asyncio.run(order_all(catalog))]
     offered, failed = len(catalog.offered()), len({failure["model"] for failure in failures})
+    not_ordered = Counter(model.provider for model in catalog.offered() if model.provider not in PROVIDERS)
     if as_json:
-        result = {"offered": offered, "failed": failed, "failures": failures}
+        result = {"offered": offered, "failed": failed, "failures": failures, "not_ordered": dict(not_ordered)}
         typer.echo(json.dumps(result, ensure_ascii=False, indent=2))
     else:
+        for provider, count in not_ordered.items():
+            typer.echo(f"{count} models of {provider} were not ordered: there is no simulator of this provider.")
         show(failures, as_json=False, empty=f"All {offered} offered models can be ordered, and each has a price.")
     raise typer.Exit(1 if failed else 0)
 
 
 @app.command()
 def sync(
-    apply: Annotated[bool, typer.Option("--apply", help="Write what differs to the overlay file.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the differences to the overlay file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare with the provider's public lists: new and gone models, changed prices."""
+    """Compare with the providers' public lists: new models, models that are gone, changed prices."""
+    from genlock.app import fetch_public_lists
     from genlock.catalog import load, sync, tables
     from genlock.domain.errors import Refusal
     from genlock.settings import Settings, read_settings
@@ -92,14 +104,14 @@ def sync(
     settings = read_settings(Settings)
     path = settings.catalog_overlay
     if apply and path is None:
-        raise Refusal("GENLOCK_CATALOG_OVERLAY is not set, so there is no file to write to")
+        raise Refusal("GENLOCK_CATALOG_OVERLAY is not set, so there is no file to write to: set it to a path")
     catalog = load(path if path and path.exists() else None)
-    lists = asyncio.run(sync.fetch(settings.kie_api_url))
+    lists = asyncio.run(fetch_public_lists(settings))
     found = sync.diff(catalog, lists)
     if as_json:
         typer.echo(json.dumps(asdict(found), default=tables.plain, ensure_ascii=False, indent=2))
     else:
-        show(tables.differences(found), as_json=False, empty="The catalog agrees with the provider's lists.")
+        show(tables.differences(found), as_json=False, empty="The catalog agrees with the providers' lists.")
     if apply and path:
         _apply_lists(lists, path)
 

@@ -1,24 +1,24 @@
-"""Options that several commands take."""
+"""Options and arguments that several commands share."""
 
 from typing import Annotated, Any
 
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-JobId = Annotated[int, typer.Argument(metavar="JOB", help="Its number, as `genlock jobs ls` shows it.")]
-PersonId = Annotated[
-    int, typer.Argument(metavar="PERSON", help="The number of a person, as `genlock wallet ls` shows it.")
+JobId = Annotated[int, typer.Argument(metavar="JOB", help="The job's number, as `genlock jobs ls` shows it.")]
+AccountId = Annotated[
+    int, typer.Argument(metavar="ACCOUNT", help="The account's number, as `genlock wallet ls` shows it.")
 ]
-Limit = Annotated[int, typer.Option(help="How many at the most.", min=1, max=1000)]
+Limit = Annotated[int, typer.Option(help="The largest number of rows.", min=1, max=1000)]
 StoreName = Annotated[str, typer.Option("--store", help="sqlite or postgres.")]
 DatabaseUrl = Annotated[
     str | None,
-    typer.Option(help="A PostgreSQL to use; without it one is started.", envvar="GENLOCK_BENCH_DATABASE_URL"),
+    typer.Option(help="URL of a PostgreSQL to use; by default one is started.", envvar="GENLOCK_BENCH_DATABASE_URL"),
 ]
 
 
 def choice(kind: Any, word: str | None) -> Any:
-    """The member of an enum that somebody named."""
+    """Return the member of an enum with this value. Raises BadParameter that lists the values."""
     if word is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""How rows are printed: as a table for people, as JSON for programs."""
+"""Prints rows: as a table for operators, as JSON for programs."""
 
 import json
 import sys
@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
-#: columns of a table that no terminal shows
-WIDE = 10_000
+#: width of a table that is not printed to a terminal, in columns
+UNLIMITED_WIDTH = 10_000
 
 
 def show(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
@@ -27,17 +27,17 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
     for name in rows[0]:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_told(value)) for value in row.values()))
-    # Where nobody looks, somebody searches: no column is cut or folded there.
-    Console(width=None if sys.stdout.isatty() else WIDE).print(table)
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
+    # Output to a file or pipe is searched by programs, so its lines are not cut to a terminal's width.
+    Console(width=None if sys.stdout.isatty() else UNLIMITED_WIDTH).print(table)
 
 
 def _plain(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def _told(value: object) -> str:
-    """A value as one reads it in a table."""
+def _cell(value: object) -> str:
+    """Return a value as a cell of a table."""
     match value:
         case None:
             return ""
@@ -46,9 +46,9 @@ def _told(value: object) -> str:
         case datetime():
             return f"{value.astimezone(UTC):%d %b %H:%M}"
         case dict():
-            return ", ".join(f"{key} {said}" for key, one in value.items() if (said := _told(one)) not in {"", "no"})
+            return ", ".join(f"{key} {text}" for key, one in value.items() if (text := _cell(one)) not in {"", "no"})
         case list() | tuple():
-            return "\n".join(_told(one) for one in value)
+            return "\n".join(_cell(one) for one in value)
         case _:
             return str(value)
 

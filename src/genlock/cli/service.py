@@ -1,4 +1,4 @@
-"""The service itself: run it, bring its database up to date, try out its world."""
+"""Commands of the service: serve, migrate, doctor."""
 
 import asyncio
 import json
@@ -15,21 +15,24 @@ app = typer.Typer()
 
 @app.command()
 def serve() -> None:
-    """Run the bot: web doors and workers in one process. SIGTERM or Ctrl-C ends it in order, a second one at once."""
+    """Run the bot: web endpoints and workers in one process.
+
+    SIGTERM or Ctrl-C shuts down gracefully, a second one immediately.
+    """
     from genlock.settings import ServiceSettings, read_settings
 
     settings = read_settings(ServiceSettings)
-    from genlock.serve import run
+    from genlock.service import run
 
     raise typer.Exit(run(settings))
 
 
 @app.command()
 def migrate() -> None:
-    """Bring the database's schema up to date. Safe to run again, and by several at once."""
+    """Bring the database schema up to date. Safe to repeat, and to run on several machines at the same time."""
 
     async def work(store: Store, _: Observer) -> list[str]:
-        return store.applied  # opening a store brings it up to date
+        return store.applied  # opening a store applies the migrations
 
     applied = with_store(work, existing=False)
     typer.echo(f"Applied {', '.join(applied)}." if applied else "The schema is up to date.")
@@ -37,19 +40,19 @@ def migrate() -> None:
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
-    """Try out the whole world this is set up for, and leave nothing behind. Exits 1 if something is not right."""
+    """Check database, Telegram, providers and callbacks, and leave nothing behind. Exits 1 if a check fails."""
     from genlock.doctor.doctor import Doctor
-    from genlock.settings import Settings, read_settings, unknown_words
+    from genlock.settings import Settings, read_settings, unknown_settings_messages
 
     phases = asyncio.run(Doctor(read_settings(Settings)).examine())
-    ok, warnings = all(phase.ok for phase in phases), unknown_words()
+    ok, warnings = all(phase.ok for phase in phases), unknown_settings_messages()
     if as_json:
-        told = {"ok": ok, "phases": [asdict(phase) for phase in phases], "warnings": warnings}
-        typer.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        report = {"ok": ok, "phases": [asdict(phase) for phase in phases], "warnings": warnings}
+        typer.echo(json.dumps(report, ensure_ascii=False, indent=2))
     else:
         for warning in warnings:
             typer.secho(f"! {warning}", fg="yellow")
         for phase in phases:
             typer.secho(f"{'✔' if phase.ok else '✘'} {phase.name}: {phase.detail}", fg=None if phase.ok else "red")
-        typer.echo("All is well." if ok else "Something is not right.")
+        typer.echo("All checks passed." if ok else "Some checks failed; the lines above say what to do.")
     raise typer.Exit(0 if ok else 1)

@@ -1,4 +1,4 @@
-"""The configured store, for as long as a command needs it."""
+"""Opens the configured store for the duration of a command."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def with_store(work: Callable[[Database, Observer], Awaitable[T]], *, existing: bool = True) -> T:
-    """Open the configured store, do something with it, close it."""
+    """Open the configured store, await `work` with it, and close it."""
     from genlock.app import open_store
     from genlock.log import LogObserver, Mask, set_up_logging
     from genlock.settings import LogFormat, Settings, read_settings

@@ -1,4 +1,4 @@
-"""`genlock wallet`: people's money."""
+"""`genlock wallet`: balances and ledger."""
 
 import json
 from dataclasses import asdict
@@ -6,23 +6,23 @@ from typing import Annotated, Any
 
 import typer
 
-from genlock.cli.options import Json, Limit, PersonId
+from genlock.cli.options import AccountId, Json, Limit
 from genlock.cli.output import in_credits, show
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
 
-app = typer.Typer(no_args_is_help=True, help="People's money.")
+app = typer.Typer(no_args_is_help=True, help="Balances and ledger.")
 
 
 @app.command()
 def ls(
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT", help="Only who has this number, @name or part of a name.")
+        str | None, typer.Argument(metavar="TEXT", help="Only accounts with this number, @username or part of a name.")
     ] = None,
     limit: Limit = 20,
     as_json: Json = False,
 ) -> None:
-    """List people with what they have, the newest first."""
+    """List accounts with their balances, newest first."""
     wanted = text.removeprefix("@") if text else None
     found = with_store(lambda store, _: store.account_summaries(wanted, limit))
     if as_json:
@@ -30,7 +30,7 @@ def ls(
         return
     rows = [
         {
-            "person": holder.account_id,
+            "account": holder.account_id,
             "name": holder.name,
             "username": f"@{holder.username}" if holder.username else None,
             "channel": holder.channel,
@@ -41,23 +41,21 @@ def ls(
         }
         for holder in found
     ]
-    show(rows, as_json=False, empty="Nobody." if text is None else f"Nobody is found by {text!r}.")
+    show(rows, as_json=False, empty="No accounts." if text is None else f"No accounts match {text!r}.")
 
 
 @app.command("show")
-def show_wallet(person: PersonId, limit: Limit = 20, as_json: Json = False) -> None:
-    """Show what a person has and the last movements."""
+def show_wallet(account: AccountId, limit: Limit = 20, as_json: Json = False) -> None:
+    """Show the balance of an account and its last ledger entries."""
 
     async def work(store: Store, _: Observer) -> tuple[Any, Any]:
-        return await store.wallet(person), await store.ledger_entries(person, limit)
+        return await store.wallet(account), await store.ledger_entries(account, limit)
 
-    hold_state, ledger_entries = with_store(work)
+    wallet, entries = with_store(work)
     if as_json:
-        typer.echo(
-            json.dumps({**asdict(hold_state), "ledger_entries": [asdict(line) for line in ledger_entries]}, default=str)
-        )
+        typer.echo(json.dumps({**asdict(wallet), "ledger_entries": [asdict(line) for line in entries]}, default=str))
         return
-    typer.echo(f"available {in_credits(hold_state.available)}, held {in_credits(hold_state.held)} credits")
+    typer.echo(f"available {in_credits(wallet.available)}, held {in_credits(wallet.held)} credits")
     rows = [
         {
             "at": line.at.replace(microsecond=0),
@@ -68,34 +66,38 @@ def show_wallet(person: PersonId, limit: Limit = 20, as_json: Json = False) -> N
             "job": line.job_id,
             "reason": line.reason,
         }
-        for line in ledger_entries
+        for line in entries
     ]
-    show(rows, as_json=False, empty="No movements.")
+    show(rows, as_json=False, empty="No ledger entries.")
 
 
-# Otherwise a negative number would be taken for an option.
+# A negative number would otherwise be parsed as an option.
 @app.command(context_settings={"ignore_unknown_options": True})
 def credit(
-    person: PersonId,
-    credits_: Annotated[float, typer.Argument(metavar="CREDITS", help="How many credits; negative takes them back.")],
-    reason: Annotated[str, typer.Option(help="Why; kept in the ledger.", prompt=True)],
-    key: Annotated[str | None, typer.Option(help="Makes it happen once, however often it is run.")] = None,
+    account: AccountId,
+    credits_: Annotated[
+        float, typer.Argument(metavar="CREDITS", help="The number of credits; a negative number deducts them.")
+    ],
+    reason: Annotated[str, typer.Option(help="The reason, stored in the ledger.", prompt=True)],
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: repeating the command with it changes nothing.")
+    ] = None,
 ) -> None:
-    """Give a person credits, or take them back."""
+    """Add credits to an account, or deduct them."""
     import secrets
 
     from genlock.domain.money import EntryKind
 
     amount = round(abs(credits_) * 1000)
     if amount == 0:
-        raise typer.BadParameter("nothing to move")
+        raise typer.BadParameter("the amount is 0")
     kind = EntryKind.GRANT if credits_ > 0 else EntryKind.DEBIT
     name = f"operator:{key or secrets.token_hex(8)}"
 
     async def work(store: Store, _: Observer) -> tuple[bool, Any]:
-        return await store.transfer(person, kind, amount, name, reason), await store.wallet(person)
+        return await store.transfer(account, kind, amount, name, reason), await store.wallet(account)
 
-    done, hold_state = with_store(work)
-    said = "Done" if done else "This was done before"
-    left = in_credits(hold_state.available)
-    typer.echo(f"{said} (key {name.removeprefix('operator:')}): person {person} has {left} credits available.")
+    done, wallet = with_store(work)
+    outcome = "Done" if done else "This was already done"
+    left = in_credits(wallet.available)
+    typer.echo(f"{outcome} (key {name.removeprefix('operator:')}): account {account} has {left} credits available.")

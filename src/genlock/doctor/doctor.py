@@ -1,39 +1,42 @@
-"""The doctor: is this world fit for service? It tries everything out, and leaves nothing behind."""
+"""The doctor: checks the whole installation by doing what the service does, and leaves nothing behind."""
 
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from time import time
 
-from genlock.app import examine_store
-from genlock.doctor.external import Outside
-from genlock.doctor.finding import SKEW_SECONDS_MAX, Ill, Phase, need
-from genlock.doctor.store_trials import LongAgo, try_atomic, try_replays
+from genlock.app import make_providers, open_database_check
+from genlock.catalog import load
+from genlock.doctor.network_checks import NetworkChecks
+from genlock.doctor.phase import SKEW_SECONDS_MAX, CheckFailed, Phase, require
+from genlock.doctor.store_checks import TrialClock, check_leases, check_replays
 from genlock.domain.errors import GenlockError
 from genlock.log import Mask, Silent
-from genlock.ports import DatabaseCheck
+from genlock.ports import DatabaseCheck, ProviderBundle
 from genlock.settings import Settings
 
+#: an instance without a heartbeat for this long is not counted as running
 SILENT_SECONDS = 10.0
 ARRIVAL_SECONDS = 5.0
 
 
 class Doctor:
-    """Seven phases; a later one is tried whatever became of those before."""
+    """Runs seven phases. Each is run whatever the earlier ones found."""
 
     def __init__(self, settings: Settings, *, now: Callable[[], float] = time) -> None:
         self._settings = settings
         self._now = now
         self._mask = Mask(settings.secrets())
-        self._outside = Outside(settings, Silent(), now)
-        self._examined: DatabaseCheck | None = None
+        self._bundles = make_providers(settings, load(settings.catalog_overlay), now=now)
+        self._network = NetworkChecks(settings, self._bundles, Silent(), now)
+        self._database: DatabaseCheck | None = None
         self._missing: list[str] = []
 
     async def examine(self) -> list[Phase]:
         checks: dict[str, Callable[[], Awaitable[str]]] = {
             "store": self.store,
-            "atomic operations": self.atomic,
-            "callback door": self.endpoint,
+            "atomic operations": self.atomic_operations,
+            "callback endpoint": self.callback_endpoint,
             "channel": self.channel,
             "migrations": self.migrations,
             "idempotency": self.idempotency,
@@ -42,121 +45,139 @@ class Doctor:
         try:
             return [await self._phase(name, check) for name, check in checks.items()]
         finally:
-            if self._examined is not None:
-                await self._examined.close()
+            await self._close()
+
+    async def _close(self) -> None:
+        for bundle in self._bundles.values():
+            await bundle.close()
+        if self._database is not None:
+            await self._database.close()
 
     async def _phase(self, name: str, check: Callable[[], Awaitable[str]]) -> Phase:
         try:
             return Phase(name=name, ok=True, detail=self._mask(await check()))
-        except (Ill, GenlockError) as error:
+        except (CheckFailed, GenlockError) as error:
             return Phase(name=name, ok=False, detail=self._mask(str(error)))
-        except Exception as error:  # noqa: BLE001 - the other phases are still worth knowing
-            return Phase(name=name, ok=False, detail=self._mask(f"unforeseen: {type(error).__name__}: {error}"))
+        except Exception as error:  # noqa: BLE001 - the other phases must still run
+            return Phase(name=name, ok=False, detail=self._mask(f"unexpected error: {type(error).__name__}: {error}"))
 
     def _opened(self) -> DatabaseCheck:
-        if self._examined is None:
-            raise Ill("cannot be checked without the store")
-        return self._examined
+        if self._database is None:
+            raise CheckFailed("not checked: the database could not be opened")
+        return self._database
 
-    def _current(self) -> DatabaseCheck:
-        need(not self._missing, "cannot be checked before the schema is up to date: run `genlock migrate`")
+    def _migrated(self) -> DatabaseCheck:
+        require(not self._missing, "not checked: the schema is not up to date; run `genlock migrate`")
         return self._opened()
 
     async def store(self) -> str:
-        """Write, read, roll back; compare the clocks; see who is there."""
-        self._examined = examined = await examine_store(self._settings.database_url, observer=Silent())
-        skew = abs((await examined.store.clock()).timestamp() - self._now())
-        need(
+        """Write, read and roll back; compare the clocks; count the running instances."""
+        self._database = database = await open_database_check(self._settings.database_url, observer=Silent())
+        skew = abs((await database.store.read_clock()).timestamp() - self._now())
+        require(
             skew <= SKEW_SECONDS_MAX,
-            f"the database's clock and this machine's differ by {skew:.0f} s: let both be set by NTP (`timedatectl`)",
+            f"the database's clock and this machine's differ by {skew:.0f} s: set both by NTP (`timedatectl`)",
         )
-        self._missing = await examined.missing()
+        self._missing = await database.missing()
         if self._missing:
-            return f"{examined.description()}; its schema is not up to date, see migrations"
-        key = f"doctor:{secrets.token_hex(4)}"
-        async with examined.rehearsal(LongAgo()) as rehearsal:
-            await rehearsal.kv_put(key, "written")
-            fact = await rehearsal.kv_get(key)
-            need(fact is not None and fact.value == "written", "what is written cannot be read back")
-        need(await examined.store.kv_get(key) is None, "what is rolled back stays: the database keeps no transactions")
-        living = await examined.store.live_instances(SILENT_SECONDS)
-        need(
-            examined.dialect != "sqlite" or len(living) <= 1,
-            f"{len(living)} instances run on one SQLite file, which serves one: stop all but one, or set "
+            return f"{database.description()}; its schema is not up to date, see migrations"
+        await self._check_rollback(database)
+        running = await database.store.live_instances(SILENT_SECONDS)
+        require(
+            database.dialect != "sqlite" or len(running) <= 1,
+            f"{len(running)} instances run on one SQLite file, which serves only one: stop all but one, or set "
             "GENLOCK_DATABASE_URL to a postgresql:// address",
         )
-        return f"{examined.description()}; written and rolled back; clocks agree; {_instances(len(living))}"
+        return f"{database.description()}; written, read and rolled back; clocks agree; {_instances(len(running))}"
 
-    async def atomic(self) -> str:
-        clock = LongAgo()
-        async with self._current().rehearsal(clock) as store:
-            return await try_atomic(store, clock)
+    async def _check_rollback(self, database: DatabaseCheck) -> None:
+        key = f"doctor:{secrets.token_hex(4)}"
+        async with database.rehearsal(TrialClock()) as store:
+            await store.kv_put(key, "written")
+            entry = await store.kv_get(key)
+            require(entry is not None and entry.value == "written", "a written value cannot be read back")
+        require(
+            await database.store.kv_get(key) is None, "a rolled back value is still there: transactions do not work"
+        )
 
-    async def endpoint(self) -> str:
-        """Call ourselves back, and see in the store what came of it."""
-        public = self._settings.public_url
-        if public is None:
-            return "no public address: Telegram and the provider are asked, they cannot call (GENLOCK_PUBLIC_URL)"
-        store = self._current().store
-        mark, after = f"doctor-{secrets.token_hex(8)}", await store.last_callback()
+    async def atomic_operations(self) -> str:
+        clock = TrialClock()
+        async with self._migrated().rehearsal(clock) as store:
+            return await check_leases(store, clock)
+
+    async def callback_endpoint(self) -> str:
+        """Send callbacks to our own public URL and look for them in the store."""
+        public_url = self._settings.public_url
+        if public_url is None:
+            return "GENLOCK_PUBLIC_URL is not set, so there are no callbacks: Telegram and the providers are polled"
+        database = self._migrated()
+        bundles = [bundle for bundle in self._bundles.values() if bundle.sample_callback is not None]
+        details = [await self._check_callbacks(database, public_url, bundle) for bundle in bundles]
+        await self._network.check_webhook_secret(public_url)
+        return "; ".join([f"callbacks to {public_url} reach this database", *details])
+
+    async def _check_callbacks(self, database: DatabaseCheck, public_url: str, bundle: ProviderBundle) -> str:
+        store = database.store
+        mark, after = f"doctor-{secrets.token_hex(8)}", await store.last_callback_id()
         try:
-            count = await self._outside.knock(public, mark)
-            kept = await self._kept(after, mark, count)
+            count = await self._network.send_callbacks(public_url, bundle, mark)
+            stored = await self._wait_for_callbacks(database, after, mark, count)
         finally:
-            await store.drop_callbacks(after, mark.encode())
-        need(all(job is None for job, _ in kept), "a forged callback was believed: it was given to a job")
-        signed = self._settings.kie_webhook_key is not None
-        told = "a signed one was kept, a forged one refused" if signed else "one was kept, a forged one not believed"
-        return f"callbacks to {public} reach this database; {told}"
+            await store.delete_callbacks(after, mark.encode())
+        require(all(job is None for job, _ in stored), "a forged callback was matched to a job")
+        if bundle.verify_callback is None:
+            return f"{bundle.name}: a callback was stored, a forged one was not trusted"
+        return f"{bundle.name}: a signed callback was stored, a forged one was refused"
 
-    async def _kept(self, after: int, mark: str, count: int) -> list[tuple[int | None, str]]:
+    async def _wait_for_callbacks(
+        self, database: DatabaseCheck, after: int, mark: str, count: int
+    ) -> list[tuple[int | None, str]]:
         for _ in range(int(ARRIVAL_SECONDS / 0.1)):
-            kept = await self._opened().store.marked_callbacks(after, mark.encode())
-            if len(kept) >= count:
-                return kept
+            stored = await database.store.find_callbacks(after, mark.encode())
+            if len(stored) >= count:
+                return stored
             await asyncio.sleep(0.1)
-        raise Ill(
-            "callbacks are acknowledged there, but do not come to this database: the service at the public address "
-            "uses another one, such as a second instance with an SQLite file of its own. Set GENLOCK_DATABASE_URL alike"
+        raise CheckFailed(
+            "the service at the public address accepts callbacks but does not store them in this database: it uses "
+            "another one, such as a second instance with its own SQLite file. Set the same GENLOCK_DATABASE_URL"
         )
 
     async def channel(self) -> str:
-        """Ask Telegram who we are, and Kie.ai what credit is left; what is wrong with one hides not the other."""
-        said = await asyncio.gather(self._outside.telegram(), self._outside.kie(), return_exceptions=True)
-        wrong = [one for one in said if isinstance(one, BaseException)]
-        strange = [one for one in wrong if not isinstance(one, Ill | GenlockError)]
-        if strange:
-            raise strange[0]
-        need(not wrong, "; ".join(str(one) for one in said))
-        return "; ".join(str(one) for one in said)
+        """Ask Telegram for the bot's name and the providers for the credit left; report the faults of both."""
+        answers = await asyncio.gather(self._network.telegram(), self._network.providers(), return_exceptions=True)
+        errors = [answer for answer in answers if isinstance(answer, BaseException)]
+        unexpected = [error for error in errors if not isinstance(error, CheckFailed | GenlockError)]
+        if unexpected:
+            raise unexpected[0]
+        details = "; ".join(str(answer) for answer in answers)
+        require(not errors, details)
+        return details
 
     async def migrations(self) -> str:
-        examined = self._opened()
-        missing = await examined.missing()
-        need(not missing, f"the schema is old, {', '.join(missing)} not applied: run `genlock migrate`")
-        differences = await examined.differences()
-        need(
+        database = self._opened()
+        missing = await database.missing()
+        require(not missing, f"the schema is old, {', '.join(missing)} not applied: run `genlock migrate`")
+        differences = await database.differences()
+        require(
             not differences,
-            f"all migrations are applied, and yet this is missing: {'; '.join(differences[:5])}. The schema was "
-            "changed by hand; make it again as in stores/sql, or restore a backup",
+            f"all migrations are applied, but the schema differs: {'; '.join(differences[:5])}. It was changed by "
+            "hand; restore these objects as in stores/sql, or restore a backup",
         )
-        return "all are applied; every table, constraint and index is as in a fresh schema"
+        return "all are applied; every table, constraint and index is as in a new database"
 
     async def idempotency(self) -> str:
-        async with self._current().rehearsal(LongAgo()) as store:
-            return await try_replays(store)
+        async with self._migrated().rehearsal(TrialClock()) as store:
+            return await check_replays(store)
 
     async def money(self) -> str:
-        violations = await self._current().store.violations(settled=False)
-        need(
+        violations = await self._migrated().store.violations(settled=False)
+        require(
             not violations,
-            f"{len(violations)} things do not add up, the first: {violations[0] if violations else ''}. Run `genlock "
-            "jobs check` for all, and keep a copy of the database before anything is changed",
+            f"{len(violations)} amounts do not add up, the first: {violations[0] if violations else ''}. Run `genlock "
+            "jobs check` for all of them, and copy the database before changing anything",
         )
-        return (
-            "the ledger sums to zero; every balance is the sum of its movements; every job's money is where it belongs"
-        )
+        return "the ledger sums to zero; every balance is the sum of its entries; every job's hold matches its state"
 
 
 def _instances(count: int) -> str:
-    return {0: "no instance runs", 1: "one instance runs"}.get(count, f"{count} instances run")
+    return {0: "no instance is running", 1: "one instance is running"}.get(count, f"{count} instances are running")

@@ -1,7 +1,7 @@
-"""The models on sale: what each takes, makes and costs. Values and rules only; the data lives in `genlock.catalog`."""
+"""Models: their inputs, outputs and prices. Values and rules only; the data is in `genlock.catalog`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 
@@ -9,14 +9,14 @@ from genlock.domain.errors import InvalidInput, ModelNotFound
 from genlock.domain.field import Field, Number
 from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
 
-__all__ = ["Catalog", "Category", "Family", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
+__all__ = ["Catalog", "Category", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
 
-NOTHING: tuple[object, ...] = (None, "", [])  #: what counts as not given
-ASSUMED_SECONDS = 10  #: of a file whose length nobody told, for a field without a limit
+NOTHING: tuple[object, ...] = (None, "", [])  #: values that count as not given
+ASSUMED_SECONDS = 10  #: the assumed length of a file of unknown length, for a field without `max_seconds`
 
 
 class Category(StrEnum):
-    """The menu, in its order."""
+    """The categories of the menu, in its order."""
 
     TEXT_TO_IMAGE = "text-to-image"
     IMAGE_TO_IMAGE = "image-to-image"
@@ -33,25 +33,33 @@ class Category(StrEnum):
     AUDIO_TOOLS = "audio-tools"
     IMAGE_ANALYSIS = "image-analysis"
 
+    def title(self, language: str = "en") -> str:
+        english, russian = TITLES[self]
+        return russian if language == "ru" else english
 
-class Family(StrEnum):
-    """Which of the provider's interfaces takes the order."""
 
-    MARKET = "market"  #: createTask, with an `input` object
-    VEO = "veo"  #: the older interfaces, with a flat body
-    RUNWAY = "runway"
-    ALEPH = "aleph"
-    GPT4O = "4o"
-    FLUX_KONTEXT = "flux-kontext"
-    SUNO = "suno"
-    LUMA = "luma"
-    MIDJOURNEY = "midjourney"
+TITLES = {
+    Category.TEXT_TO_IMAGE: ("Text to image", "Нарисовать"),
+    Category.IMAGE_TO_IMAGE: ("Edit an image", "Правка фото"),
+    Category.TEXT_TO_VIDEO: ("Text to video", "Снять видео"),
+    Category.IMAGE_TO_VIDEO: ("Image to video", "Оживить фото"),
+    Category.VIDEO_TO_VIDEO: ("Edit a video", "Правка видео"),
+    Category.AVATAR: ("Talking avatars", "Аватары"),
+    Category.UPSCALE: ("Upscale", "Увеличить"),
+    Category.BACKGROUND_REMOVAL: ("No background", "Убрать фон"),
+    Category.MUSIC: ("Music", "Музыка"),
+    Category.TEXT_TO_SPEECH: ("Text to speech", "Озвучить текст"),
+    Category.SOUND_EFFECTS: ("Sound effects", "Создать звук"),
+    Category.SPEECH_TO_TEXT: ("Speech to text", "Речь в текст"),
+    Category.AUDIO_TOOLS: ("Clean up audio", "Очистить голос"),
+    Category.IMAGE_ANALYSIS: ("Look into an image", "Анализ картинки"),
+}
 
 
 class Status(StrEnum):
-    OFFERED = "offered"  #: in the menu
-    HIDDEN = "hidden"  #: works, but is not in the menu
-    PAUSED = "paused"  #: the provider refuses it for now
+    OFFERED = "offered"  #: users can order it
+    HIDDEN = "hidden"  #: it works, but users cannot order it
+    PAUSED = "paused"  #: the provider refuses it at present
     DEAD = "dead"  #: the provider has removed it
 
 
@@ -64,19 +72,21 @@ class Output(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """What holds between fields, when the inputs are as `when` and `given` say; exactly one of the others is set."""
+    """A condition between fields. It applies when `when` and `given` match; exactly one of the other fields is set."""
 
     when: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     given: tuple[str, ...] = ()
-    any_of: tuple[str, ...] = ()  #: at least one of these is given
-    require: tuple[str, ...] = ()  #: all of these are given
-    forbid: tuple[str, ...] = ()  #: none of these is given
-    apart: tuple[tuple[str, ...], ...] = ()  #: fields of one group only
-    never: bool = False  #: this combination does not exist
-    most: Mapping[str, int] = field(default_factory=dict)  #: tighter limits: characters, files, or a number's value
+    any_of: tuple[str, ...] = ()  #: at least one of these fields must be given
+    require: tuple[str, ...] = ()  #: all of these fields must be given
+    forbid: tuple[str, ...] = ()  #: none of these fields may be given
+    apart: tuple[tuple[str, ...], ...] = ()  #: only fields of one of these groups may be given
+    never: bool = False  #: the combination is not available
+    most: Mapping[str, int] = field(
+        default_factory=dict
+    )  #: lower limits by field: characters, files, or the value of a number
 
     def check(self, values: Mapping[str, object]) -> None:
-        """Raise InvalidInput if the rule does not hold."""
+        """Raise InvalidInput if the values break the rule."""
         given = {name for name, value in values.items() if value not in NOTHING}
         met = all(values.get(name) in allowed for name, allowed in self.when.items())
         if not met or not given.issuperset(self.given):
@@ -135,32 +145,33 @@ class Model:
     title: str
     vendor: str
     category: Category
-    provider: str = "kie"  #: the provider that runs it
+    provider: str  #: the provider that runs it, by name
+    provider_credit_usd: Decimal  #: US dollars per credit of the provider
     also: tuple[Category, ...] = ()  #: other categories that list it
-    family: Family = Family.MARKET
-    operation: str = "generate"  #: which of an older family's endpoints
+    family: str = ""  #: which of the provider's interfaces takes the order; empty: its usual one
+    operation: str = "generate"  #: which endpoint of that interface
     outputs: tuple[Output, ...]
-    count: int | str = 1  #: how many results, or the field that says how many
+    count: int | str = 1  #: the number of results, or the name of the field that holds it
     fields: tuple[Field, ...] = ()
-    fixed: Mapping[str, object] = field(default_factory=dict)  #: sent with every order
+    fixed: Mapping[str, object] = field(default_factory=dict)  #: values sent with every order
     rules: tuple[Rule, ...] = ()
-    prices: tuple[PriceRow, ...] = ()  #: the first that matches is the price
-    extras: tuple[PriceRow, ...] = ()  #: all that match are added
-    price_as_of: str = ""  #: when the provider's list said so
+    prices: tuple[PriceRow, ...] = ()  #: the first matching row is the price
+    extras: tuple[PriceRow, ...] = ()  #: every matching row is added
+    price_as_of: str = ""  #: the date of the provider's price list
     own_price: int | None = None  #: thousandths of our credit, set by the operator for every input
     expected_seconds: int
     deadline_seconds: int
     status: Status = Status.OFFERED
-    reason: str = ""  #: why it is not offered
-    note: str = ""  #: what an operator should know
-    free: bool = False  #: costs a person nothing, as often as the operator allows
+    reason: str = ""  #: why users cannot order it
+    note: str = ""  #: a remark for operators
+    free: bool = False  #: a user's free runs apply to it
     aliases: tuple[str, ...] = ()  #: other ids in the provider's list
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)
 
     def validate(self, values: Mapping[str, object]) -> dict[str, object]:
-        """What the provider is sent: known fields only, defaults applied, every rule kept. Or InvalidInput."""
+        """Return the input for the provider: known fields only, cleaned, with defaults. Raises InvalidInput."""
         known = {one.name for one in self.fields}
         for name, value in values.items():
             if name not in known and (name not in self.fixed or value != self.fixed[name]):
@@ -182,9 +193,9 @@ class Model:
         return clean
 
     def credits(self, values: Mapping[str, object], seconds: Seconds | None = None) -> int:
-        """Thousandths of a provider's credit for input as `validate` returns it.
+        """Return the cost in thousandths of the provider's credit for an input that `validate` returned.
 
-        `seconds` tells how long the files of a field are; unknown lengths are taken as the longest allowed.
+        `seconds` holds measured lengths by field; a file of unknown length counts as the longest allowed.
         """
         row = next((row for row in self.prices if row.matches(values)), None)
         if row is None:
@@ -197,7 +208,7 @@ class Model:
         return thousandths(total)
 
     def credits_from(self) -> int:
-        """The least that an order may cost the provider's credits: one second, one file, a thousand characters."""
+        """Return the lowest cost of an order, in thousandths of the provider's credit."""
         return thousandths(min((row.credits * self._least(row) / row.each for row in self.prices), default=Decimal(0)))
 
     def _least(self, row: PriceRow) -> Decimal:
@@ -210,7 +221,7 @@ class Model:
                 return Decimal(1)
 
     def _numbers(self, name: str, row: PriceRow) -> list[Number]:
-        """The values that a field used as a multiplier may have, as far as they are listed."""
+        """Return the listed values of a field that multiplies a price row."""
         one = self.field(name)
         if one is None:
             return []
@@ -218,15 +229,15 @@ class Model:
         return [float(str(value)) for value in listed if value is not None and float(str(value)) > 0]
 
     def results(self, values: Mapping[str, object]) -> int:
-        """How many results an order is expected to bring."""
+        """Return the expected number of results of an order."""
         return self.count if isinstance(self.count, int) else max(int(str(values.get(self.count) or 1)), 1)
 
     def minimal_input(self) -> dict[str, object]:
-        """The least that can be ordered: required fields, and what the rules demand besides."""
+        """Return the smallest valid input: the required fields and those that the rules require."""
         return self._completed({one.name: one.least() for one in self.fields if one.required and one.default is None})
 
     def _completed(self, values: dict[str, object]) -> dict[str, object]:
-        """The values, clean, with whatever is still missing at its least."""
+        """Return the validated values, with missing required fields set to their smallest value."""
         for _ in self.fields:
             try:
                 return self.validate(values)
@@ -238,9 +249,12 @@ class Model:
         return self.validate(values)
 
     def maximal_input(self) -> dict[str, object]:
-        """As much as can be ordered at once: every field at its largest, as far as the rules let them meet."""
+        """Return the largest valid input: every field at its largest value that the rules allow."""
         values = self.minimal_input()
-        for one in (*self.fields, *self.fields):  # what the first round allows may let others grow in the second
+        for one in (
+            *self.fields,
+            *self.fields,
+        ):  # a value set in the first round may allow larger values of other fields in the second
             for option in (one.most(), *reversed(one.choices)):
                 try:
                     values = self._completed(values | {one.name: option})
@@ -257,35 +271,39 @@ def price(
     credit_usd: float | Decimal,
     seconds: Seconds | None = None,
 ) -> int:
-    """What a person pays for this input, in thousandths of our credit."""
+    """Return what a user pays for this input, in thousandths of our credit."""
     if model.free:
         return 0
     if model.own_price is not None:
         return model.own_price
-    return our_price(model.credits(values, seconds), markup, credit_usd)
+    return our_price(model.credits(values, seconds), markup, credit_usd, model.provider_credit_usd)
 
 
 def price_from(model: Model, markup: float | Decimal, credit_usd: float | Decimal) -> int:
-    """The least that a person may pay, for menus."""
+    """Return the lowest price of the model, for menus."""
     if model.free:
         return 0
     if model.own_price is not None:
         return model.own_price
-    return our_price(model.credits_from(), markup, credit_usd)
+    return our_price(model.credits_from(), markup, credit_usd, model.provider_credit_usd)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Catalog:
     models: Mapping[str, Model]
+    #: US dollars per credit, for every provider that the data knows
+    provider_credit_usd: Mapping[str, Decimal] = field(default_factory=dict)
 
     def get(self, model_id: str) -> Model:
         try:
             return self.models[model_id]
         except KeyError:
-            raise ModelNotFound(f"there is no model {model_id!r}; see `genlock models ls --all`") from None
+            raise ModelNotFound(
+                f"There is no model {model_id!r}. `genlock models ls --all` lists every model."
+            ) from None
 
     def offered(self, category: Category | None = None) -> list[Model]:
-        """What a person can order, in the menu's order."""
+        """Return the models that users can order, in the order of the menu."""
         return [
             model
             for model in self.models.values()
@@ -293,6 +311,16 @@ class Catalog:
         ]
 
     def categories(self) -> list[Category]:
-        """Those that offer anything, in the menu's order."""
+        """Return the categories with an offered model, in the order of the menu."""
         used = {category for model in self.offered() for category in (model.category, *model.also)}
         return [category for category in Category if category in used]
+
+    def sold_through(self, providers: Collection[str]) -> "Catalog":
+        """Return the catalog with the models of all other providers hidden: no adapter could run their jobs."""
+        models = {
+            model_id: model
+            if model.status is not Status.OFFERED or model.provider in providers
+            else replace(model, status=Status.HIDDEN, reason=f"the provider {model.provider} is not configured")
+            for model_id, model in self.models.items()
+        }
+        return replace(self, models=models)

@@ -1,4 +1,4 @@
-"""One input of a model: what it takes, and how words typed in a chat become it."""
+"""Fields: one input of a model, its limits, and how text typed by a user is converted to it."""
 
 import json
 import math
@@ -13,7 +13,7 @@ Number = int | float
 Scalar = str | int | float | bool
 
 ADDRESS_LENGTH = 2048
-NUMBER_LENGTH = 40  #: longer is not a number anybody means, and costs time to parse
+NUMBER_LENGTH = 40  #: longer texts are rejected before parsing, which would take too long
 TASK_LENGTH = 100
 JSON_LENGTH = 20_000
 CHOICES_SHOWN = 30
@@ -28,9 +28,9 @@ class FieldType(StrEnum):
     INTEGER = "integer"
     BOOLEAN = "boolean"
     CHOICE = "choice"
-    IMAGE = "image"  #: the address of a picture
-    VIDEO = "video"  #: the address of a video
-    AUDIO = "audio"  #: the address of a sound
+    IMAGE = "image"  #: the URL of an image
+    VIDEO = "video"  #: the URL of a video
+    AUDIO = "audio"  #: the URL of a sound file
     TASK = "task"  #: the provider's id of an earlier task
     OBJECTS = "objects"  #: a list of objects, each with the members named
 
@@ -51,7 +51,7 @@ class Field:
     many: bool = False  #: a list of such values
     required: bool = False
     choices: tuple[Scalar, ...] = ()
-    #: what to call a choice that does not speak for itself, by language
+    #: readable names of choices, by language
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     default: object = None  #: None: the provider decides
     min: Number | None = None
@@ -61,16 +61,16 @@ class Field:
     max_length: int | None = None
     min_count: int = 0
     max_count: int | None = None
-    max_mb: Number | None = None  #: how large a file may be
-    max_seconds: Number | None = None  #: how long a video or sound may be; prices assume it where the length is unknown
-    members: tuple[str, ...] = ()  #: what every one of `objects` has
-    sample: object = None  #: a valid value, where none can be made up from the rest
-    advanced: bool = False  #: a menu need not ask for it
-    internal: bool = False  #: nothing that a person in a chat can know or should decide
-    about: Mapping[str, str] = field(default_factory=dict)  #: language -> a few words
+    max_mb: Number | None = None  #: largest size of a file
+    max_seconds: Number | None = None  #: greatest length of a video or sound; assumed in prices when unknown
+    members: tuple[str, ...] = ()  #: the keys that each of `objects` must have
+    sample: object = None  #: a valid value, when none can be derived from the other attributes
+    advanced: bool = False  #: the wizard does not ask for it
+    internal: bool = False  #: never shown to users
+    about: Mapping[str, str] = field(default_factory=dict)  #: a short description by language
 
     def clean(self, value: object) -> object:
-        """The value as the provider takes it, or InvalidInput."""
+        """Return the value as the provider expects it. Raises InvalidInput."""
         if not self.many:
             return self._one(value)
         if self.type is FieldType.OBJECTS:
@@ -105,8 +105,8 @@ class Field:
     def refused(self, message: str, problem: str, **allowed: object) -> InvalidInput:
         return InvalidInput(self.name, message, problem=problem, allowed=allowed)
 
-    def _words(self, value: object) -> str:
-        """A text that every database and every wire can carry."""
+    def _valid_text(self, value: object) -> str:
+        """Return the value as text without NUL and surrogates, which databases and JSON cannot hold."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.refused("must be text", "type", type="text")
         text = str(value).strip()
@@ -119,7 +119,7 @@ class Field:
         return text
 
     def _text(self, value: object) -> str:
-        text = self._words(value)
+        text = self._valid_text(value)
         low, high = self.min_length, self.max_length
         if len(text) < low or (high is not None and len(text) > high):
             allowed = (
@@ -188,13 +188,13 @@ class Field:
         )
 
     def _task(self, value: object) -> str:
-        text = self._words(value)
+        text = self._valid_text(value)
         if not text or len(text) > TASK_LENGTH or any(char.isspace() for char in text):
             raise self.refused("must be the id of an earlier task", "type", type="task")
         return text
 
     def _address(self, value: object) -> str:
-        text = self._words(value)
+        text = self._valid_text(value)
         try:
             parts = urlsplit(text)
             good = parts.scheme in {"http", "https"} and bool(parts.hostname)
@@ -219,21 +219,21 @@ class Field:
             raise self._not_objects()
         try:
             plain = json.loads(json.dumps(dict(value), allow_nan=False))
-            self._check_words(plain)
+            self._check_texts(plain)
         except (TypeError, ValueError, RecursionError):
             raise self._not_objects() from None
         assert isinstance(plain, dict)
         return plain
 
-    def _check_words(self, value: object) -> None:
-        """Every text in it, names too, is one that every database and every wire can carry."""
+    def _check_texts(self, value: object) -> None:
+        """Check every text inside the value, keys included."""
         if isinstance(value, str):
-            self._words(value)
+            self._valid_text(value)
         elif isinstance(value, dict):
-            self._check_words([*value, *value.values()])
+            self._check_texts([*value, *value.values()])
         elif isinstance(value, list):
             for one in value:
-                self._check_words(one)
+                self._check_texts(one)
 
     def _not_objects(self) -> InvalidInput:
         members = ", ".join(self.members)
@@ -241,7 +241,7 @@ class Field:
         return self.refused(f"must be a list of objects{with_members}", "type", type="objects", members=members)
 
     def least(self) -> object:
-        """The smallest value that `clean` takes."""
+        """Return the smallest valid value."""
         if self.sample is not None:
             return self.sample
         if self.default is not None:
@@ -250,7 +250,7 @@ class Field:
         return [one] * max(self.min_count, 1) if self.many else one
 
     def most(self) -> object:
-        """The largest value that `clean` takes."""
+        """Return the largest valid value."""
         if self.sample is not None:
             return self.sample
         one = self._sample(most=True)

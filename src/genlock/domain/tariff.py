@@ -1,24 +1,25 @@
-"""What a combination of inputs costs: the provider's credits in thousandths, and our price made from them."""
+"""Prices: the provider's cost of an input in its credits, and the price a user pays for it in ours."""
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 
 from genlock.domain.money import THOUSANDTHS
 
-PROVIDER_CREDIT_USD = Decimal("0.005")
-#: prices are whole hundredths of a credit: nobody wants to read more
+#: prices are rounded up to whole hundredths of a credit, so that they are short to read
 STEP = THOUSANDTHS // 100
 
 Seconds = Mapping[str, float]
-"""How long the files given for a field are, together."""
+"""Total length of a field's files in seconds, by field name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PriceRow:
-    """So many credits when the inputs are these; times what one of `times`, `count`, `seconds`, `characters` measures.
+    """The credits of an input that `when` and `given` match, multiplied by at most one measure.
 
-    Each of the four names a field: its value, how many files it has, how long they are, or how many characters.
+    Each of `times`, `count`, `seconds`, `characters` names a field and measures its value, its number of files, their
+    total length, or its number of characters.
     """
 
     credits: Decimal
@@ -28,9 +29,19 @@ class PriceRow:
     count: str | None = None
     seconds: str | None = None
     characters: str | None = None
-    each: int = 1  #: the credits are for so many of them
-    free: int = 0  #: so many of them cost nothing
-    label: str | None = None  #: what the provider's price list calls this row
+    each: int = 1  #: the credits pay for this many units of the measure
+    free: int = 0  #: this many units cost nothing
+    label: str | None = None  #: the name of this row in the provider's price list
+
+    @property
+    def key(self) -> str:
+        """Return the name by which an overlay changes the row: its label, or its conditions and its measure."""
+        measure = self.measure()
+        return self.label or ", ".join([self.conditions() or "always", *([" ".join(measure)] if measure else [])])
+
+    def conditions(self) -> str:
+        values = [f"{name} = {' or '.join(map(str, allowed))}" for name, allowed in self.when.items()]
+        return ", ".join([*values, *(f"{name} given" for name in self.given)])
 
     def matches(self, values: Mapping[str, object]) -> bool:
         return all(values.get(name) in allowed for name, allowed in self.when.items()) and all(
@@ -38,14 +49,14 @@ class PriceRow:
         )
 
     def measure(self) -> tuple[str, str] | None:
-        """What the row is multiplied by: how it is measured, and the field."""
+        """Return the measure that multiplies the row and the field it measures."""
         for how in ("times", "count", "seconds", "characters"):
             if name := getattr(self, how):
                 return how, name
         return None
 
     def cost(self, values: Mapping[str, object], seconds: Seconds) -> Decimal:
-        """In credits, exactly."""
+        """Return the cost in the provider's credits, not rounded."""
         quantity = self._quantity(values, seconds)
         return self.credits * max(quantity - self.free, Decimal(0)) / self.each
 
@@ -66,22 +77,32 @@ def _as_list(value: object) -> list[object]:
 
 
 def _lengths(value: object) -> Iterable[int]:
-    """The lengths of a text, or of the texts that a list of objects carries."""
+    """Yield the length of a text, or of the `text` of each object in a list."""
     for item in _as_list(value):
         text = item.get("text", "") if isinstance(item, Mapping) else item
         yield len(str(text))
+
+
+def normalise_label(text: str) -> str:
+    """Return a label without case, spaces and the width of brackets, which providers change from week to week."""
+    return "".join(unicodedata.normalize("NFKC", text).lower().split())
 
 
 def thousandths(credits_: Decimal) -> int:
     return int((credits_ * THOUSANDTHS).to_integral_value(ROUND_CEILING))
 
 
-def our_price(provider_thousandths: int, markup: float | Decimal, credit_usd: float | Decimal) -> int:
-    """What a person pays, in thousandths of our credit, for what costs us so many thousandths of the provider's."""
-    dollars = provider_thousandths * PROVIDER_CREDIT_USD * Decimal(str(markup))
+def our_price(
+    provider_thousandths: int, markup: float | Decimal, credit_usd: float | Decimal, provider_credit_usd: Decimal
+) -> int:
+    """Return what a user pays, in thousandths of our credit, for a cost in thousandths of the provider's credit.
+
+    The price is rounded up to the next hundredth of a credit.
+    """
+    dollars = provider_thousandths * provider_credit_usd * Decimal(str(markup))
     return int((dollars / Decimal(str(credit_usd)) / STEP).to_integral_value(ROUND_CEILING)) * STEP
 
 
-def paid_for(price: int, markup: float | Decimal, credit_usd: float | Decimal) -> int:
-    """The most that may have cost us, in thousandths of the provider's credit, what a person pays so much for."""
-    return int(price * Decimal(str(credit_usd)) / (PROVIDER_CREDIT_USD * Decimal(str(markup))))
+def paid_for(price: int, markup: float | Decimal, credit_usd: float | Decimal, provider_credit_usd: Decimal) -> int:
+    """Return the highest cost, in thousandths of the provider's credit, from which a price can have been made."""
+    return int(price * Decimal(str(credit_usd)) / (provider_credit_usd * Decimal(str(markup))))

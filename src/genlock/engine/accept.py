@@ -21,7 +21,7 @@ async def accept(ctx: EngineContext, order: NewJob, *, lease: bool) -> Accepted:
         order = replace(order, correlation_id=current_correlation_id.get())
     ctx.observer.event(Event.GEN_CREATE, order.correlation_id, model=order.model, price=order.price)
     try:
-        accepted = await ctx.store.accept(order, ctx.lease if lease else None)
+        accepted = await ctx.store.accept_job(order, ctx.lease if lease else None)
     except Refusal as refusal:
         ctx.observer.event(Event.JOB_REFUSED, order.correlation_id, reason=type(refusal).__name__)
         raise

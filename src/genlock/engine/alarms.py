@@ -11,7 +11,7 @@ from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
 from genlock.engine.stats import Stats
-from genlock.ports import UpkeepStore
+from genlock.ports import Database
 
 PERIOD_SECONDS = 10.0
 #: rounds without a finding before an incident is over: what comes and goes is one incident
@@ -29,7 +29,7 @@ class Alarms:
         self,
         ctx: EngineContext,
         leader: Leader,
-        store: UpkeepStore,
+        store: Database,
         stats: Stats,
         notify: Callable[[AlarmNotice], Awaitable[None]],
     ) -> None:
@@ -84,7 +84,7 @@ class Alarms:
         if found is not None:
             self._calm[key] = 0
             if incident is None:
-                since = (await self._store.clock()).timestamp()
+                since = (await self._store.read_clock()).timestamp()
                 incident = {"since": since, "told": False}
                 await self._store.kv_put(key, json.dumps(incident))
                 self._ctx.observer.event(Event.ALARM, name=alarm.name, found=str(found))
@@ -97,7 +97,7 @@ class Alarms:
                 await self._recover(alarm, key, incident)
 
     async def _recover(self, alarm: Alarm, key: str, incident: Any) -> None:
-        lasted = (await self._store.clock()).timestamp() - incident["since"]
+        lasted = (await self._store.read_clock()).timestamp() - incident["since"]
         if not incident["told"] or await self._try_to_notify(AlarmNotice(name=alarm.name, seconds=lasted)):
             await self._store.kv_delete(key)
             self._ctx.observer.event(Event.RECOVERED, name=alarm.name, seconds=round(lasted))

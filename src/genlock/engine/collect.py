@@ -1,4 +1,4 @@
-"""Collect: turn callbacks and status answers into results. Both end in `apply_report`; the first terminal report wins."""
+"""Collect: callbacks and status answers become results, both in `apply_report`; the first terminal report wins."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,7 +41,7 @@ class TooManyUnauthenticated(Exception):
 async def check_unauthenticated(ctx: EngineContext, provider: str, token: str | None) -> None:
     """Limit how many callbacks are stored whose sender proved nothing. Raises TooManyUnauthenticated."""
     job_id, secret = read_token(token)
-    if job_id is not None and await ctx.store.is_secret(job_id, provider, hash_secret(secret)):
+    if job_id is not None and await ctx.store.is_callback_secret(job_id, provider, hash_secret(secret)):
         return
     stored = await ctx.store.count_unauthenticated_callbacks(ctx.rules.orphan_expire_seconds, UNAUTHENTICATED_MAX)
     if stored >= UNAUTHENTICATED_MAX:
@@ -208,7 +208,7 @@ def _count_error(ctx: EngineContext, job: Job, reason: str) -> None:
 # applying terminal reports
 
 
-async def apply_report(  # noqa: PLR0913 - where the report came from
+async def apply_report(
     ctx: EngineContext,
     job_id: int,
     provider: str,

@@ -137,7 +137,7 @@ class EngineContext:
 
     async def renew(self, job: Job) -> None:
         """Extend the job's lease."""
-        self.fenced(await self.store.renew(job.id, job.lease_token, self.lease), job)
+        self.fenced(await self.store.renew_lease(job.id, job.lease_token, self.lease), job)
 
     async def reschedule(  # noqa: PLR0913 - the fields of a row
         self,

@@ -46,12 +46,12 @@ class Leader:
     async def take_over(self, dead: Iterable[str]) -> None:
         """Free the role if one of these dead instances had it."""
         for instance in dead:
-            await self._ctx.store.leave_role(ROLE, instance)
+            await self._ctx.store.release_role(ROLE, instance)
 
     async def resign(self) -> None:
         """Free the role, so that another instance takes it at once."""
         if self._role:
-            await self._ctx.store.leave_role(ROLE, self._ctx.instance)
+            await self._ctx.store.release_role(ROLE, self._ctx.instance)
         self._change(None)
 
     def _change(self, role: Role | None) -> None:

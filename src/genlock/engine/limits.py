@@ -8,21 +8,12 @@ from math import inf
 
 from genlock.domain.errors import ProviderBusy
 from genlock.ports import Store
+from genlock.ports.provider import RateLimit as RateLimit
 
 #: How far ahead permits are reserved. A crash loses at most this much of the allowance.
 HORIZON_SECONDS = 2.0
 #: After missing this many permits a call uses a late one: on a slow machine every permit may be late.
 PERMITS_MISSED_MAX = 3
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RateLimit:
-    """One permit every `interval` seconds; after a pause, up to `burst` at once."""
-
-    interval: float
-    burst: int = 1
-    #: a permit used more than this many seconds late would come too close to the next one; it is given up instead
-    late: float = inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +70,7 @@ class RateLimiter:
         try:
             while queue:
                 count = len(queue)
-                waits = await self._store.reserve(key, count, limit.interval, limit.burst, HORIZON_SECONDS)
+                waits = await self._store.reserve_permits(key, count, limit.interval, limit.burst, HORIZON_SECONDS)
                 now = loop.time()
                 for wait in waits:
                     loop.call_at(now + wait, _grant, queue.popleft(), Permit(now + wait + limit.late))

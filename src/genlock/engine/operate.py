@@ -19,7 +19,7 @@ async def find(ctx: EngineContext, job_id: int) -> Job:
 async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
     """Make the next step of an unfinished job due now. Raises ActionNotAllowed."""
     job = await find(ctx, job_id)
-    if not await ctx.store.retry(job_id):
+    if not await ctx.store.retry_job(job_id):
         if job.lease_owner:
             raise ActionNotAllowed(f"job {job_id} is being processed at this moment")
         raise ActionNotAllowed(
@@ -32,7 +32,7 @@ async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
 async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
     """Deliver an ended job's result again, on new messages, free of charge. Raises ActionNotAllowed."""
     job = await find(ctx, job_id)
-    if not await ctx.store.resend(job_id, again(job.parts), job.lease_token):
+    if not await ctx.store.resend_job(job_id, again(job.parts), job.lease_token):
         raise ActionNotAllowed(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
     ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)
     return await find(ctx, job_id)
@@ -48,7 +48,7 @@ async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
         raise ActionNotAllowed(f"job {job_id}: {job.attention_reason}; only an operator may try again")
     if not job.unpaid:
         return await resend(ctx, job_id, by)
-    if not await ctx.store.resend_paid(job_id, again(job.parts), job.lease_token):
+    if not await ctx.store.resend_paid_job(job_id, again(job.parts), job.lease_token):
         raise ActionNotAllowed(f"job {job_id} is being resent already")
     ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)
     return await find(ctx, job_id)

@@ -119,7 +119,7 @@ class Seller:
 
         `before_accept` is awaited after all checks have passed and before anything is written.
         """
-        if (job := await self._store.job_ordered(order.account_id, order.key)) is not None:
+        if (job := await self._store.job_by_request_key(order.account_id, order.key)) is not None:
             return job
         quote = await self.quote(order.account_id, order.model, order.values, order.seconds, key=order.key)
         if isinstance(quote, NotSold):
@@ -161,14 +161,14 @@ class Seller:
             return NotSold(reason=NotSoldReason.FREE_RUN_GONE)
         model = self._catalog.models[order.model]
         for address in file_addresses(model, order.values):
-            await self._store.use_upload(address)
+            await self._store.mark_upload_used(address)
         try:
             return await self._engine.order(_new_job(order, model, quote))
         except InsufficientBalance as short:  # another order spent the credits since the check above
             return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=short.price, available=short.available)
         except IdempotencyKeyReused:
             # The same key was accepted since the check above, with another price or input.
-            job = await self._store.job_ordered(order.account_id, order.key)
+            job = await self._store.job_by_request_key(order.account_id, order.key)
             if job is None:
                 raise
             return job

@@ -217,7 +217,7 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
     table.add_row("Metrics", f"{fleet.url}/metrics")
     table.add_row("Kie.ai", f"{fleet.kie.url}/_control (simulated)")
     store = "PostgreSQL" if options.postgres else "SQLite"
-    table.add_row("Running", f"{len(fleet.instances)} × genlock serve on {store}, ready in {seconds:.1f} s")
+    table.add_row("Running", f"genlock serve on {store}, {len(fleet.instances)} instance(s), ready in {seconds:.1f} s")
     for instance in fleet.instances:
         table.add_row("", f"[dim]{instance.name}: pid {instance.pid}, {instance.url}, log {instance.log}[/]")
     kept = f"{folder} (--fresh starts an empty one)" if options.state else "a temporary folder, removed at the end"

@@ -219,8 +219,8 @@ class Smoke:
         deadline = time() + TIMEOUT_SECONDS
         while not (found := look()):
             if time() > deadline:
-                people = (self.ann, self.bob, self.eve)
-                shown = [(message.kind, message.text[:80]) for person in people for message in person.messages]
+                users = (self.ann, self.bob, self.eve)
+                shown = [(message.kind, message.text[:80]) for user in users for message in user.messages]
                 raise PhaseFailed(f"did not see {what} within {TIMEOUT_SECONDS:.0f} s; the chats show {shown}")
             await asyncio.sleep(0.02)
         return found

@@ -108,7 +108,7 @@ async def test_enter_sends_shift_enter_breaks_the_line_and_a_slash_offers_the_co
     await expect(page.get_by_role("option")).to_have_text(["/helpWhat the bot can do"])
     await page.keyboard.press("Enter")
     await expect(bubbles(page, "Helpful words")).to_be_visible()
-    await page.get_by_role("button", name="Commands of the bot").click()
+    await page.get_by_role("button", name="Bot commands").click()
     await page.get_by_role("option", name="/balance").click()
     await expect(bubbles(page, "I heard: /balance")).to_be_visible()
 
@@ -167,7 +167,7 @@ async def test_who_lacks_stars_cannot_pay_until_they_have_more(tabs: Tabs, ann: 
     await ann.say("/invoice")
     await key(page, "Pay").click()
     await expect(page.locator("dialog")).to_contain_text("Not enough Stars")
-    await page.locator("dialog").get_by_role("button", name="Give this person 1,000 Stars").click()
+    await page.locator("dialog").get_by_role("button", name="Give this user 1,000 Stars").click()
     await expect(page.locator(".stars .sum")).to_have_text("1,050")
     await key(page, "Pay").click()
     await page.locator("dialog .wide").click()

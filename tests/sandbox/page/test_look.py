@@ -34,13 +34,13 @@ async def test_no_word_of_the_page_is_missing(tabs: Tabs, ann: SimulatedUser) ->
     page = await tabs.open(ann)
     missing = await page.evaluate(
         """async () => {
-            const names = ["bubble", "buttons", "composer", "faults", "head", "journal", "kie", "layers", "media",
+            const names = ["bubble", "buttons", "composer", "faults", "chat_header", "journal", "kie", "layers", "media",
                 "message_menu", "notices", "panel", "pay", "sidebar", "thread", "viewer", "appearance", "attach"];
-            const { known } = await import("/page/words.js");
+            const { known } = await import("/page/texts.js");
             const missing = [];
             for (const name of names) {
                 const text = await (await fetch(`/page/${name}.js`)).text();
-                for (const [, key] of text.matchAll(/say\\("(\\w+)"/g)) if (!known(key)) missing.push(`${name} ${key}`);
+                for (const [, key] of text.matchAll(/getText\\("(\\w+)"/g)) if (!known(key)) missing.push(`${name} ${key}`);
             }
             return missing;
         }"""

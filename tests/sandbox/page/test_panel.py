@@ -9,6 +9,7 @@ from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
+from tests.packaged import CATALOG
 from tests.sandbox.page.tabs import Tabs, bubbles
 from tests.sandbox.page.tiny_bot import TinyBot
 
@@ -40,7 +41,7 @@ async def test_a_switch_really_switches_and_goes_out_when_it_is_used_up(
     await expect(switch).to_have_attribute("aria-checked", "false")
     await expect(page.locator(".chip")).to_have_count(0)
     await page.locator('[data-tab="journal"]').click()
-    await expect(page.locator(".note.call", has_text="sendMessage")).to_contain_text("done, answer lost")
+    await expect(page.locator(".note.call", has_text="sendMessage")).to_contain_text("executed, answer lost")
     await expect(bubbles(page, "Hello, Ann!")).to_be_visible()
 
 
@@ -65,7 +66,7 @@ async def test_a_fault_that_is_always_on_stays_until_it_is_switched_off(
 
 
 async def test_the_simulated_kie_is_switched_through_the_page(browser: Browser) -> None:
-    async with running_kie() as kie, running_telegram(kie_url=kie.url) as telegram:
+    async with running_kie(catalog=CATALOG) as kie, running_telegram(kie_url=kie.url) as telegram:
         tabs = Tabs(browser, telegram.page_url)
         page = await tabs.open(telegram.add_user("Ann"))
         await open_panel(page, "kie")
@@ -82,7 +83,7 @@ async def test_the_simulated_kie_is_switched_through_the_page(browser: Browser) 
 
 
 async def test_every_fault_has_words(browser: Browser) -> None:
-    async with running_kie() as kie, running_telegram(kie_url=kie.url) as telegram:
+    async with running_kie(catalog=CATALOG) as kie, running_telegram(kie_url=kie.url) as telegram:
         page = await Tabs(browser, telegram.page_url).open(telegram.add_user("Ann"))
         await open_panel(page, "faults")
         shown = await page.locator(".fault").all_inner_texts()
@@ -111,7 +112,7 @@ async def test_a_callback_that_is_swallowed_can_be_watched(
     )
     await expect(page.locator(".note.event")).to_have_count(6)
     await expect(page.locator(".note.swallowed")).to_contain_text("RESULT_DUPLICATE")
-    await expect(page.locator(".note.swallowed .end")).to_have_text("swallowed")
+    await expect(page.locator(".note.swallowed .end")).to_have_text("ignored")
     await page.locator(".jobtag", has_text=one).first.click()
     await expect(page.locator(".note")).to_have_count(5)
     await page.locator(".kinds .job").click()

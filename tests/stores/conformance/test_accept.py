@@ -8,14 +8,14 @@ from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, Insuffi
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.ports import Accepted, Store
-from tests.stores.lives import ME, OTHER, HandClock, order, person_with, see
+from tests.stores.builders import ME, OTHER, ManualClock, account_with, order, see
 
 
-async def test_an_order_becomes_a_job_as_it_was_made(store: Store, clock: HandClock) -> None:
-    account_id = await person_with(store)
+async def test_an_order_becomes_a_job_with_the_same_values(store: Store, clock: ManualClock) -> None:
+    account_id = await account_with(store)
     wanted = order(account_id, input='{"prompt":"кот 🐈"}')
 
-    accepted = await store.accept(wanted, ME)
+    accepted = await store.accept_job(wanted, ME)
 
     assert accepted.fresh
     assert accepted.job == Job(
@@ -60,9 +60,9 @@ async def test_an_order_becomes_a_job_as_it_was_made(store: Store, clock: HandCl
 
 
 async def test_the_money_is_held_in_the_same_commit(store: Store) -> None:
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
 
-    await store.accept(order(account_id, price=300), ME)
+    await store.accept_job(order(account_id, price=300), ME)
 
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=300)
     assert sorted(ledger_entry.kind for ledger_entry in await store.ledger_entries(account_id, 10)) == [
@@ -71,121 +71,121 @@ async def test_the_money_is_held_in_the_same_commit(store: Store) -> None:
     ]
 
 
-async def test_a_leased_job_is_nobody_elses_until_the_lease_is_over(store: Store, clock: HandClock) -> None:
-    await store.accept(order(await person_with(store)), ME)
+async def test_a_leased_job_is_not_claimed_until_the_lease_expires(store: Store, clock: ManualClock) -> None:
+    await store.accept_job(order(await account_with(store)), ME)
 
     clock.advance(ME.seconds - 0.001)
-    assert await store.claim(10, OTHER) == []
+    assert await store.claim_jobs(10, OTHER) == []
     clock.advance(0.001)
-    assert len(await store.claim(10, OTHER)) == 1
+    assert len(await store.claim_jobs(10, OTHER)) == 1
 
 
-async def test_an_unleased_job_may_be_taken_at_once(store: Store, clock: HandClock) -> None:
-    accepted = await store.accept(order(await person_with(store)), None)
+async def test_an_unleased_job_may_be_taken_at_once(store: Store, clock: ManualClock) -> None:
+    accepted = await store.accept_job(order(await account_with(store)), None)
 
     assert (accepted.job.lease_owner, accepted.job.due_at) == (None, clock.now())
-    assert [job.id for job in await store.claim(10, ME)] == [accepted.job.id]
+    assert [job.id for job in await store.claim_jobs(10, ME)] == [accepted.job.id]
 
 
 async def test_a_job_may_want_no_notice(store: Store) -> None:
-    accepted = await store.accept(order(await person_with(store), notice=False), ME)
+    accepted = await store.accept_job(order(await account_with(store), notice=False), ME)
 
     assert accepted.job.notice is Notice.NONE
 
 
 async def test_the_same_key_again_gives_the_same_job(store: Store) -> None:
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
     wanted = order(account_id, price=300)
-    first = await store.accept(wanted, ME)
+    first = await store.accept_job(wanted, ME)
 
-    assert await store.accept(wanted, OTHER) == Accepted(job=first.job, fresh=False)
+    assert await store.accept_job(wanted, OTHER) == Accepted(job=first.job, fresh=False)
 
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=300)
 
 
-async def test_the_same_key_again_gives_the_job_of_then_even_if_the_money_is_gone(store: Store) -> None:
-    account_id = await person_with(store, 300)
+async def test_the_same_key_again_gives_the_same_job_even_without_balance(store: Store) -> None:
+    account_id = await account_with(store, 300)
     wanted = order(account_id, price=300)
-    first = await store.accept(wanted, ME)
+    first = await store.accept_job(wanted, ME)
 
-    assert (await store.accept(wanted, ME)).job.id == first.job.id
+    assert (await store.accept_job(wanted, ME)).job.id == first.job.id
 
 
-async def test_the_same_order_may_come_from_another_place(store: Store) -> None:
-    """What tells where and how to answer is not part of what was ordered."""
-    wanted = order(await person_with(store))
-    first = await store.accept(wanted, ME)
+async def test_the_same_order_may_come_from_another_address(store: Store) -> None:
+    """The address and the way of answering are not part of the order's fingerprint."""
+    wanted = order(await account_with(store))
+    first = await store.accept_job(wanted, ME)
 
     moved = replace(wanted, address="elsewhere", placeholder=None, correlation_id="other", notice=False)
 
-    assert await store.accept(moved, ME) == Accepted(job=first.job, fresh=False)
+    assert await store.accept_job(moved, ME) == Accepted(job=first.job, fresh=False)
 
 
 @pytest.mark.parametrize(
     "change", [{"provider": "other"}, {"channel": "mail"}, {"model": "other"}, {"input": "{}"}, {"price": 1}], ids=str
 )
 async def test_the_same_key_for_another_order_is_refused(store: Store, change: dict[str, Any]) -> None:
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
     wanted = order(account_id, price=300)
-    first = await store.accept(wanted, ME)
+    first = await store.accept_job(wanted, ME)
 
     with pytest.raises(IdempotencyKeyReused):
-        await store.accept(replace(wanted, **change), ME)
+        await store.accept_job(replace(wanted, **change), ME)
 
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=300)
     assert await store.jobs() == [first.job]
 
 
-async def test_two_people_may_use_the_same_key(store: Store) -> None:
-    one, other = await person_with(store), await person_with(store)
+async def test_two_accounts_may_use_the_same_key(store: Store) -> None:
+    one, other = await account_with(store), await account_with(store)
 
-    first = await store.accept(order(one, request_key="key"), ME)
-    second = await store.accept(order(other, request_key="key"), ME)
+    first = await store.accept_job(order(one, request_key="key"), ME)
+    second = await store.accept_job(order(other, request_key="key"), ME)
 
     assert (first.fresh, second.fresh) == (True, True)
     assert first.job.id != second.job.id
 
 
 async def test_without_enough_money_nothing_is_written_and_nothing_held(store: Store) -> None:
-    account_id = await person_with(store, 99)
+    account_id = await account_with(store, 99)
     wanted = order(account_id, price=100)
 
     with pytest.raises(InsufficientBalance) as refusal:
-        await store.accept(wanted, ME)
+        await store.accept_job(wanted, ME)
 
     assert (refusal.value.price, refusal.value.available) == (100, 99)
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=99, held=0)
     assert await store.jobs() == []
     await store.transfer(account_id, EntryKind.TOPUP, 1, "one more")
-    assert (await store.accept(wanted, ME)).fresh, "the key is still free"
+    assert (await store.accept_job(wanted, ME)).fresh, "the key is still free"
 
 
-async def test_the_last_money_may_be_spent(store: Store) -> None:
-    account_id = await person_with(store, 100)
+async def test_the_whole_balance_may_be_spent(store: Store) -> None:
+    account_id = await account_with(store, 100)
 
-    await store.accept(order(account_id, price=100), ME)
+    await store.accept_job(order(account_id, price=100), ME)
 
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=0, held=100)
 
 
-async def test_nobody_cannot_order(store: Store) -> None:
+async def test_an_unknown_account_cannot_order(store: Store) -> None:
     with pytest.raises(AccountNotFound):
-        await store.accept(order(10**9, price=0), ME)
+        await store.accept_job(order(10**9, price=0), ME)
 
 
-async def test_what_costs_nothing_needs_no_money_and_moves_none(store: Store) -> None:
-    account_id = await person_with(store, 0)
+async def test_a_free_job_needs_no_balance_and_moves_no_money(store: Store) -> None:
+    account_id = await account_with(store, 0)
 
-    accepted = await store.accept(order(account_id, price=0), ME)
+    accepted = await store.accept_job(order(account_id, price=0), ME)
 
     assert accepted.job.hold_state is HoldState.FREE
     assert await store.ledger_entries(account_id, 10) == []
 
 
-async def test_orders_at_once_spend_no_more_than_there_is(store: Store) -> None:
-    account_id = await person_with(store, 350)
+async def test_concurrent_orders_never_overspend(store: Store) -> None:
+    account_id = await account_with(store, 350)
 
-    tries = (store.accept(order(account_id, price=100), ME) for _ in range(20))
+    tries = (store.accept_job(order(account_id, price=100), ME) for _ in range(20))
     answers = await asyncio.gather(*tries, return_exceptions=True)
 
     assert len([answer for answer in answers if isinstance(answer, Accepted)]) == 3
@@ -193,11 +193,11 @@ async def test_orders_at_once_spend_no_more_than_there_is(store: Store) -> None:
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=50, held=300)
 
 
-async def test_the_same_order_many_times_at_once_is_one_job(store: Store) -> None:
-    account_id = await person_with(store, 1000)
+async def test_concurrent_repetitions_of_an_order_are_one_job(store: Store) -> None:
+    account_id = await account_with(store, 1000)
     wanted = order(account_id, price=100)
 
-    accepted = await asyncio.gather(*(store.accept(wanted, ME) for _ in range(20)))
+    accepted = await asyncio.gather(*(store.accept_job(wanted, ME) for _ in range(20)))
 
     assert len({acceptance.job.id for acceptance in accepted}) == 1
     assert sum(acceptance.fresh for acceptance in accepted) == 1
@@ -206,15 +206,15 @@ async def test_the_same_order_many_times_at_once_is_one_job(store: Store) -> Non
 
 async def test_orders_merged_into_one_batch_each_get_their_own_job(store: Store) -> None:
     """Leased and unleased, rich and poor, paid and free, old and new: all in flight together."""
-    rich = [await person_with(store, 1000) for _ in range(30)]
-    poor = [await person_with(store, 1) for _ in range(10)]
+    rich = [await account_with(store, 1000) for _ in range(30)]
+    poor = [await account_with(store, 1) for _ in range(10)]
     old = order(rich[0])
-    known = await store.accept(old, ME)
+    known = await store.accept_job(old, ME)
 
     wanted = [order(account_id, price=number) for number, account_id in enumerate(rich)] + [old]
     leases = [ME if number % 2 else None for number in range(len(wanted))]
-    orders = [store.accept(one, lease) for one, lease in zip(wanted, leases, strict=True)]
-    too_dear = [store.accept(order(account_id), ME) for account_id in poor]
+    orders = [store.accept_job(one, lease) for one, lease in zip(wanted, leases, strict=True)]
+    too_dear = [store.accept_job(order(account_id), ME) for account_id in poor]
     answers = await asyncio.gather(*orders, *too_dear, return_exceptions=True)
 
     for one, lease, answer in zip(wanted[:-1], leases, answers, strict=False):

@@ -7,12 +7,12 @@ from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import Actor, AttentionCode, Delivery, State
 from genlock.domain.promo import Promo, PromoVerdict
 from genlock.stores.database import SqlDatabase
-from tests.stores.lives import ME, delivered, end, ended, finish, queued, running, see, update
+from tests.stores.builders import ME, delivered, end, ended, finish, queued, running, see, update
 
 
 async def account_of(store: SqlDatabase, bot: str, external_id: str, referred_by: int | None = None) -> int:
     account_id = await store.ensure_account("chat", bot, external_id)
-    await store.see_profile(account_id, language="en", name="Ann", username="ann", referred_by=referred_by)
+    await store.ensure_profile(account_id, language="en", name="Ann", username="ann", referred_by=referred_by)
     return account_id
 
 
@@ -49,7 +49,7 @@ async def test_attention_has_a_code_until_an_operator_acts(store: SqlDatabase, c
     assert await finish(store, job, Delivery.UNDELIVERABLE, attention_reason="blocked", attention_code=code)
     assert ((await see(store, job)).attention_code, (await see(store, job)).attention_reason) == (code, "blocked")
 
-    assert await store.resend(job.id, job.parts)
+    assert await store.resend_job(job.id, job.parts)
 
     assert ((await see(store, job)).attention_code, (await see(store, job)).attention_reason) == (None, None)
 
@@ -96,14 +96,14 @@ async def test_a_broadcast_reaches_only_the_users_of_its_bot(store: SqlDatabase)
     assert (broadcast.total, other.total) == (3, 1)
     assert await store.running_broadcast("two") == other
     reached = []
-    while found := await store.reach_next(broadcast.id):
+    while found := await store.next_recipient(broadcast.id):
         reached.append(found[0])
     assert reached == mine
 
 
 async def test_a_promo_code_of_one_bot_is_unknown_to_users_of_another(store: SqlDatabase) -> None:
     code = Promo(code="CAT", amount=5, runs=0, uses_max=None, per_account=1, until=None, bot="one")
-    assert await store.make_promo(code, lasting=None, author="op")
+    assert await store.create_promo(code, lasting=None, author="op")
     here, there = await account_of(store, "one", "1"), await account_of(store, "two", "1")
 
     assert (await store.use_promo("CAT", there, "key")).verdict is PromoVerdict.UNKNOWN
@@ -125,8 +125,8 @@ async def test_an_invitation_counts_only_within_one_bot(store: SqlDatabase) -> N
 async def test_rewards_and_figures_are_those_of_one_bot(store: SqlDatabase) -> None:
     host = await account_of(store, "bot", "1")
     job = await delivered(store)
-    await store.see_profile(job.account_id, language="en", name="G", username="g", referred_by=host)
-    await store.keep_payment("charge", job.account_id, 1, 1000)
+    await store.ensure_profile(job.account_id, language="en", name="G", username="g", referred_by=host)
+    await store.add_payment("charge", job.account_id, 1, 1000)
 
     assert await store.rewards_due("bot", 10) == [(job.account_id, host)]
     assert await store.rewards_due("two", 10) == []

@@ -2,13 +2,13 @@
 
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
-from genlock.ports import ChatStore
+from genlock.ports import AuditStore
 
 DETAIL_LENGTH_MAX = 500
 
 
 class AuditLog:
-    def __init__(self, bundle: BotBundle, store: ChatStore) -> None:
+    def __init__(self, bundle: BotBundle, store: AuditStore) -> None:
         self._bundle = bundle
         self._store = store
 

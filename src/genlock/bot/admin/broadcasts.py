@@ -117,13 +117,13 @@ class Broadcasts:
             return 0
         until, shown, sent = monotonic() + ROUND_SECONDS, monotonic(), 0
         while monotonic() < until:
-            found = await self._store.reach_next(broadcast.id)
+            found = await self._store.next_recipient(broadcast.id)
             if found is None:
                 await self._store.end_broadcast(broadcast.id, BroadcastState.DONE)
                 await self._show_progress(broadcast.id)
                 break
             arrived = await self._send(broadcast, found[0])
-            await self._store.count_broadcast(broadcast.id, sent=arrived)
+            await self._store.count_broadcast_message(broadcast.id, sent=arrived)
             sent += 1
             if monotonic() - shown > PROGRESS_SECONDS:
                 shown = monotonic()

@@ -59,7 +59,7 @@ class CampaignCommands:
         if promo.runs and not any(model.free for model in self._storefront.models()):
             return screens.message(t, t.html("admin.promo_useless"))
         lasting = days * DAY if days else None
-        made = await self._store.make_promo(promo, lasting=lasting, author=ctx.profile.external_id)
+        made = await self._store.create_promo(promo, lasting=lasting, author=ctx.profile.external_id)
         if not made and ctx.first:
             return await self._promos(ctx, t.html("admin.promo_exists"))
         await self._audit.write(ctx, "promo", promo.code, " ".join(args[1:]))
@@ -68,7 +68,7 @@ class CampaignCommands:
         return screens.message(t, note, (screens.key(t, "promos", "promos"),))
 
     async def _promos(self, ctx: UpdateContext, note: Html | None = None) -> OutgoingMessage:
-        found, now = await self._store.promos(LISTED, self._bundle.id), await self._store.clock()
+        found, now = await self._store.promos(LISTED, self._bundle.id), await self._store.read_clock()
         return screens.with_note(note, campaign.promos(ctx.translator, found, now))
 
     async def _close(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
@@ -85,14 +85,14 @@ class CampaignCommands:
         running = await self._store.running_broadcast(self._bundle.id)
         if running is not None:
             return campaign.progress(running, ctx.translator)
-        return campaign.broadcast(ctx.translator, await self._store.reachable(self._bundle.id))
+        return campaign.broadcast(ctx.translator, await self._store.count_reachable(self._bundle.id))
 
     async def preview(self, ctx: UpdateContext, content: Content) -> OutgoingMessage:
         """Show the operator how the message looks; it is sent to users after a button is pressed."""
         await self._broadcasts.show(ctx.chat, content)
         waiting = {"key": f"broadcast:{ctx.update}", "text": content.text, "content": content.dump()}
         await self._store.kv_put(_preview_key(ctx), json.dumps(waiting), self._bundle.id)
-        return campaign.preview(ctx.translator, ctx.update, await self._store.reachable(self._bundle.id))
+        return campaign.preview(ctx.translator, ctx.update, await self._store.count_reachable(self._bundle.id))
 
     async def _previewed(self, ctx: UpdateContext, args: Sequence[str]) -> Mapping[str, str] | None:
         """The broadcast that waits to be sent; None for the button of an earlier preview."""

@@ -64,15 +64,15 @@ class Admin:
 
     async def pressed(self, ctx: UpdateContext, press: ButtonData) -> None:
         """Answer a button of the operators on its own message."""
-        if not self.may(ctx) or ctx.pressed is None:
+        if not self.may(ctx) or ctx.button_message is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"), alert=True)
             return
         name, *args = press.args or ("",)
         answer = await self._answer(ctx, name, args)
         await self._view.toast(ctx)
-        await self._view.edit(ctx.chat, ctx.pressed, answer)
+        await self._view.edit(ctx.chat, ctx.button_message, answer)
         if name == "send":
-            await self._campaigns.show_progress_on(ctx, ctx.pressed)
+            await self._campaigns.show_progress_on(ctx, ctx.button_message)
 
     async def _answer(
         self, ctx: UpdateContext, name: str, args: Sequence[str], content: Content | None = None

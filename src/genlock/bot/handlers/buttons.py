@@ -84,10 +84,10 @@ class ButtonHandler:
 
     async def _is_of_another_user(self, ctx: UpdateContext, data: ButtonData) -> bool:
         """Refuse a tap on the menu of another user of the group; return whether it was refused."""
-        if not ctx.group or ctx.pressed is None or data.verb in ("again", "repeat", "change"):
+        if not ctx.group or ctx.button_message is None or data.verb in ("again", "repeat", "change"):
             return False
-        owner = await self._store.draft_owner(ctx.chat, ctx.pressed)
-        if owner is None or owner == ctx.person:
+        owner = await self._store.draft_owner(ctx.chat, ctx.button_message)
+        if owner is None or owner == ctx.account_id:
             return False
         await self._view.toast(ctx, ctx.translator.plain("order.not_your_menu"), alert=True)
         return True
@@ -96,7 +96,7 @@ class ButtonHandler:
 
     async def _draft_button(self, ctx: UpdateContext, data: ButtonData) -> None:
         view, draft = self._view, ctx.draft
-        if data.version != draft.version or ctx.pressed != draft.message:
+        if data.version != draft.version or ctx.button_message != draft.message:
             await self._outdated(ctx)  # includes data that a client sent for another message, such as a result
             return
         if data.verb == "cancel":
@@ -150,7 +150,7 @@ class ButtonHandler:
         if ctx.draft.step is Step.ORDERED and ctx.draft.job is not None:
             await view.toast(ctx, t.plain("order.already"))
             return
-        if ctx.pressed != ctx.draft.message:
+        if ctx.button_message != ctx.draft.message:
             await view.toast(ctx, t.plain("order.stale"))
         await view.toast(ctx)
         await self._drafts.show(ctx)
@@ -158,7 +158,7 @@ class ButtonHandler:
     # buttons that never become outdated
 
     async def _menu(self, ctx: UpdateContext, _: ButtonData) -> None:
-        note = ctx.translator.html("menu.let_go") if ctx.draft.sent else None
+        note = ctx.translator.html("menu.files_dropped") if ctx.draft.sent else None
         await self._drafts.save(ctx, ctx.draft.cleared())
         await self._view.toast(ctx)
         await self._drafts.show(ctx, note=note)
@@ -168,13 +168,13 @@ class ButtonHandler:
         if category != ALL and category not in set(Category):
             await self._menu(ctx, data)
             return
-        kept = replace(
+        draft = replace(
             ctx.draft.keeping_input(),
             step=Step.LIST,
             category="" if category == ALL else category,
             page=max(data.number(1), 0),
         )
-        await self._save_and_show(ctx, kept)
+        await self._save_and_show(ctx, draft)
 
     async def _model(self, ctx: UpdateContext, data: ButtonData) -> None:
         model = self._storefront.by_code(data.word())

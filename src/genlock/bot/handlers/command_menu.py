@@ -9,7 +9,7 @@ from genlock.bot.bundle import BotBundle
 from genlock.channels.telegram.caller import Priority
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Texts
-from genlock.ports import UpkeepStore
+from genlock.ports import KvStore
 
 NAMES = (
     "start", "gen", "models", "history", "balance", "topup", "invite", "promo", "language", "help", "cancel", "terms",
@@ -18,7 +18,7 @@ NAMES = (
 REGISTERED = "chat:commands"
 
 
-async def register(bundle: BotBundle, store: UpkeepStore) -> bool:
+async def register(bundle: BotBundle, store: KvStore) -> bool:
     """Tell Telegram our commands, once for each change of them. False if it knew them."""
     caller, texts = bundle.caller, bundle.texts
     lists = {

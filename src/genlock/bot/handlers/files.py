@@ -23,7 +23,8 @@ from genlock.domain.catalog import Model
 from genlock.domain.errors import GenlockError, LevelRefused, ProviderError
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.upload import Upload
-from genlock.media.duration import measure_file
+from genlock.media.duration import file_duration
+from genlock.media.sniff import MediaType, choose_suffix, could_be, media_type_of
 from genlock.ports import Database
 
 #: the largest file that Telegram lets bots download
@@ -37,11 +38,8 @@ NUMBER_DIGITS = 15
 OK = 200
 #: upload again after this time: the provider keeps files for three days
 RENEW_SECONDS = 2 * 86_400
-PICTURE_BRANDS = (b"heic", b"heix", b"mif1", b"avif")
 
 UploadFile = Callable[[AsyncIterable[bytes], str, str], Awaitable[str]]
-
-_EXTENSIONS = {FieldType.IMAGE: "png", FieldType.VIDEO: "mp4", FieldType.AUDIO: "mp3"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,15 +110,12 @@ def _seconds(duration: Any) -> float | None:
 
 
 def _kind(mime: str | None) -> FieldType | None:
-    family = (mime or "").partition("/")[0]
-    return next((kind for kind in FILES if kind.value == family), None)
+    media = media_type_of(mime)
+    return FieldType(media.value) if media else None
 
 
 def _extension(name: str | None, mime: str | None, kind: FieldType | None) -> str:
-    for word in ((name or "").rpartition(".")[2], (mime or "").rpartition("/")[2]):
-        if word.isalnum() and len(word) <= 5:  # noqa: PLR2004 - a file's extension
-            return word.lower()
-    return _EXTENSIONS.get(kind, "bin") if kind else "bin"
+    return choose_suffix(name, mime, MediaType(kind.value) if kind else None)
 
 
 class Files:
@@ -201,8 +196,8 @@ class Files:
             await self._refuse(ctx, sent, explain_file(taken, t) or t.html("refused.upload_failed"))
             return
         assert taken is not None
-        kept = ctx.draft.keeping_input()
-        await self._show(ctx, sent, replace(kept, sent=_with(kept, taken), text=caption or kept.text))
+        waiting = ctx.draft.keeping_input()
+        await self._show(ctx, sent, replace(waiting, sent=_with(waiting, taken), text=caption or waiting.text))
 
     async def _refuse(self, ctx: UpdateContext, sent: Attachment, why: str) -> None:
         """Tell the user why a file is refused; the last file of an album also shows the draft for the others."""
@@ -221,10 +216,10 @@ class Files:
             return Problem(name=f"not_a_file_{sent.kind.value}")
         except ProviderError:
             return Problem(name="upload_failed")
-        await self._store.keep_upload(
+        await self._store.add_upload(
             Upload(
                 address=address,
-                account_id=ctx.person,
+                account_id=ctx.account_id,
                 file=sent.file,
                 kind=sent.kind.value,
                 seconds=seconds,
@@ -240,7 +235,7 @@ class Files:
         """
         stream = self._bytes(file)
         first = await anext(stream, b"")
-        if not looks_like(first, kind):
+        if not could_be(first, MediaType(kind.value)):
             await stream.aclose()
             raise WrongContent
         name = f"{secrets.token_hex(12)}.{extension}"
@@ -248,7 +243,7 @@ class Files:
             return await self._upload(_chained(first, stream), name, FOLDER), None
         with TemporaryFile() as copy:
             address = await self._upload(_copied(_chained(first, stream), copy), name, FOLDER)
-            return address, await asyncio.to_thread(measure_file, copy)
+            return address, await asyncio.to_thread(file_duration, copy)
 
     async def _bytes(self, file: str) -> AsyncGenerator[bytes, None]:
         """Stream a file from Telegram. No error raised here may contain the URL: it contains the bot's token."""
@@ -269,7 +264,7 @@ class Files:
                 async for chunk in answer.content.iter_chunked(CHUNK):
                     size += len(chunk)
                     if size > BYTES_MAX:
-                        raise ProviderError("the file is larger than Telegram said")
+                        raise ProviderError("the file is larger than Telegram declared")
                     yield chunk
         except (aiohttp.ClientError, OSError) as error:
             raise ProviderError(f"the file could not be read: {type(error).__name__}") from None
@@ -285,7 +280,7 @@ class Files:
         if not number.isdecimal() or len(number) >= NUMBER_DIGITS:
             return text
         job = await self._store.job(int(number))
-        return job.task_id or "" if job is not None and job.account_id == ctx.person else ""
+        return job.task_id or "" if job is not None and job.account_id == ctx.account_id else ""
 
     # files of past orders
 
@@ -298,10 +293,10 @@ class Files:
             return wait
         kind = FieldType(upload.kind)
         try:
-            fresh, seconds = await self.transfer(upload.file, kind, _EXTENSIONS[kind])
+            fresh, seconds = await self.transfer(upload.file, kind, _extension(None, None, kind))
         except (WrongContent, ProviderError):
             return Problem(name="file_gone")
-        await self._store.keep_upload(replace(upload, address=fresh, account_id=ctx.person, seconds=seconds))
+        await self._store.add_upload(replace(upload, address=fresh, account_id=ctx.account_id, seconds=seconds))
         return fresh
 
 
@@ -359,22 +354,3 @@ def _limits(place: Field | None, sent: Attachment) -> Problem | None:
     if place.max_seconds is not None and sent.seconds is not None and sent.seconds > place.max_seconds:
         return Problem(name="too_long", allowed={"given": sent.seconds, "most": place.max_seconds})
     return None
-
-
-def looks_like(first: bytes, kind: FieldType) -> bool:
-    """Whether content starts with a signature of this kind of file."""
-    head, inner = first[:4], first[8:12]
-    if kind is FieldType.IMAGE:
-        picture = head.startswith((b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\x00", b"MM\x00*"))
-        return picture or (head == b"RIFF" and inner == b"WEBP") or (first[4:8] == b"ftyp" and inner in PICTURE_BRANDS)
-    if first[4:8] == b"ftyp":
-        return True
-    if kind is FieldType.VIDEO:
-        return (
-            head.startswith((b"\x1a\x45\xdf\xa3", b"\x00\x00\x01\xba", b"G", b"FLV"))
-            or (head == b"RIFF" and inner == b"AVI ")
-            or first[4:8] in (b"moov", b"mdat", b"wide", b"free")
-        )
-    sound = head.startswith((b"ID3", b"OggS", b"fLaC", b"#!AM", b"\x1a\x45\xdf\xa3"))
-    framed = len(first) > 1 and first[0] == 0xFF and first[1] & 0xE0 == 0xE0  # noqa: PLR2004 - an MPEG audio frame
-    return sound or framed or (head == b"RIFF" and inner == b"WAVE")

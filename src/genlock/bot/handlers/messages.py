@@ -202,7 +202,7 @@ class MessageHandler:
 
     async def _start(self, ctx: UpdateContext, payload: str) -> None:
         t = ctx.translator
-        await self._gifts.welcome(ctx.person)
+        await self._gifts.welcome(ctx.account_id)
         if (page := self._pages.start_pages.get(payload)) is not None:
             await page(ctx)
             return
@@ -212,7 +212,7 @@ class MessageHandler:
         if ctx.profile.fresh and self._bundle.rules.welcome:
             notes.append(t.html("menu.welcome_gift", credits=t.credits(self._bundle.rules.welcome)))
         if ctx.draft.sent:
-            notes.append(t.html("menu.let_go"))
+            notes.append(t.html("menu.files_dropped"))
         if payload.startswith(PROMO_PAYLOAD):
             answer = await self._gifts.promo(ctx, payload.removeprefix(PROMO_PAYLOAD))
             notes.append(answer or t.html("promo.unknown"))

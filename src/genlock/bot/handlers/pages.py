@@ -87,7 +87,7 @@ class Pages:
         if not ctx.group:
             return False
         t, url = ctx.translator, f"{self._bundle.link}?start={page}"
-        if ctx.pressed is None:
+        if ctx.button_message is None:
             link = Button(text=t.plain("button.open_private"), url=url)
             await self._view.send(ctx, OutgoingMessage(text=t.html("misc.group_private"), buttons=((link,),)))
         await self._view.toast(ctx, url=url)
@@ -96,7 +96,7 @@ class Pages:
     async def balance(self, ctx: UpdateContext) -> None:
         if await self._private(ctx, "balance"):
             return
-        ledger_entries = await self._store.ledger_entries(ctx.person, LEDGER_ENTRIES_READ)
+        ledger_entries = await self._store.ledger_entries(ctx.account_id, LEDGER_ENTRIES_READ)
         await self._show(ctx, wallet_screens.balance(await self._drafts.screen_context(ctx), ledger_entries))
 
     async def topup(self, ctx: UpdateContext) -> None:
@@ -129,7 +129,7 @@ class Pages:
             return
         newest = before < 0
         jobs = await self._store.jobs(
-            account_id=ctx.person, before=None if newest else before, limit=wallet_screens.HISTORY_A_PAGE + 1
+            account_id=ctx.account_id, before=None if newest else before, limit=wallet_screens.HISTORY_A_PAGE + 1
         )
         shown, more = jobs[: wallet_screens.HISTORY_A_PAGE], len(jobs) > wallet_screens.HISTORY_A_PAGE
         await self._show(
@@ -138,7 +138,7 @@ class Pages:
 
     async def running(self, ctx: UpdateContext) -> bool:
         """Offer to cancel running orders; return False if there are none. In a group, only those ordered there."""
-        jobs = await self._store.jobs(account_id=ctx.person, limit=RUNNING_READ)
+        jobs = await self._store.jobs(account_id=ctx.account_id, limit=RUNNING_READ)
         running = [job for job in jobs if not job.ended and not (ctx.group and elsewhere(job, ctx.chat))]
         if running:
             await self._show(ctx, wallet_screens.cancellable(await self._drafts.screen_context(ctx), running))
@@ -166,7 +166,7 @@ class Pages:
     async def paysupport(self, ctx: UpdateContext) -> None:
         t = ctx.translator
         support = self._bundle.rules.support or t.plain("paysupport.support_default")
-        await self.show_text(ctx, t.html("paysupport.text", support=support, person=str(ctx.person)))
+        await self.show_text(ctx, t.html("paysupport.text", support=support, person=str(ctx.account_id)))
 
     async def language(self, ctx: UpdateContext) -> None:
         await self.show_text(ctx, languages_text(ctx.translator), *language_rows(ctx.translator))
@@ -174,7 +174,7 @@ class Pages:
     async def set_language(self, ctx: UpdateContext, language: str) -> None:
         """Change the user's language."""
         if language in ctx.texts.languages:
-            await self._store.set_language(ctx.person, language)
+            await self._store.set_language(ctx.account_id, language)
             ctx.profile = replace(ctx.profile, language=language)
         await self._view.toast(ctx, ctx.translator.plain("language.chosen"))
         await self._drafts.show(ctx, note=ctx.translator.html("language.chosen"))
@@ -183,9 +183,9 @@ class Pages:
         if await self._private(ctx, "promo"):
             return
         await self._view.toast(ctx)
-        if code and (told := await self._gifts.promo(ctx, code)) is not None:
+        if code and (answer := await self._gifts.promo(ctx, code)) is not None:
             await self._drafts.save(ctx, ctx.draft.cleared())
-            await self._drafts.show(ctx, note=told)
+            await self._drafts.show(ctx, note=answer)
             return
         note = ctx.translator.html("promo.unknown") if code else None
         await self._drafts.save(ctx, replace(ctx.draft.cleared(), step=Step.PROMO))
@@ -194,7 +194,7 @@ class Pages:
     async def invite(self, ctx: UpdateContext) -> None:
         if await self._private(ctx, "invite"):
             return
-        rules, link = self._bundle.rules, f"{self._bundle.link}?start=r{base36(ctx.person)}"
+        rules, link = self._bundle.rules, f"{self._bundle.link}?start=r{base36(ctx.account_id)}"
         message = wallet_screens.invite(
             ctx.translator, link, inviter=rules.reward_inviter, invited=rules.reward_invited
         )

@@ -42,7 +42,7 @@ class Gifts:
         """Use a promo code; None if there is no usable one of this name. A repeated update finds the same use."""
         t, request, account_id = ctx.translator, f"update:{ctx.update}", ctx.profile.account_id
         # An earlier try may have used the code and crashed before the credit: the limit must not block its repetition.
-        begun = not ctx.first and await self._store.promo_used(account_id, request)
+        begun = not ctx.first and await self._store.is_promo_used(account_id, request)
         if not begun and (wait := await self._quotas.code(ctx)) is not None:
             return wait
         code = code.strip().upper()[:CODE_LENGTH_MAX]
@@ -74,7 +74,7 @@ class Gifts:
         given = [(account_id, amount, side) for account_id, amount, side in shares if amount]
         for account_id, amount, side in given:
             await self._grant(account_id, amount, f"referral:{guest}:{side}", f"invitation of {guest}")
-        if await self._store.set_rewarded(guest):  # true on one instance only, so each is told at most once
+        if await self._store.mark_rewarded(guest):  # true on one instance only, so each is told at most once
             for account_id, amount, side in given:
                 await self._tell_reward(account_id, side, amount)
 

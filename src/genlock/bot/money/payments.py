@@ -147,7 +147,7 @@ class Payments:
         """Credit a charge once. The ledger is written first, so that no stored payment is without its credits."""
         amount = invoice.credits * THOUSANDTHS
         fresh = await self._store.transfer(account_id, EntryKind.TOPUP, amount, f"stars:{charge}", f"{stars} stars")
-        await self._store.keep_payment(charge, account_id, stars, amount)
+        await self._store.add_payment(charge, account_id, stars, amount)
         return fresh
 
     async def _audit(self, key: str, action: str, subject: str, detail: str, *, actor: str = "telegram") -> None:
@@ -228,7 +228,7 @@ class Payments:
         except ChannelError as error:
             await self._undo(payment)
             raise NoRefund(f"Telegram refused the refund: {error}", "stars_refused", reason=str(error)) from error
-        await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
+        await self._store.change_payment_state(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
         await self._unmark(charge)
         return payment
 
@@ -283,7 +283,7 @@ class Payments:
 
     async def _take_back(self, payment: Payment, by: str) -> Payment:
         """Take the credits of a new try, or of the open one; the number of the try makes its debit happen once."""
-        await self._store.move_payment(payment.charge, PaymentState.PAID, PaymentState.REFUNDING)
+        await self._store.change_payment_state(payment.charge, PaymentState.PAID, PaymentState.REFUNDING)
         now = await self._store.payment(payment.charge)
         if now is None or now.state is not PaymentState.REFUNDING:
             raise NoRefund(
@@ -296,7 +296,7 @@ class Payments:
                 now.account_id, EntryKind.DEBIT, now.amount, key, f"refund of stars by {by}"
             )
         except InsufficientBalance as error:
-            await self._store.move_payment(
+            await self._store.change_payment_state(
                 now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds, untaken=True
             )
             raise NoRefund(
@@ -306,7 +306,7 @@ class Payments:
                 amount=now.amount,
             ) from error
         if not fresh and await self._is_undone(now):
-            await self._store.move_payment(now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds)
+            await self._store.change_payment_state(now.charge, PaymentState.REFUNDING, PaymentState.PAID, now.refunds)
             raise NoRefund("Telegram refused this try before", "stars_refused", reason="it was refused before")
         return now
 
@@ -328,7 +328,9 @@ class Payments:
         """Give the credits back because Telegram refused the refund. Undoes this try only, and once."""
         key, reason = _undo_key(payment), "refund refused by Telegram"
         await self._store.transfer(payment.account_id, EntryKind.GRANT, payment.amount, key, reason)
-        await self._store.move_payment(payment.charge, PaymentState.REFUNDING, PaymentState.PAID, payment.refunds)
+        await self._store.change_payment_state(
+            payment.charge, PaymentState.REFUNDING, PaymentState.PAID, payment.refunds
+        )
         await self._unmark(payment.charge)
 
     async def _book_outside_refund(self, charge: str) -> int:
@@ -341,7 +343,7 @@ class Payments:
         except ActionNotAllowed as error:
             await self._audit(f"refunded:{charge}", "refund without credits", charge, str(error))
             return 0
-        await self._store.move_payment(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
+        await self._store.change_payment_state(charge, PaymentState.REFUNDING, PaymentState.REFUNDED)
         return 1
 
 

@@ -38,7 +38,7 @@ class DraftView:
             body=drafts.dump(draft),
             uploads=drafts.file_addresses(draft),
         )
-        version = await self._store.save_draft(ctx.person, ctx.chat, saved)
+        version = await self._store.save_draft(ctx.account_id, ctx.chat, saved)
         if version is None:
             raise DraftChanged
         ctx.draft = replace(draft, version=version)
@@ -48,7 +48,7 @@ class DraftView:
         model = self._storefront.by_id(draft.model) if draft.step is Step.CONFIRM and draft.price is None else None
         if model is None:
             return draft
-        free = await self._store.free_runs(ctx.person, self._rules.free_per_day)
+        free = await self._store.free_runs(ctx.account_id, self._rules.free_per_day)
         try:
             quote = self._storefront.quote(model, draft.values, draft.seconds, free_left=free.left)
         except InvalidInput:
@@ -57,8 +57,8 @@ class DraftView:
 
     async def screen_context(self, ctx: UpdateContext) -> ScreenContext:
         """Read what screens show beside the draft: the wallet and the free runs."""
-        wallet = await self._store.wallet(ctx.person)
-        free = await self._store.free_runs(ctx.person, self._rules.free_per_day)
+        wallet = await self._store.wallet(ctx.account_id)
+        free = await self._store.free_runs(ctx.account_id, self._rules.free_per_day)
         return ScreenContext(
             translator=ctx.translator, storefront=self._storefront, wallet=wallet, free=free, group=ctx.group
         )

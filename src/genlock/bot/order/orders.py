@@ -64,7 +64,7 @@ class Orders:
     async def confirm(self, ctx: UpdateContext, model: Model) -> None:
         """Sell what the draft says, at the price it shows. The message with the button becomes the result."""
         view, draft = self._view, ctx.draft
-        placeholder = draft.message if ctx.pressed == draft.message else None
+        placeholder = draft.message if ctx.button_message == draft.message else None
 
         async def show_accepted() -> None:
             if ctx.first and placeholder is not None:
@@ -93,7 +93,7 @@ class Orders:
 
     def _order(self, ctx: UpdateContext, model: Model, key: str) -> Order:
         return Order(
-            account_id=ctx.person,
+            account_id=ctx.account_id,
             model=model.id,
             values=ctx.draft.values,
             seconds=ctx.draft.seconds,
@@ -105,7 +105,7 @@ class Orders:
         )
 
     async def _save_ordered(self, ctx: UpdateContext, job: Job) -> None:
-        await self._store.set_last_model(ctx.person, job.model)
+        await self._store.set_last_model(ctx.account_id, job.model)
         await self._drafts.save(ctx, replace(ctx.draft.cleared(), step=Step.ORDERED, job=job.id, message=None))
 
     async def _show_not_sold(self, ctx: UpdateContext, refused: NotSold) -> None:
@@ -130,7 +130,7 @@ class Orders:
         job = await self._store.job(job_id) if job_id >= 0 else None
         if job is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"), alert=True)
-        elif job.account_id != ctx.person:
+        elif job.account_id != ctx.account_id:
             await self._view.toast(ctx, ctx.translator.plain("order.not_yours"), alert=True)
             job = None
         return job
@@ -151,7 +151,7 @@ class Orders:
         try:
             if job.delivery not in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
                 raise ActionNotAllowed  # noqa: TRY301 - as the engine would say
-            shown = await operate.show_again(self._engine.ctx, job.id, f"person {ctx.person}")
+            shown = await operate.show_again(self._engine.ctx, job.id, f"user {ctx.account_id}")
         except ActionNotAllowed:
             await view.toast(ctx, t.plain("order.again_not_yet"))
             return
@@ -210,7 +210,7 @@ class Orders:
 
     async def find_by_draft(self, ctx: UpdateContext, version: int) -> Job | None:
         """The job that was ordered with this version of the draft."""
-        return await self._store.job_ordered(ctx.person, _key(ctx, version))
+        return await self._store.job_by_request_key(ctx.account_id, _key(ctx, version))
 
     async def cancel(self, ctx: UpdateContext, job: Job) -> None:
         """Cancel a running job; its hold is released at once."""
@@ -219,7 +219,7 @@ class Orders:
             await self._view.toast(ctx, refusal, alert=True)
             return
         try:
-            await self._engine.cancel(job.id, f"person {ctx.person}", Actor.USER)
+            await self._engine.cancel(job.id, f"user {ctx.account_id}", Actor.USER)
         except ActionNotAllowed:
             await self._view.toast(ctx, t.plain("order.too_late"))
             return

@@ -37,15 +37,15 @@ def start_order(draft: Draft, model: Model, category: str) -> Draft:
 def draft_from_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> Draft:
     """A draft with the values of a past job."""
     known = {one.name for one in editable_fields(model)}
-    kept = {name: value for name, value in values.items() if name in known}
+    editable = {name: value for name, value in values.items() if name in known}
     fresh = replace(
         draft.cleared(),
         model=model.id,
         category=model.category.value,
-        values=kept,
+        values=editable,
         seconds=dict(seconds),
         settled=tuple(
-            one.name for one in asked_fields(model, model.category.value) if one.name in kept or may_skip(one)
+            one.name for one in asked_fields(model, model.category.value) if one.name in editable or may_skip(one)
         ),
     )
     return advance(fresh, model)

@@ -74,7 +74,7 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
     category = Category(draft.category) if draft.category in set(Category) else None
     kinds = {one.kind for one in draft.sent}
     models = _taking(kinds, screen.storefront.models(category))
-    lines = [_shelf_title(screen, category, len(models)), t.html("list.search_hint")]
+    lines = [_list_title(screen, category, len(models)), t.html("list.search_hint")]
     if draft.query:
         found = screen.storefront.search(draft.query, category)
         key = "list.found" if found else "list.none"
@@ -84,10 +84,10 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
     pages = max(1, -(-len(models) // MODELS_A_PAGE))
     page = min(draft.page, pages - 1)
     there = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
-    shelf_name = category.value if category else ALL
+    list_name = category.value if category else ALL
     icons = {model.id: f"{ICONS[model.category]} " for model in there if category is None or draft.query}
     rows: list[Row] = [
-        (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), shelf_name),)
+        (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), list_name),)
         for model in there
     ]
     if pages > 1:
@@ -100,7 +100,7 @@ def _taking(kinds: set[FieldType], models: list[Model]) -> list[Model]:
     return [model for model in models if kinds <= {one.type for one in model.fields}] or models
 
 
-def _shelf_title(screen: ScreenContext, category: Category | None, count: int) -> Html:
+def _list_title(screen: ScreenContext, category: Category | None, count: int) -> Html:
     t = screen.translator
     models = t.plain("unit.models", n=count)
     if category is None:

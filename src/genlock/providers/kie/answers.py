@@ -1,7 +1,7 @@
-"""What an answer of Kie.ai means for an order: one table, from codes and texts to what we do.
+"""Kie.ai's error answers: one table from codes and texts to what the client does.
 
-HTTP says 200 even when the call failed; the code in the body tells. Where there is no such body, the HTTP status is
-the code. Whatever no row fits may have been accepted.
+The HTTP status is 200 even when a call failed; the code in the body decides. Without such a body the HTTP status is the
+code. An order whose answer matches no row may have been accepted.
 """
 
 import re
@@ -9,94 +9,94 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Sort(StrEnum):
-    REFUSED = "refused"  #: for good: nothing runs, nothing is billed
-    LATER = "later"  #: provably not accepted; it may be sent again
-    UNKNOWN = "unknown"  #: may have been accepted: never send it again
+class AnswerKind(StrEnum):
+    REFUSED = "refused"  #: final: no task runs and nothing is billed
+    LATER = "later"  #: provably not accepted: the order may be sent again
+    UNKNOWN = "unknown"  #: the order may have been accepted: never send it again
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """Fits an answer with one of the codes (None: any) whose text has one of the words (None: any)."""
+    """Matches an answer by its code (None: any) and its text (None: any)."""
 
     codes: frozenset[int] | None = None
-    words: re.Pattern[str] | None = None
-    sort: Sort = Sort.REFUSED
-    #: what the person is told, by name
-    name: str = ""
-    #: seconds before another try
+    text: re.Pattern[str] | None = None
+    kind: AnswerKind = AnswerKind.REFUSED
+    #: the error code that selects the message for the user
+    error_code: str = ""
+    #: seconds before the next attempt
     after: float = 0.0
 
-    def fits(self, code: int | None, text: str) -> bool:
-        return (self.codes is None or code in self.codes) and (self.words is None or bool(self.words.search(text)))
+    def matches(self, code: int | None, text: str) -> bool:
+        return (self.codes is None or code in self.codes) and (self.text is None or bool(self.text.search(text)))
 
 
 def _codes(*codes: int) -> frozenset[int]:
     return frozenset(codes)
 
 
-def _words(pattern: str) -> re.Pattern[str]:
+def _pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_MODERATION = _words(
+_MODERATION = _pattern(
     r"violat\w+ .{0,40}polic|content polic|flagged|sensitive|moderation|\bnsfw\b|prohibited|privacyinformation"
 )
-_FILE = _words(
+_FILE = _pattern(
     r"(download|fetch|access|read) .{0,30}(fail|error|denied)"
     r"|(fail|unable|could not|cannot) .{0,20}(download|fetch|access)"
     r"|file type not supported"
 )
 
-#: The answers to a create call. The first row that fits decides.
+#: Answers to a create call. The first matching row decides.
 ANSWERS: tuple[Row, ...] = (
     Row(
-        words=_words(r"credits? (is |are )?insufficient|insufficient credits?|not enough credits?"),
-        name="no_provider_credits",
+        text=_pattern(r"credits? (is |are )?insufficient|insufficient credits?|not enough credits?"),
+        error_code="no_provider_credits",
     ),
-    Row(codes=_codes(402), name="no_provider_credits"),
-    Row(codes=_codes(429), sort=Sort.LATER, after=5.0),
-    Row(words=_words(r"call frequency is too high|rate limit"), sort=Sort.LATER, after=5.0),
-    Row(codes=_codes(433), sort=Sort.LATER, after=120.0),
-    Row(codes=_codes(455), sort=Sort.LATER, after=60.0),
-    Row(codes=_codes(401, 403), name="provider_key"),
+    Row(codes=_codes(402), error_code="no_provider_credits"),
+    Row(codes=_codes(429), kind=AnswerKind.LATER, after=5.0),
+    Row(text=_pattern(r"call frequency is too high|rate limit"), kind=AnswerKind.LATER, after=5.0),
+    Row(codes=_codes(433), kind=AnswerKind.LATER, after=120.0),
+    Row(codes=_codes(455), kind=AnswerKind.LATER, after=60.0),
+    Row(codes=_codes(401, 403), error_code="provider_key"),
     Row(
-        words=_words(
+        text=_pattern(
             r"temporarily paused|model name .{0,40}not supported|discontinued|no longer (available|supported)"
         ),
-        name="model_unavailable",
+        error_code="model_unavailable",
     ),
-    Row(codes=_codes(404, 405, 505), name="model_unavailable"),
-    Row(codes=_codes(400, 413, 422, 500), words=_MODERATION, name="moderation"),
-    Row(codes=_codes(451), name="file_unreachable"),
-    Row(codes=_codes(400, 413, 422), words=_FILE, name="file_unreachable"),
-    Row(codes=_codes(400, 413, 422), name="bad_input"),
+    Row(codes=_codes(404, 405, 505), error_code="model_unavailable"),
+    Row(codes=_codes(400, 413, 422, 500), text=_MODERATION, error_code="moderation"),
+    Row(codes=_codes(451), error_code="file_unreachable"),
+    Row(codes=_codes(400, 413, 422), text=_FILE, error_code="file_unreachable"),
+    Row(codes=_codes(400, 413, 422), error_code="bad_input"),
     Row(
         codes=_codes(500),
-        words=_words(r"\b(is|are) required\b|please (fill in|enter|provide)|cannot be empty"),
-        name="bad_input",
+        text=_pattern(r"\b(is|are) required\b|please (fill in|enter|provide)|cannot be empty"),
+        error_code="bad_input",
     ),
 )
-_NO_ROW = Row(sort=Sort.UNKNOWN)
+_UNLISTED = Row(kind=AnswerKind.UNKNOWN)
 
-#: Why a task that was accepted failed. The first row that fits names it.
+#: Reasons why an accepted task failed. The first matching row gives the error code.
 FAILURES: tuple[Row, ...] = (
-    Row(words=_MODERATION, name="moderation"),
-    Row(words=_FILE, name="file_unreachable"),
-    Row(codes=_codes(451), name="file_unreachable"),
-    # A fault further up also comes as 400, with these words: the input was not to blame.
-    Row(words=_words(r"try again|internal error"), name="provider_failed"),
-    Row(codes=_codes(408), name="provider_timeout"),
-    Row(codes=_codes(400, 413, 422), name="bad_input"),
+    Row(text=_MODERATION, error_code="moderation"),
+    Row(text=_FILE, error_code="file_unreachable"),
+    Row(codes=_codes(451), error_code="file_unreachable"),
+    # The vendor's own faults also arrive as 400, with these words: the input was not wrong.
+    Row(text=_pattern(r"try again|internal error"), error_code="provider_failed"),
+    Row(codes=_codes(408), error_code="provider_timeout"),
+    Row(codes=_codes(400, 413, 422), error_code="bad_input"),
 )
-_FAILED = Row(name="provider_failed")
+_FAILED = Row(error_code="provider_failed")
 
 
-def sort_answer(code: int | None, text: str) -> Row:
-    """What to do about an answer that did not accept the order."""
-    return next((row for row in ANSWERS if row.fits(code, text)), _NO_ROW)
+def classify_answer(code: int | None, text: str) -> Row:
+    """Return the row for an answer that did not accept the order."""
+    return next((row for row in ANSWERS if row.matches(code, text)), _UNLISTED)
 
 
-def name_failure(code: int | None, text: str) -> str:
-    """What to tell the person about a task that failed."""
-    return next((row for row in FAILURES if row.fits(code, text)), _FAILED).name
+def failure_code(code: int | None, text: str) -> str:
+    """Return the error code of a task that failed."""
+    return next((row for row in FAILURES if row.matches(code, text)), _FAILED).error_code

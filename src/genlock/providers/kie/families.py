@@ -1,29 +1,40 @@
-"""Where each family of Kie.ai's models takes its orders and answers for them."""
+"""Kie.ai's interfaces: the endpoints that create and query the tasks of each family of models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from genlock.domain.catalog import Family
+#: Suno refuses an order without a callback URL. Without a public URL it gets this one, which reaches no host.
+UNREACHABLE_URL = "https://callbacks.invalid/none"
 
-#: Suno refuses an order without a callback address, even from those who only ask. This one reaches nobody.
-NOWHERE = "https://callbacks.invalid/none"
+
+class Family(StrEnum):
+    """The interface of Kie.ai that runs a model, as a model's `family` names it in the catalog."""
+
+    MARKET = ""  #: createTask, with an `input` object; the usual one
+    VEO = "veo"  #: the older interfaces, with a flat body
+    RUNWAY = "runway"
+    ALEPH = "aleph"
+    GPT4O = "4o"
+    FLUX_KONTEXT = "flux-kontext"
+    SUNO = "suno"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Route:
     create: str
     query: str
-    #: the order is `{model, input}`; else the input's fields stand in the body themselves
+    #: the body is `{model, input}`; otherwise the input's fields are the body
     wrapped: bool = False
-    #: an order without a callback address is refused
+    #: the endpoint refuses a body without a callback URL
     needs_callback: bool = False
 
     def body(self, model: str, values: Mapping[str, Any], callback_url: str | None) -> dict[str, Any]:
-        said: dict[str, Any] = {"model": model, "input": dict(values)} if self.wrapped else dict(values)
+        body: dict[str, Any] = {"model": model, "input": dict(values)} if self.wrapped else dict(values)
         if callback_url or self.needs_callback:
-            said["callBackUrl"] = callback_url or NOWHERE
-        return said
+            body["callBackUrl"] = callback_url or UNREACHABLE_URL
+        return body
 
 
 def _song(operation: str) -> Route:

@@ -1,11 +1,11 @@
-"""Signed callbacks: the task's id and the time under HMAC-SHA256. The body itself is not signed."""
+"""Callback signatures: HMAC-SHA256 over the task id and the time. The body itself is not signed."""
 
 import base64
 import hashlib
 import hmac
 from collections.abc import Mapping
 
-from genlock.providers.kie.wire import load_json, read_task_id
+from genlock.providers.kie.parser import load_json, read_task_id
 
 TIMESTAMP = "X-Webhook-Timestamp"
 SIGNATURE = "X-Webhook-Signature"
@@ -19,17 +19,17 @@ def sign(task_id: str, timestamp: int, key: str) -> str:
 
 
 def is_signed(headers: Mapping[str, str], body: bytes, key: str, now: float) -> bool:
-    """Whether a callback was signed with the key in the last minutes. `headers` ignores the case of names."""
+    """Tell whether a callback was signed with the key within the last minutes. `headers` ignores the case of names."""
     timestamp = headers.get(TIMESTAMP, "")
     if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _DIGITS_MAX):
         return False
     if abs(now - int(timestamp)) > WINDOW_SECONDS:
         return False
     try:
-        said = load_json(body)
+        parsed = load_json(body)
     except ValueError:
         return False
-    task_id = read_task_id(said) if isinstance(said, dict) else None
+    task_id = read_task_id(parsed) if isinstance(parsed, dict) else None
     if task_id is None:
         return False
     expected = sign(task_id, int(timestamp), key)

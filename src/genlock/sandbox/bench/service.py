@@ -191,7 +191,7 @@ async def _make_job(store: Database, lease: Lease, person: int, customer: Custom
         deadline_seconds=3600.0,
         correlation_id=f"bench-{number}",
     )
-    job = (await store.accept(order, lease)).job
+    job = (await store.accept_job(order, lease)).job
     await store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
     await store.mark_submitted(job.id, job.lease_token, f"bench-{job.id}", 3000.0)
     return job.id

@@ -48,7 +48,7 @@ TELEGRAM_PROBABILITIES = {
 }
 TOO_MANY_SECONDS = 2.0
 SUPERVISE_SECONDS = 1.0
-#: how long a single working instance is left alone, and how often a starting instance is chosen instead of a working one
+#: how long the only ready instance is left alone, and how often a starting instance is picked instead of a ready one
 LIFE_SECONDS = 1.0
 START_SHARE = 0.25
 STARTS_MAX = 10

@@ -200,8 +200,8 @@ def takeovers(lines: Sequence[Mapping[str, Any]], disruptions: Sequence[Disrupti
             seen.setdefault(str(line["peer"]), line["at"])
     found = []
     for disruption in disruptions:
-        lives = [line for line in lines if line["process"] == disruption.instance and line["at"] <= disruption.at]
-        instance = next((line["instance"] for line in reversed(lives) if "instance" in line), None)
+        earlier = [line for line in lines if line["process"] == disruption.instance and line["at"] <= disruption.at]
+        instance = next((line["instance"] for line in reversed(earlier) if "instance" in line), None)
         if disruption.what == "kill" and instance in seen:
             found.append(seen[instance] - disruption.at)
     return found

@@ -61,12 +61,12 @@ def apply(kie: "KieSimulator", body: dict[str, Any]) -> None:
         faults.clear()
     faults.switch(*read_faults(body.get("on", ())))
     faults.switch(*read_faults(body.get("off", ())), on=False)
-    for word, probability in body.get("chances", {}).items():
-        faults.set_probability(Fault(word), float(probability))
+    for name, probability in body.get("chances", {}).items():
+        faults.set_probability(Fault(name), float(probability))
     if "order" in body:
         faults.order(*read_faults(body["order"]))
-    for task_id, words in body.get("task", {}).items():
-        service.tasks[task_id].faults |= set(read_faults(words))
+    for task_id, names in body.get("task", {}).items():
+        service.tasks[task_id].faults |= set(read_faults(names))
     service.speed = float(body.get("speed", service.speed))
     service.credits = round(float(body["credits"]) * 1000) if "credits" in body else service.credits
     if body.get("expire_files"):

@@ -77,9 +77,9 @@ class Aleph(Flagged):
 
 class FourO(Flagged):
     def record(self, task: Task) -> JsonObject:
-        word = "GENERATING" if task.ended is None else "GENERATE_FAILED" if task.failed else "SUCCESS"
+        status = "GENERATING" if task.ended is None else "GENERATE_FAILED" if task.failed else "SUCCESS"
         flag = {3: 2}.get(task.flag, task.flag)
-        return super().record(task) | {"status": word, "successFlag": flag, "progress": f"{task.progress:.2f}"}
+        return super().record(task) | {"status": status, "successFlag": flag, "progress": f"{task.progress:.2f}"}
 
     def response(self, task: Task) -> JsonObject:
         return {"resultUrls": result_urls(task)}
@@ -104,7 +104,7 @@ class Flux(Flagged):
 
 
 class Runway(SimulatedEndpoint):
-    words: ClassVar[Mapping[str, str]] = {"waiting": "wait", "queuing": "queueing"}
+    state_names: ClassVar[Mapping[str, str]] = {"waiting": "wait", "queuing": "queueing"}
 
     def record(self, task: Task) -> JsonObject:
         code, text = task.failure if task.failed and task.failure else (0, "")
@@ -112,7 +112,7 @@ class Runway(SimulatedEndpoint):
         return {
             "taskId": task.id,
             "generateParam": {"prompt": task.values.get("prompt", ""), "imageUrl": task.values.get("imageUrl", "")},
-            "state": self.words.get(task.state, task.state),
+            "state": self.state_names.get(task.state, task.state),
             "generateTime": "2026-10-01 00:00:00",
             "videoInfo": video if task.succeeded else None,
             "failCode": code,

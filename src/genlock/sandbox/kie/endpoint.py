@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from genlock.domain.catalog import Family
+from genlock.providers.kie.families import Family
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.task import Task
 

@@ -1,6 +1,6 @@
 """All create and status paths of the Kie.ai simulator, with the family that serves them."""
 
-from genlock.domain.catalog import Family
+from genlock.providers.kie.families import Family
 from genlock.sandbox.kie.dedicated import Aleph, Flux, FourO, Runway, Veo
 from genlock.sandbox.kie.endpoint import SimulatedEndpoint
 from genlock.sandbox.kie.market import Market

@@ -108,6 +108,6 @@ class Faults:
         }
 
 
-def read_faults(words: Iterable[str]) -> list[Fault]:
+def read_faults(names: Iterable[str]) -> list[Fault]:
     """Faults by name. Raises ValueError for an unknown name."""
-    return [Fault(word) for word in words]
+    return [Fault(name) for name in names]

@@ -101,7 +101,7 @@ class KieSimulator:
         return create
 
     def _status_handler(self, endpoints: list[SimulatedEndpoint]) -> Handler:
-        async def tell(request: web.Request) -> web.StreamResponse:
+        async def status(request: web.Request) -> web.StreamResponse:
             self._check_key(request)
             self.service.queries.admit(asyncio.get_running_loop().time())
             task_id = request.query.get("taskId")
@@ -120,7 +120,7 @@ class KieSimulator:
                 record |= {key: "pondering" for key in ("state", "status", "successFlag") if key in record}
             return await self._answer(request, envelope(200, "success", record), faults, "status_")
 
-        return tell
+        return status
 
     async def _answer(
         self, request: web.Request, body: dict[str, Any], faults: set[Fault], prefix: str

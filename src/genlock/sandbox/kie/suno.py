@@ -72,9 +72,9 @@ class SunoTool(SimulatedEndpoint):
 
     def record(self, task: Task) -> JsonObject:
         bad = {"wav": "GENERATE_WAV_FAILED", "mp4": "GENERATE_MP4_FAILED"}.get(self.operation, "GENERATE_AUDIO_FAILED")
-        word = "PENDING" if task.ended is None else bad if task.failed else "SUCCESS"
+        status = "PENDING" if task.ended is None else bad if task.failed else "SUCCESS"
         code, text = task.failure if task.failed and task.failure else (None, None)
-        flag: JsonObject = {"successFlag": word if self.flag_is_text else task.flag}
+        flag: JsonObject = {"successFlag": status if self.flag_is_text else task.flag}
         body = {"taskId": task.id, "response": self.result(task) if task.succeeded else None}
         return body | flag | {"errorCode": code, "errorMessage": text}
 
@@ -127,17 +127,17 @@ class Midi(SunoTool):
 class Lyrics(SimulatedEndpoint):
     needs_callback = True
 
-    def texts(self, task: Task) -> list[JsonObject]:
-        words = [] if Fault.RESULT_EMPTY in task.faults else task.results
-        return [{"text": text, "title": f"No. {place}", "status": "complete"} for place, text in enumerate(words, 1)]
+    def lyrics(self, task: Task) -> list[JsonObject]:
+        texts = [] if Fault.RESULT_EMPTY in task.faults else task.results
+        return [{"text": text, "title": f"No. {place}", "status": "complete"} for place, text in enumerate(texts, 1)]
 
     def record(self, task: Task) -> JsonObject:
-        word = "PENDING" if task.ended is None else "GENERATE_LYRICS_FAILED" if task.failed else "SUCCESS"
+        status = "PENDING" if task.ended is None else "GENERATE_LYRICS_FAILED" if task.failed else "SUCCESS"
         code, text = task.failure if task.failed and task.failure else (None, None)
         if task.failed:
-            word = "SENSITIVE_WORD_ERROR" if Fault.TASK_MODERATED in task.faults else "CREATE_TASK_FAILED"
-        data = self.texts(task) if task.succeeded else []
-        body = {"taskId": task.id, "response": {"taskId": task.id, "data": data}, "status": word}
+            status = "SENSITIVE_WORD_ERROR" if Fault.TASK_MODERATED in task.faults else "CREATE_TASK_FAILED"
+        data = self.lyrics(task) if task.succeeded else []
+        body = {"taskId": task.id, "response": {"taskId": task.id, "data": data}, "status": status}
         return body | {"errorCode": code, "errorMessage": text}
 
     def callbacks(self, task: Task) -> list[StagedCallback]:
@@ -145,4 +145,4 @@ class Lyrics(SimulatedEndpoint):
         body = {"callbackType": "complete", "task_id": task.id}
         if task.failed and task.failure:
             return [(1.0, envelope(400, task.failure[1], body | {"data": None}))]
-        return [(1.0, envelope(200, "All generated successfully.", body | {"data": self.texts(task)}))]
+        return [(1.0, envelope(200, "All generated successfully.", body | {"data": self.lyrics(task)}))]

@@ -69,7 +69,7 @@ class Page:
                 "profile": state.profile,
                 "people": [self._control.user_json(user) for user in state.users.values()],
                 "chats": [self._chat(chat) for chat in state.chats.values()],
-                "sounded": [[one.person, one.chat, one.message] for one in state.notifications],
+                "sounded": [[one.user_id, one.chat, one.message] for one in state.notifications],
                 "faults": telegram.faults.as_json(),
                 "kinds_of_faults": list(Fault),
                 "methods": self._methods,

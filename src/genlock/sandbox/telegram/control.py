@@ -72,7 +72,7 @@ def add_control(app: web.Application, telegram: "TelegramSimulator") -> None:
 class Control:
     def __init__(self, telegram: "TelegramSimulator") -> None:
         self._telegram = telegram
-        self._world = telegram.state
+        self._state = telegram.state
         self.gets: dict[str, Handler] = {
             "/sim/state": self.state,
             "/sim/chats/{chat:-?[0-9]+}": self.chat,
@@ -80,17 +80,17 @@ class Control:
             "/sim/calls": self.calls,
             "/sim/files/{id}": self.file,
         }
-        person = "/sim/people/{person:[0-9]+}"
+        user_path = "/sim/people/{person:[0-9]+}"
         self.posts: dict[str, Handler] = {
-            "/sim/people": self.add_person,
-            person: self.change_person,
-            f"{person}/say": self.say,
-            f"{person}/send": self.send,
-            f"{person}/press": self.press,
-            f"{person}/pay": self.pay,
-            f"{person}/react": self.react,
-            f"{person}/delete": self.delete,
-            f"{person}/clear": self.clear,
+            "/sim/people": self.add_user,
+            user_path: self.change_user,
+            f"{user_path}/say": self.say,
+            f"{user_path}/send": self.send,
+            f"{user_path}/press": self.press,
+            f"{user_path}/pay": self.pay,
+            f"{user_path}/react": self.react,
+            f"{user_path}/delete": self.delete,
+            f"{user_path}/clear": self.clear,
             "/sim/groups": self.add_group,
             "/sim/groups/{chat:-[0-9]+}": self.change_group,
             "/sim/faults": self.add_fault,
@@ -119,7 +119,7 @@ class Control:
     # reading
 
     async def state(self, _: web.Request) -> web.Response:
-        state, telegram = self._world, self._telegram
+        state, telegram = self._state, self._telegram
         return web.json_response(
             {
                 "bot": state.bot,
@@ -142,13 +142,13 @@ class Control:
     def chat_json(self, chat: Chat) -> dict[str, Any]:
         topics = {number: topic.name for number, topic in chat.topics.items()}
         more = {"members": sorted(chat.members), "bot_status": chat.bot_status, "migrated_to": chat.migrated_to}
-        return self._world.show_chat(chat) | more | {"topics": topics}
+        return self._state.show_chat(chat) | more | {"topics": topics}
 
     async def chat(self, request: web.Request) -> web.Response:
         chat = int(request.match_info["chat"])
-        person = SimulatedUser(self._world, self._world.users[int(request.query["person"])])
-        views = [self._world.view(message) for message in person.messages_in(chat)]
-        return web.json_response({"messages": views, "last": self._world.events.last})
+        user = SimulatedUser(self._state, self._state.users[int(request.query["person"])])
+        views = [self._state.view(message) for message in user.messages_in(chat)]
+        return web.json_response({"messages": views, "last": self._state.events.last})
 
     async def calls(self, request: web.Request) -> web.Response:
         after = int(request.query.get("after", 0))
@@ -156,13 +156,13 @@ class Control:
         return web.json_response(calls)
 
     async def file(self, request: web.Request) -> web.StreamResponse:
-        stored = self._world.files.known[request.match_info["id"]]
+        stored = self._state.files.known[request.match_info["id"]]
         headers = {"Content-Type": stored.type or "application/octet-stream", "X-Content-Type-Options": "nosniff"}
         headers["Content-Security-Policy"] = "sandbox"
-        return web.FileResponse(self._world.files.folder / stored.path, headers=headers)
+        return web.FileResponse(self._state.files.folder / stored.path, headers=headers)
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        events = self._world.events
+        events = self._state.events
         number = int(request.headers.get("Last-Event-ID") or request.query.get("after") or events.last)
         response = web.StreamResponse(
             headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -186,9 +186,9 @@ class Control:
 
     # users
 
-    async def add_person(self, request: web.Request) -> web.Response:
+    async def add_user(self, request: web.Request) -> web.Response:
         body = await _read(request)
-        user = self._world.add_user(
+        user = self._state.add_user(
             str(body["name"]),
             language=body.get("language", "en"),
             stars=int(body.get("stars", 10_000)),
@@ -196,33 +196,33 @@ class Control:
         )
         return web.json_response(self.user_json(user))
 
-    async def change_person(self, request: web.Request) -> web.Response:
-        body, person = await _read(request), self._user_of(request)
+    async def change_user(self, request: web.Request) -> web.Response:
+        body, user = await _read(request), self._user_of(request)
         if "language" in body:
-            await person.set_language(body["language"])
+            await user.set_language(body["language"])
         if "stars" in body:
-            person.user.stars = int(body["stars"])
-            self._world.events.add("stars", person=person.id, stars=person.user.stars)
+            user.user.stars = int(body["stars"])
+            self._state.events.add("stars", person=user.id, stars=user.user.stars)
         if "blocked" in body:
-            await (person.block() if body["blocked"] else person.unblock())
+            await (user.block() if body["blocked"] else user.unblock())
         if body.get("deactivated"):
-            await person.deactivate()
-        return web.json_response(self.user_json(person.user))
+            await user.deactivate()
+        return web.json_response(self.user_json(user.user))
 
     async def say(self, request: web.Request) -> web.Response:
-        body, person = await _read(request), self._user_of(request)
-        message = await person.say(
+        body, user = await _read(request), self._user_of(request)
+        message = await user.say(
             str(body["text"]), chat=body.get("chat"), thread=body.get("thread"), reply_to=body.get("reply_to")
         )
-        return web.json_response(self._world.view(message))
+        return web.json_response(self._state.view(message))
 
     async def send(self, request: web.Request) -> web.Response:
-        form, person = await request.post(), self._user_of(request)
+        form, user = await request.post(), self._user_of(request)
         files = [file for file in form.getall("file") if isinstance(file, web.FileField)]
         kinds = [str(kind) for kind in form.getall("kind", [])] or ["document"]
         kinds += kinds[-1:] * (len(files) - len(kinds))
         chat, reply_to = str(form.get("chat", "")), str(form.get("reply_to", ""))
-        sent = await person.send_all(
+        sent = await user.send_all(
             [
                 (kind, await asyncio.to_thread(file.file.read), file.filename)
                 for kind, file in zip(kinds, files, strict=False)
@@ -231,53 +231,53 @@ class Control:
             chat=int(chat) if chat else None,
             reply_to=int(reply_to) if reply_to else None,
         )
-        return web.json_response([self._world.view(message) for message in sent])
+        return web.json_response([self._state.view(message) for message in sent])
 
     async def press(self, request: web.Request) -> web.Response:
-        body, person = await _read(request), self._user_of(request)
-        pressed = await person.press(int(body["message"]), str(body["button"]), chat=body.get("chat"))
+        body, user = await _read(request), self._user_of(request)
+        pressed = await user.press(int(body["message"]), str(body["button"]), chat=body.get("chat"))
         if not isinstance(pressed, str):
             return web.json_response({"press": pressed.id})
         return web.json_response({"url" if "://" in pressed else "said": pressed})
 
     async def pay(self, request: web.Request) -> web.Response:
-        body, person = await _read(request), self._user_of(request)
-        payment = await person.pay(body.get("link") or int(body["message"]), chat=body.get("chat"))
+        body, user = await _read(request), self._user_of(request)
+        payment = await user.pay(body.get("link") or int(body["message"]), chat=body.get("chat"))
         return web.json_response({"ok": payment.ok, "reason": payment.reason, "charge_id": payment.charge_id})
 
     async def react(self, request: web.Request) -> web.Response:
-        body, person = await _read(request), self._user_of(request)
-        await person.react(int(body["message"]), body["emoji"], chat=body.get("chat"))
+        body, user = await _read(request), self._user_of(request)
+        await user.react(int(body["message"]), body["emoji"], chat=body.get("chat"))
         return web.json_response({})
 
     async def delete(self, request: web.Request) -> web.Response:
-        body, person = await _read(request), self._user_of(request)
-        await person.delete(int(body["message"]), for_both=bool(body["for_both"]), chat=body.get("chat"))
+        body, user = await _read(request), self._user_of(request)
+        await user.delete(int(body["message"]), for_both=bool(body["for_both"]), chat=body.get("chat"))
         return web.json_response({})
 
     async def clear(self, request: web.Request) -> web.Response:
-        body, person = await _read(request), self._user_of(request)
-        await person.clear(chat=body.get("chat"), for_both=bool(body.get("for_both")))
+        body, user = await _read(request), self._user_of(request)
+        await user.clear(chat=body.get("chat"), for_both=bool(body.get("for_both")))
         return web.json_response({})
 
     def _user_of(self, request: web.Request) -> SimulatedUser:
-        return SimulatedUser(self._world, self._world.users[int(request.match_info["person"])])
+        return SimulatedUser(self._state, self._state.users[int(request.match_info["person"])])
 
     # groups
 
     async def add_group(self, request: web.Request) -> web.Response:
         body = await _read(request)
-        members = [SimulatedUser(self._world, self._world.users[int(number)]) for number in body["members"]]
+        members = [SimulatedUser(self._state, self._state.users[int(number)]) for number in body["members"]]
         group = self._telegram.group(str(body["title"]), members, kind=body.get("kind", "group"))
         return web.json_response(self.chat_json(group.chat))
 
     async def change_group(self, request: web.Request) -> web.Response:
         body = await _read(request)
-        group = Group(self._world, self._world.chats[int(request.match_info["chat"])])
+        group = Group(self._state, self._state.chats[int(request.match_info["chat"])])
         for number in body.get("add", ()):
-            await group.add(SimulatedUser(self._world, self._world.users[int(number)]))
+            await group.add(SimulatedUser(self._state, self._state.users[int(number)]))
         for number in body.get("remove", ()):
-            await group.remove(SimulatedUser(self._world, self._world.users[int(number)]))
+            await group.remove(SimulatedUser(self._state, self._state.users[int(number)]))
         if "bot" in body:
             await group.set_bot(str(body["bot"]))
         if "forbid" in body:
@@ -293,7 +293,7 @@ class Control:
     async def add_fault(self, request: web.Request) -> web.Response:
         body = await _read(request)
         switch = self._telegram.faults.switch(Fault(body.pop("fault")), **body)
-        self._world.events.add("fault", faults=self._telegram.faults.as_json())
+        self._state.events.add("fault", faults=self._telegram.faults.as_json())
         return web.json_response(switch.as_json())
 
     async def clear_faults(self, request: web.Request) -> web.Response:
@@ -301,19 +301,19 @@ class Control:
             self._telegram.faults.off(int(request.match_info["id"]))
         else:
             self._telegram.faults.clear()
-        self._world.events.add("fault", faults=self._telegram.faults.as_json())
+        self._state.events.add("fault", faults=self._telegram.faults.as_json())
         return web.json_response(self._telegram.faults.as_json())
 
     async def change_settings(self, request: web.Request) -> web.Response:
         body = await _read(request)
         self._telegram.limiter.on = bool(body.get("limiter", self._telegram.limiter.on))
-        self._world.upload_seconds = float(body.get("upload_seconds", self._world.upload_seconds))
+        self._state.upload_seconds = float(body.get("upload_seconds", self._state.upload_seconds))
         return await self.state(request)
 
     async def log(self, request: web.Request) -> web.Response:
         body = await request.json()
         for line in body if isinstance(body, list) else [body]:
-            self._world.events.add("log", line=line)
+            self._state.events.add("log", line=line)
         return web.json_response({})
 
 

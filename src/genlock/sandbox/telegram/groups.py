@@ -11,7 +11,7 @@ class Group:
     """A group with users and the bot. Users write there with `user.say(text, chat=group.id)`."""
 
     def __init__(self, state: TelegramState, chat: Chat) -> None:
-        self._world = state
+        self._state = state
         self.chat = chat
 
     @property
@@ -22,19 +22,19 @@ class Group:
     def messages(self) -> list[Message]:
         return list(self.chat.messages.values())
 
-    async def add(self, person: SimulatedUser) -> None:
-        self.chat.members.add(person.id)
-        self._service(person.id, {"new_chat_members": [person.user.as_json()]})
+    async def add(self, user: SimulatedUser) -> None:
+        self.chat.members.add(user.id)
+        self._service(user.id, {"new_chat_members": [user.user.as_json()]})
         self._apply_change()
 
-    async def remove(self, person: SimulatedUser) -> None:
-        self.chat.members.discard(person.id)
-        self._service(person.id, {"left_chat_member": person.user.as_json()})
+    async def remove(self, user: SimulatedUser) -> None:
+        self.chat.members.discard(user.id)
+        self._service(user.id, {"left_chat_member": user.user.as_json()})
         self._apply_change()
 
     async def set_bot(self, status: str, *, by: SimulatedUser | None = None) -> None:
         """Set the bot's status: member, administrator, left or kicked."""
-        state, old = self._world, self.chat.bot_status
+        state, old = self._state, self.chat.bot_status
         author = by.id if by else min(self.chat.members)
         self.chat.bot_status = status
         change: dict[str, Any] = {
@@ -53,7 +53,7 @@ class Group:
 
     async def migrate(self) -> "Group":
         """Turn the group into a supergroup with a new id; old messages are not moved."""
-        state, old = self._world, self.chat
+        state, old = self._state, self.chat
         new = state.add_group(old.title, old.members, kind="supergroup")
         new.bot_status = old.bot_status
         first = min(old.members)
@@ -74,11 +74,11 @@ class Group:
         self.chat.topics[number].closed = True
 
     def _service(self, sender: int, content: dict[str, Any]) -> Message:
-        message = self._world.post(self.chat, sender, content, silent=True)
+        message = self._state.post(self.chat, sender, content, silent=True)
         if self.chat.bot_status in {"member", "administrator"}:
-            self._world.updates.add("message", self._world.show(message), f"chat {self.id}")
+            self._state.updates.add("message", self._state.show(message), f"chat {self.id}")
         return message
 
     def _apply_change(self) -> None:
-        shown = self._world.show_chat(self.chat)
-        self._world.events.add("chat", chat=shown, members=sorted(self.chat.members), bot_status=self.chat.bot_status)
+        shown = self._state.show_chat(self.chat)
+        self._state.events.add("chat", chat=shown, members=sorted(self.chat.members), bot_status=self.chat.bot_status)

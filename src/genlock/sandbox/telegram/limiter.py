@@ -49,8 +49,8 @@ class Limiter:
 
     def admit(self, method: str, chat: int | None, *, cost: int = 1) -> None:
         """Raise 429 if a limit is exceeded. Retrying too early doubles the waiting time."""
-        word = method.lower()
-        if not self.on or chat is None or not word.startswith(LIMITED_PREFIXES) or word in UNLIMITED_METHODS:
+        name = method.lower()
+        if not self.on or chat is None or not name.startswith(LIMITED_PREFIXES) or name in UNLIMITED_METHODS:
             return
         now = self.clock()
         for place in (chat, 0):

@@ -93,7 +93,7 @@ async def _ask(state: TelegramState, user: User, invoice: Invoice) -> tuple[bool
 def _charge(state: TelegramState, user: User, invoice: Invoice, place: int) -> Payment:
     charge = Charge(
         id="stx" + secrets.token_urlsafe(48),
-        person=user.id,
+        user_id=user.id,
         payload=invoice.payload,
         amount=invoice.amount,
         at=state.now(),
@@ -107,8 +107,8 @@ def _charge(state: TelegramState, user: User, invoice: Invoice, place: int) -> P
 
 def _tell(state: TelegramState, charge: Charge, kind: str, place: int) -> None:
     fields = {"currency": STARS, "total_amount": charge.amount, "invoice_payload": charge.payload}
-    fields |= {"telegram_payment_charge_id": charge.id, "provider_payment_charge_id": f"{charge.person}_{charge.at}"}
-    message = state.post(state.chats[place], charge.person, {kind: fields}, silent=True)
+    fields |= {"telegram_payment_charge_id": charge.id, "provider_payment_charge_id": f"{charge.user_id}_{charge.at}"}
+    message = state.post(state.chats[place], charge.user_id, {kind: fields}, silent=True)
     state.updates.add("message", state.show(message), f"chat {message.chat}")
 
 
@@ -124,17 +124,17 @@ async def answer_checkout(state: TelegramState, arguments: CallArguments) -> boo
 
 
 async def refund(state: TelegramState, arguments: CallArguments) -> bool:
-    number, person = arguments.text("telegram_payment_charge_id"), arguments.number("user_id")
-    found = [one for one in state.stars_ledger.charges if one.id == number and one.person == person]
+    number, user_id = arguments.text("telegram_payment_charge_id"), arguments.number("user_id")
+    found = [one for one in state.stars_ledger.charges if one.id == number and one.user_id == user_id]
     if not found:
         raise bad_request("CHARGE_NOT_FOUND")
     charge = found[0]
     if charge.refunded_at is not None:
         raise bad_request("CHARGE_ALREADY_REFUNDED")
     charge.refunded_at = state.now()
-    state.users[person].stars += charge.amount
-    state.events.add("stars", person=person, stars=state.users[person].stars)
-    _tell(state, charge, "refunded_payment", person)
+    state.users[user_id].stars += charge.amount
+    state.events.add("stars", person=user_id, stars=state.users[user_id].stars)
+    _tell(state, charge, "refunded_payment", user_id)
     return True
 
 
@@ -148,7 +148,7 @@ async def transactions(state: TelegramState, arguments: CallArguments) -> Any:
 
 
 def _transaction(state: TelegramState, at: int, side: str, charge: Charge) -> dict[str, Any]:
-    partner = {"type": "user", "transaction_type": "invoice_payment", "user": state.show_user(charge.person)}
+    partner = {"type": "user", "transaction_type": "invoice_payment", "user": state.show_user(charge.user_id)}
     partner["invoice_payload"] = charge.payload
     return {"id": charge.id, "amount": charge.amount, "date": at, side: partner}
 

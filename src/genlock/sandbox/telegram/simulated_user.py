@@ -1,4 +1,4 @@
-"""People at the simulated Telegram, and their hands: they write, press, delete, block, and look."""
+"""Simulated Telegram users: they write, press buttons, pay, delete, block, and see what their chats show."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,29 +16,29 @@ NAMES = {"photo": "photo.jpg", "video": "video.mp4", "animation": "a.gif", "audi
 
 
 class NotInChat(AssertionError):
-    """It did not come to pass in time; the text tells what was there instead."""
+    """What a test expects in the chat is not there; the text shows what is there instead."""
 
 
 class SimulatedUser:
-    """One person's hands and eyes. Without `chat` everything happens in the private chat with the bot."""
+    """Actions and view of one user. Without `chat` everything happens in the private chat with the bot."""
 
     def __init__(self, state: TelegramState, user: User) -> None:
-        self._world = state
+        self._state = state
         self.user = user
 
     @property
     def id(self) -> int:
         return self.user.id
 
-    # eyes
+    # what the user sees
 
     @property
     def messages(self) -> list[Message]:
-        """What is in the chat with the bot now."""
+        """Messages in the chat with the bot now."""
         return self.messages_in(self.id)
 
     def messages_in(self, chat: int) -> list[Message]:
-        there = self._world.chats[chat].messages.values()
+        there = self._state.chats[chat].messages.values()
         return [message for message in there if self.id not in message.hidden_from]
 
     @property
@@ -47,12 +47,12 @@ class SimulatedUser:
 
     @property
     def notifications(self) -> list[Notification]:
-        return [one for one in self._world.notifications if one.person == self.id]
+        return [one for one in self._state.notifications if one.user_id == self.id]
 
     async def sees(
         self, what: str | Callable[[Message], bool], *, chat: int | None = None, seconds: float = 10
     ) -> Message:
-        """Wait for a message, new or edited, that holds these words or fulfils this; the newest such one."""
+        """Wait for a message, new or edited, that contains the text or fulfils the condition; return the newest."""
 
         def fits(message: Message) -> bool:
             return what in message.text if isinstance(what, str) else what(message)
@@ -60,12 +60,12 @@ class SimulatedUser:
         def found() -> list[Message]:
             return [message for message in self.messages_in(chat or self.id) if fits(message)]
 
-        if not await self._world.events.wait_until(lambda: bool(found()), seconds):
+        if not await self._state.events.wait_until(lambda: bool(found()), seconds):
             there = [(message.id, message.kind, message.text) for message in self.messages_in(chat or self.id)]
             raise NotInChat(f"{self.user.name} sees {there}")
         return found()[-1]
 
-    # hands
+    # actions
 
     async def start(self, payload: str = "") -> Message:
         return await self.say(f"/start {payload}".strip())
@@ -111,7 +111,7 @@ class SimulatedUser:
         chat: int | None = None,
         reply_to: Message | int | None = None,
     ) -> Message:
-        """A file of some kind. Raises Refused if Telegram would not take it for that."""
+        """Send a file as this kind of message. Raises ApiError if Telegram would refuse it."""
         return (await self.send_all([(kind, content, name)], caption=caption, chat=chat, reply_to=reply_to))[0]
 
     async def send_album(
@@ -127,21 +127,21 @@ class SimulatedUser:
         chat: int | None = None,
         reply_to: Message | int | None = None,
     ) -> list[Message]:
-        """Files by kind, content and name; several are an album, whose messages come together or not at all."""
+        """Send files given as kind, content and name. Several are one album, sent completely or not at all."""
         stored = [await self._stored(*file) for file in files]
-        album = str(self._world.rng.randrange(10**16, 10**17)) if len(files) > 1 else None
+        album = str(self._state.rng.randrange(10**16, 10**17)) if len(files) > 1 else None
         captions = [caption, *[""] * len(files)]
         return [
-            self._write(content_of(one) | ({"caption": words} if words else {}), chat, reply_to=reply_to, album=album)
-            for one, words in zip(stored, captions, strict=False)
+            self._write(content_of(one) | ({"caption": text} if text else {}), chat, reply_to=reply_to, album=album)
+            for one, text in zip(stored, captions, strict=False)
         ]
 
     async def _stored(self, kind: str, content: bytes, name: str | None) -> Stored:
         upload = Upload(name=name or NAMES.get(kind, "file.bin"), type="application/octet-stream", content=content)
-        return await self._world.media.store(kind, upload, {"disable_content_type_detection": True})
+        return await self._state.media.store(kind, upload, {"disable_content_type_detection": True})
 
     async def press(self, message: Message | int, button: str, *, chat: int | None = None) -> CallbackQuery | str:
-        """Press the button with this data or these words; an address button gives its address."""
+        """Press the button with this callback data or text. A URL button returns its URL."""
         pressed = self._find(message, chat)
         found = [one for one in pressed.buttons if one.get("callback_data") == button]
         found = found or [one for one in pressed.buttons if one["text"] == button]
@@ -155,8 +155,8 @@ class SimulatedUser:
         return self._press(pressed, str(found[0]["callback_data"]))
 
     def _press(self, message: Message, data: str) -> CallbackQuery:
-        state = self._world
-        press = CallbackQuery(id=str(state.rng.randrange(10**17, 10**18)), person=self.id, at=state.clock())
+        state = self._state
+        press = CallbackQuery(id=str(state.rng.randrange(10**17, 10**18)), user_id=self.id, at=state.clock())
         state.callback_queries[press.id] = press
         query = {
             "id": press.id,
@@ -169,19 +169,19 @@ class SimulatedUser:
         return press
 
     async def answered(self, press: CallbackQuery, *, seconds: float = 10) -> CallbackQuery:
-        """Wait until the bot has answered the press."""
-        if not await self._world.events.wait_until(lambda: press.answered, seconds):
-            raise NotInChat("the press was not answered")
+        """Wait until the bot has answered the callback query."""
+        if not await self._state.events.wait_until(lambda: press.answered, seconds):
+            raise NotInChat("the callback query was not answered")
         return press
 
     async def pay(self, invoice: Message | int | str, *, chat: int | None = None) -> Payment:
-        """Pay the invoice of a message, or the one behind a link."""
+        """Pay the invoice in a message or behind a link."""
         what = invoice if isinstance(invoice, str) else self._find(invoice, chat)
-        return await pay(self._world, self.user, what)
+        return await pay(self._state, self.user, what)
 
     async def react(self, message: Message | int, emoji: str | None, *, chat: int | None = None) -> None:
-        """Put one's reaction under a message, or take it back; the bot hears of it only if it asked to."""
-        state, found = self._world, self._find(message, chat)
+        """Set or remove a reaction. The bot gets an update only if `allowed_updates` names it."""
+        state, found = self._state, self._find(message, chat)
         old, new = found.reactions.get(self.id), emoji
         found.reactions = {who: what for who, what in found.reactions.items() if who != self.id}
         found.reactions |= {self.id: new} if new else {}
@@ -191,30 +191,30 @@ class SimulatedUser:
         state.updates.add("message_reaction", change, f"chat {found.chat}")
 
     async def edit(self, message: Message, text: str) -> None:
-        self._world.change(message, {"text": text, "entities": found_entities(text)}, None)
+        self._state.change(message, {"text": text, "entities": found_entities(text)}, None)
         self._tell("edited_message", message)
 
     async def delete(self, message: Message | int, *, for_both: bool = True, chat: int | None = None) -> None:
-        """For both: it is gone. Only for oneself: the bot notices nothing."""
+        """Delete a message for both sides, or only for this user, which the bot cannot notice."""
         gone = self._find(message, chat)
         if for_both:
-            self._world.remove(gone)
+            self._state.remove(gone)
         else:
             self._hide([gone])
 
     async def clear(self, *, chat: int | None = None, for_both: bool = False) -> None:
-        """The whole history."""
+        """Delete all messages of a chat."""
         there = self.messages_in(chat or self.id)
         if for_both:
             for message in there:
-                self._world.remove(message)
+                self._state.remove(message)
         else:
             self._hide(there)
 
     def _hide(self, messages: list[Message]) -> None:
         for message in messages:
             message.hidden_from.add(self.id)
-            self._world.events.add("hide", person=self.id, chat=message.chat, message_id=message.id)
+            self._state.events.add("hide", person=self.id, chat=message.chat, message_id=message.id)
 
     async def block(self) -> None:
         self._set_blocked(blocked=True)
@@ -226,31 +226,33 @@ class SimulatedUser:
         if self.user.blocked == blocked:
             return
         self.user.blocked = blocked
-        state, now = self._world, self._world.now()
-        words = ("member", "kicked") if blocked else ("kicked", "member")
+        state, now = self._state, self._state.now()
+        statuses = ("member", "kicked") if blocked else ("kicked", "member")
         change = {"chat": state.show_chat(state.chats[self.id]), "from": self.user.as_json(), "date": now}
-        change["old_chat_member"], change["new_chat_member"] = (member(state, state.bot_id, word) for word in words)
+        change["old_chat_member"], change["new_chat_member"] = (
+            member(state, state.bot_id, status) for status in statuses
+        )
         state.events.add("block", person=self.id, blocked=blocked)
         state.updates.add("my_chat_member", change, f"chat {self.id}")
 
     async def deactivate(self) -> None:
-        """Delete the account."""
+        """Delete the user's Telegram account."""
         self.user.deactivated = True
-        self._world.events.add("person", person=self.user.as_json(), deactivated=True)
+        self._state.events.add("person", person=self.user.as_json(), deactivated=True)
 
     async def set_language(self, language: str | None) -> None:
         self.user.language = language
-        self._world.events.add("person", person=self.user.as_json())
+        self._state.events.add("person", person=self.user.as_json())
 
     def _find(self, message: Message | int, chat: int | None) -> Message:
         if isinstance(message, Message):
             return message
-        return self._world.chats[chat or self.id].messages[message]
+        return self._state.chats[chat or self.id].messages[message]
 
     def _write(
         self, content: dict[str, Any], chat: int | None, *, reply_to: Message | int | None, **more: Any
     ) -> Message:
-        state = self._world
+        state = self._state
         place = state.chats[chat or self.id]
         if place.private:
             self.user.started = True
@@ -262,16 +264,16 @@ class SimulatedUser:
         return message
 
     def _bot_receives(self, chat: Chat, message: Message) -> bool:
-        """In a group a bot hears commands, answers to itself and its own name, unless it is an administrator."""
+        """In groups a bot that is not an administrator gets only commands, replies to it and mentions of it."""
         if chat.private or chat.bot_status == "administrator":
             return True
         quoted = chat.messages.get(message.reply_to or 0)
-        to_bot = quoted is not None and quoted.sender == self._world.bot_id
-        named = f"@{self._world.bot['username']}" in message.text
+        to_bot = quoted is not None and quoted.sender == self._state.bot_id
+        named = f"@{self._state.bot['username']}" in message.text
         return chat.bot_status == "member" and (message.text.startswith("/") or to_bot or named)
 
     def _tell(self, kind: str, message: Message) -> None:
-        self._world.updates.add(kind, self._world.show(message), f"chat {message.chat}")
+        self._state.updates.add(kind, self._state.show(message), f"chat {message.chat}")
 
 
 def _reaction(emoji: str | None) -> list[dict[str, str]]:

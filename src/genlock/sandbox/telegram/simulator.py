@@ -1,11 +1,11 @@
-"""A Telegram of our own, on this machine: the Bot API with its rules and its words, people with hands, bad days.
+"""Simulator of Telegram on this machine: the Bot API with its rules and error texts, simulated users, and faults.
 
 async with running_telegram(token="42:sandbox") as telegram:
     # settings: GENLOCK_TELEGRAM_API_URL=telegram.url, GENLOCK_TELEGRAM_TOKEN=telegram.token
     ann = telegram.add_user("Ann", language="ru")            # id: ann.id; Ann has opened the chat before (started=True)
     await ann.start("payload"); await ann.say("a cat"); await ann.send_photo(png, caption="this one")
-    message = await ann.sees("Which model?")               # waits for words or a condition, new or edited
-    press = await ann.press(message, "menu")               # by callback data or by the button's words
+    message = await ann.sees("Which model?")               # waits for a text or a condition, new or edited
+    press = await ann.press(message, "menu")               # by callback data or by the button's text
     await ann.answered(press)                              # press.text, press.alert: what the bot answered
     ann.messages, ann.last, ann.notifications              # as Ann sees them now
     telegram.files.read(message.file_id)                   # the bytes that are shown
@@ -16,17 +16,17 @@ async with running_telegram(token="42:sandbox") as telegram:
     new = await friends.migrate(); await friends.set_bot("kicked", by=ann); await friends.forbid("photo")
     telegram.faults.once(Fault.DROP_AFTER, method="editMessageMedia", chat=ann.id)
     telegram.faults.switch(Fault.TOO_MANY, probability=0.1, seconds=5); telegram.faults.clear()
-    telegram.journal                                       # every call and what became of it, see Call
+    telegram.journal                                       # every Bot API call, see Call
     telegram.calls("sendPhoto")                            # those of one method
     telegram.limiter.on = True                             # 1/s per chat, 20/min per group, 30/s in all; off by default
-    telegram.upload_seconds = 0.5                          # how long an edit's media is on its way, for races
+    telegram.upload_seconds = 0.5                          # additional duration of media edits, for races
 
-It also runs by itself (`python -m genlock.sandbox.telegram`), and all of this can be done over HTTP on the same
-port: see control.py. One bot, known by its token; the wire is that of a Bot API server run with `--local`, so
-that webhooks may be plain HTTP on this machine, but with the limits of Telegram's own.
+It also runs as a program (`python -m genlock.sandbox.telegram`), and all of this can be done over HTTP on the same
+port: see control.py. It serves one bot, identified by its token. Like a Bot API server run with `--local` it accepts
+plain HTTP webhooks on this machine, but it has the size limits of api.telegram.org.
 
-What it is not: rich messages, stickers, polls, inline mode, channels, subscriptions, Markdown. Those answer
-`Not Found: method not found`, or `unsupported parse_mode`.
+Not simulated: rich messages, stickers, polls, inline mode, channels, subscriptions, Markdown. Such calls get
+`Not Found: method not found` or `unsupported parse_mode`.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ from genlock.sandbox.telegram.persistence import load, save, save_periodically
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.state import TelegramState
 
-TOKEN = "42:sandbox"  # noqa: S105 - everybody may know it
+TOKEN = "42:sandbox"  # noqa: S105 - not a secret
 BODY_BYTES_MAX = 53_000_000
 PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>502 Bad Gateway</body>\r\n</html>"
 RESTART = ApiError(500, "Internal Server Error: restart")
@@ -72,7 +72,7 @@ async def get_webhook_info(state: TelegramState, _: CallArguments) -> Any:
 
 @dataclass(frozen=True)
 class DescribedResult:
-    """`true` with a word beside it."""
+    """The result `true` with a description."""
 
     description: str
 
@@ -99,7 +99,7 @@ METHODS = {name.lower(): (name, method) for name, method in NAMES.items()}
 
 
 class TelegramSimulator:
-    """The Bot API for one bot, the world behind it, and the hands that make trouble."""
+    """The Bot API for one bot, the state behind it, and fault control."""
 
     def __init__(self, state: TelegramState, *, faults: Faults, limiter: Limiter) -> None:
         self.state = state
@@ -108,7 +108,7 @@ class TelegramSimulator:
         self.journal: list[Call] = []
         self.url = ""
         self.host = ""
-        #: the simulated Kie.ai whose faults the page switches too
+        #: the Kie.ai simulator whose faults the page controls
         self.kie_url: str | None = None
         state.updates.run_call = self._run_webhook_reply
         self.app = web.Application(client_max_size=BODY_BYTES_MAX)
@@ -143,12 +143,12 @@ class TelegramSimulator:
         return SimulatedUser(self.state, self.state.add_user(name, language=language, stars=stars, started=started))
 
     def group(self, title: str, members: list[SimulatedUser], *, kind: str = "group") -> Group:
-        return Group(self.state, self.state.add_group(title, {person.id for person in members}, kind=kind))
+        return Group(self.state, self.state.add_group(title, {user.id for user in members}, kind=kind))
 
     def calls(self, method: str, *, chat: int | None = None) -> list[Call]:
         return [call for call in self.journal if call.method == method and chat in {None, call.chat}]
 
-    # the wire
+    # Bot API calls
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -200,7 +200,7 @@ class TelegramSimulator:
         return drawn
 
     async def _apply_faults_before(self, call: Call, drawn: dict[Fault, Switch]) -> web.Response | None:
-        """An answer instead of doing it."""
+        """Apply faults that happen before execution; return an answer if the call must not be executed."""
         if Fault.DELAY in drawn:
             await asyncio.sleep(drawn[Fault.DELAY].seconds)
         refused: ApiError | None = None
@@ -232,7 +232,7 @@ class TelegramSimulator:
         return ok_response(call.answer, description)
 
     async def _apply_faults_after(self, call: Call, response: web.Response) -> web.Response | None:
-        """The answer, unless it is lost or spoilt on its way."""
+        """Apply faults to the answer of an executed call; None: drop the connection."""
         drawn = self._draw(call, AFTER) if call.executed else {}
         if Fault.DELAY_AFTER in drawn:
             await asyncio.sleep(drawn[Fault.DELAY_AFTER].seconds)
@@ -246,11 +246,11 @@ class TelegramSimulator:
             assert isinstance(response.body, bytes)
             return web.Response(body=response.body[: len(response.body) // 2], content_type="application/json")
         if Fault.WRONG_SHAPE in drawn:
-            return ok_response({"unheard": "of"})
+            return ok_response({"unknown": "object"})
         return response
 
     async def _run_webhook_reply(self, name: str, values: dict[str, Any]) -> None:
-        """A call that came as the answer to an update."""
+        """Execute a Bot API call from a webhook response."""
         try:
             name, method = _method(name)
         except ApiError:
@@ -275,7 +275,7 @@ def _method(name: str) -> tuple[str, Method]:
 
 
 @asynccontextmanager
-async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, all with defaults
+async def running_telegram(  # noqa: PLR0913 - settings of a whole service, all with defaults
     *,
     token: str = TOKEN,
     speed: float = 1.0,
@@ -288,10 +288,9 @@ async def running_telegram(  # noqa: PLR0913 - every knob of a whole service, al
     folder: Path | None = None,
     kie_url: str | None = None,
 ) -> AsyncIterator[TelegramSimulator]:
-    """Run it until the block ends. Its own time-outs and retries pass `speed` times as fast; limits do not.
+    """Run the simulator until the block ends. Time-outs and retries are `speed` times as fast; rate limits are not.
 
-    With `state`, a folder, people, chats and files are there again the next time; ids that come from the seed too,
-    unless it is None.
+    With `folder`, users, chats and files are kept for the next run. Pass seed=None then, so that ids never repeat.
     """
     rng = Random(seed)
     with _made_folder(folder) as home:

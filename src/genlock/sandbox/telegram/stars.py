@@ -1,4 +1,4 @@
-"""What the simulated Telegram knows about Stars."""
+"""Telegram Stars in the simulator: invoices, payments, charges and open pre-checkout queries."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Invoice:
 
 @dataclass(frozen=True, kw_only=True)
 class Payment:
-    """How an attempt to pay ended: a charge, or the reason why there is none."""
+    """Outcome of an attempt to pay: a charge id, or the reason of the failure."""
 
     charge_id: str | None = None
     reason: str = ""
@@ -34,7 +34,7 @@ class Payment:
 @dataclass(kw_only=True)
 class Charge:
     id: str
-    person: int
+    user_id: int
     payload: str
     amount: int
     at: int
@@ -43,12 +43,12 @@ class Charge:
 
 @dataclass(kw_only=True)
 class StarsLedger:
-    #: of messages, by chat and number, and of links
+    #: by "chat/message" or by link
     invoices: dict[str, Invoice] = field(default_factory=dict)
-    #: invoices in messages can be paid once
+    #: keys of paid message invoices, which can be paid once
     paid: set[str] = field(default_factory=set)
     charges: list[Charge] = field(default_factory=list)
-    #: questions that the bot has not answered yet
+    #: pre-checkout queries that the bot has not answered yet
     asked: dict[str, "asyncio.Future[tuple[bool, str]]"] = field(default_factory=dict)
 
     @property

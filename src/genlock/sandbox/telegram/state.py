@@ -1,4 +1,4 @@
-"""What the simulated Telegram remembers: people, chats, messages, and who may write where."""
+"""State of the Telegram simulator: users, chats, messages, and the rules about where the bot may write."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class User:
     username: str
     language: str | None
     stars: int
-    started: bool = True  #: has opened the chat with the bot before
+    started: bool = True  #: has opened the chat with the bot
     blocked: bool = False
     deactivated: bool = False
 
@@ -37,13 +37,13 @@ class User:
 
 @dataclass(kw_only=True)
 class Message:
-    """One message as it is now."""
+    """A message in its current state."""
 
     id: int
     chat: int
     sender: int
     date: int
-    #: the fields of the Bot API's Message for what it shows: text, photo, caption, entities, …
+    #: content fields of the Bot API's Message: text, photo, caption, entities, …
     content: dict[str, Any]
     markup: Markup | None = None
     reply_to: int | None = None
@@ -51,11 +51,11 @@ class Message:
     album: str | None = None
     edited: int | None = None
     forwarded: dict[str, Any] | None = None
-    #: who reacted how, the bot among them
+    #: emoji by user id; the bot's reaction is among them
     reactions: dict[int, str] = field(default_factory=dict)
-    #: people who deleted it for themselves
+    #: ids of users who deleted it for themselves only
     hidden_from: set[int] = field(default_factory=set)
-    #: grows with every edit
+    #: number of edits
     version: int = 0
 
     @property
@@ -64,12 +64,12 @@ class Message:
 
     @property
     def text(self) -> str:
-        """Its words: the text, or what stands under the picture."""
+        """The text or the caption."""
         return str(self.content.get("text") or self.content.get("caption") or "")
 
     @property
     def file_id(self) -> str | None:
-        """The file that it shows, a photo in its largest size."""
+        """Id of the file it shows; for a photo the largest size."""
         if self.kind not in MEDIA:
             return None
         media = self.content[self.kind]
@@ -93,9 +93,9 @@ class Chat:
     type: str
     title: str = ""
     members: set[int] = field(default_factory=set)
-    #: what the bot is here: member, administrator, left, kicked
+    #: the bot's status: member, administrator, left or kicked
     bot_status: str = "member"
-    #: kinds that may not be sent, e.g. photo
+    #: kinds of messages that may not be sent, e.g. photo
     forbidden: set[str] = field(default_factory=set)
     migrated_to: int | None = None
     topics: dict[int, Topic] = field(default_factory=dict)
@@ -109,9 +109,9 @@ class Chat:
 
 @dataclass(frozen=True, kw_only=True)
 class Notification:
-    """A sound on somebody's phone: a new message makes one, an edit does not."""
+    """A push notification. New messages cause one, edits do not."""
 
-    person: int
+    user_id: int
     chat: int
     message: int
     text: str
@@ -120,15 +120,15 @@ class Notification:
 
 @dataclass(kw_only=True)
 class CallbackQuery:
-    """A pressed button and what the person was shown for it."""
+    """A pressed inline button and the bot's answer to it."""
 
     id: str
-    person: int
+    user_id: int
     at: float
     answered: bool = False
     text: str = ""
     alert: bool = False
-    #: what the person's program opens
+    #: URL that the user's client opens
     url: str = ""
 
 
@@ -153,9 +153,9 @@ class TelegramState:
         self.chats: dict[int, Chat] = {}
         self.notifications: list[Notification] = []
         self.callback_queries: dict[str, CallbackQuery] = {}
-        #: messages whose media is on its way, with the newest edit of each
+        #: by chat and message: the newest edit whose media is being uploaded
         self.uploading: dict[tuple[int, int], object] = {}
-        #: how long the server's own upload takes on top, for races
+        #: additional duration of media edits, to provoke races
         self.upload_seconds = 0.0
         self.last_id = 0
         self.stars_ledger = StarsLedger()
@@ -169,7 +169,7 @@ class TelegramState:
 
     def add_user(self, name: str, *, language: str | None, stars: int, started: bool = True) -> User:
         number = FIRST_USER_ID + len(self.users)
-        username = f"{''.join(filter(str.isalnum, name.lower())) or 'person'}_{number}"
+        username = f"{''.join(filter(str.isalnum, name.lower())) or 'user'}_{number}"
         user = User(id=number, name=name, username=username, language=language, stars=stars, started=started)
         self.users[number] = user
         self.chats[number] = Chat(id=number, type="private", members={number})
@@ -184,7 +184,7 @@ class TelegramState:
         self.events.add("chat", chat=self.show_chat(chat), members=sorted(members))
         return chat
 
-    # who may write where
+    # permissions
 
     def chat(self, arguments: CallArguments, name: str = "chat_id") -> Chat:
         if not arguments.has(name):
@@ -195,7 +195,7 @@ class TelegramState:
         return chat
 
     def reachable(self, chat: Chat) -> Chat:
-        """A chat where the bot may change what it wrote. Being blocked does not hinder that."""
+        """Raise unless the bot may edit its messages in the chat. It may even if the user blocked it."""
         user = self.users[chat.id] if chat.private else None
         if user is not None and user.deactivated:
             raise forbidden("user is deactivated")
@@ -206,7 +206,7 @@ class TelegramState:
         return chat
 
     def writable(self, chat: Chat) -> Chat:
-        """A chat where the bot may write something new."""
+        """Raise unless the bot may send new messages to the chat."""
         self.reachable(chat)
         if chat.migrated_to is not None:
             raise bad_request("group chat was upgraded to a supergroup chat", migrate_to_chat_id=chat.migrated_to)
@@ -219,7 +219,7 @@ class TelegramState:
     # messages
 
     def post(self, chat: Chat, sender: int, content: dict[str, Any], *, silent: bool = False, **more: Any) -> Message:
-        """A new message, shown to everybody in the chat."""
+        """Add a message to a chat and notify its members."""
         message = Message(id=self._next_id(chat), chat=chat.id, sender=sender, date=self.now(), content=content, **more)
         chat.messages[message.id] = message
         self.events.add("message", **self.view(message))
@@ -228,7 +228,7 @@ class TelegramState:
         return message
 
     def _next_id(self, chat: Chat) -> int:
-        """Private chats and basic groups share a counter, a supergroup has its own."""
+        """Message ids: private chats and basic groups share a counter, each supergroup has its own."""
         if chat.type == "supergroup":
             chat.last_id += 1
             return chat.last_id
@@ -236,14 +236,14 @@ class TelegramState:
         return self.last_id
 
     def _notify(self, chat: Chat, message: Message) -> None:
-        for person in sorted(chat.members - {message.sender}):
-            user = self.users[person]
+        for user_id in sorted(chat.members - {message.sender}):
+            user = self.users[user_id]
             if user.deactivated or (chat.private and user.blocked):
                 continue
             text = message.text or message.kind
-            notification = Notification(person=person, chat=chat.id, message=message.id, text=text, at=self.clock())
+            notification = Notification(user_id=user_id, chat=chat.id, message=message.id, text=text, at=self.clock())
             self.notifications.append(notification)
-            self.events.add("notification", person=person, chat=chat.id, message=message.id, text=text)
+            self.events.add("notification", person=user_id, chat=chat.id, message=message.id, text=text)
 
     def change(self, message: Message, content: dict[str, Any], markup: Markup | None) -> None:
         message.content, message.markup = content, markup
@@ -252,19 +252,19 @@ class TelegramState:
         self.events.add("edit", **self.view(message))
 
     def remove(self, message: Message) -> None:
-        """Gone for everybody."""
+        """Delete the message for all users."""
         del self.chats[message.chat].messages[message.id]
         self.uploading.pop((message.chat, message.id), None)
         self.events.add("delete", chat=message.chat, message_id=message.id)
 
     def view(self, message: Message) -> dict[str, Any]:
-        """For whoever watches: more than the bot is told."""
+        """The message as the control API shows it, with more fields than the bot gets."""
         keyboard = message.markup if message.markup and "inline_keyboard" not in message.markup else None
         paid = f"{message.chat}/{message.id}" in self.stars_ledger.paid
         fields = {"chat": message.chat, "message": self.show(message), "shown": message.kind}
         return fields | {"keyboard": keyboard, "paid": paid, "reactions": message.reactions}
 
-    # as the Bot API tells it
+    # Bot API objects
 
     def show_user(self, number: int) -> dict[str, Any]:
         return self.users[number].as_json() if number in self.users else self.bot

@@ -1,4 +1,4 @@
-"""Text as Telegram takes it: HTML into entities, trimmed, measured in UTF-16, with the real server's complaints."""
+"""Text formatting: parse HTML into entities, trim, measure in UTF-16 units, with the real server's errors."""
 
 import re
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class _Open:
 
 
 def read_text(arguments: CallArguments, name: str = "text") -> dict[str, Any]:
-    """The text of a message with its entities; there must be some."""
+    """Text and entities of a message. Raises if it is empty or too long."""
     text, entities = formatted(arguments.text(name), arguments.text("parse_mode"), read_entities(arguments, "entities"))
     if not text:
         raise bad_request("message text is empty")
@@ -67,7 +67,7 @@ def read_entities(arguments: CallArguments, name: str) -> list[Entity]:
 
 
 def read_caption(text: str, mode: str, entities: list[Entity]) -> dict[str, Any]:
-    """The words under a picture, which may be none."""
+    """Caption and entities, which may be empty."""
     caption, found = formatted(text, mode, entities)
     if utf16(caption) > CAPTION_MAX:
         raise bad_request("message caption is too long")
@@ -83,7 +83,7 @@ def formatted(source: str, mode: str, entities: list[Entity]) -> tuple[str, list
 
 
 def found_entities(text: str) -> list[Entity]:
-    """What Telegram finds by itself in what a person writes: commands, addresses, hashtags."""
+    """Entities that Telegram detects in plain text: commands, URLs, hashtags."""
     return [
         {"type": match.lastgroup, "offset": utf16(text[: match.start()]), "length": utf16(match.group())}
         for match in FOUND.finditer(text)
@@ -91,7 +91,7 @@ def found_entities(text: str) -> list[Entity]:
 
 
 def _unmarked(text: str, marked: list[Entity]) -> list[Entity]:
-    """What is found where nothing was marked."""
+    """Detected entities that do not overlap explicit ones."""
     return [
         one
         for one in found_entities(text)

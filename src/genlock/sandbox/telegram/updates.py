@@ -1,4 +1,4 @@
-"""Updates on their way to the bot: asked for with getUpdates, or sent to its webhook."""
+"""Pending updates for the bot, which fetches them with getUpdates or receives them at its webhook."""
 
 import asyncio
 import re
@@ -18,9 +18,9 @@ OTHER_POLL = "Conflict: terminated by other getUpdates request; make sure that o
 WEBHOOK_ACTIVE = (
     "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 )
-#: not told unless asked for
+#: kinds that are only sent if `allowed_updates` names them
 OPT_IN_KINDS = {"chat_member", "message_reaction", "message_reaction_count"}
-#: after so many seconds nobody wants to know
+#: seconds after which an update is dropped
 EXPIRE = {"callback_query": 150, "pre_checkout_query": 150, "shipping_query": 150, "inline_query": 30}
 EXPIRE_OTHERS = 86_400
 SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
@@ -31,7 +31,7 @@ class Update:
     id: int
     kind: str
     payload: dict[str, Any]
-    #: updates of one queue are delivered one after the other
+    #: ordering key: updates of one queue are delivered one after the other
     queue: str
     expires: float
 
@@ -48,7 +48,7 @@ class Updates:
         self.pending: dict[int, Update] = {}
         self.allowed: list[str] = []
         self.webhook: Webhook | None = None
-        #: runs a call that the bot gave as the answer to an update
+        #: executes a Bot API call that the bot returned in its webhook response
         self.run_call: RunCall | None = None
         self._arrived = asyncio.Event()
         self._poll: asyncio.Future[str] | None = None
@@ -113,7 +113,7 @@ class Updates:
                 self._poll = None
 
     def _asked(self, arguments: CallArguments, now: float) -> tuple[int, int, float]:
-        """Offset, limit and time-out; who asks the same in a hurry is slowed down, as the real server does."""
+        """Offset, limit and time-out. Quick repeats with the same offset are slowed down, as by the real server."""
         offset = arguments.number("offset")
         limit = min(max(arguments.number("limit", 100), 1), 100)
         timeout: float = min(max(arguments.number("timeout"), 0), POLL_SECONDS_MAX)
@@ -125,7 +125,7 @@ class Updates:
         return offset, limit, timeout
 
     def _take(self, offset: int) -> list[Update]:
-        """Those from `offset` on. All before are confirmed and forgotten; a negative one keeps the last few."""
+        """Updates from `offset` on. Earlier ones are confirmed and removed; a negative offset keeps the last ones."""
         self._remove_expired()
         if offset < 0:
             offset = next(iter(list(self.pending)[offset:]), 0)
@@ -140,7 +140,7 @@ class Updates:
             self._poll.set_result(reason)
 
     async def _conflict(self, text: str) -> ApiError:
-        """One at once, further ones three seconds late."""
+        """The conflict error: at once the first time, repeated ones three seconds late."""
         now = asyncio.get_running_loop().time()
         if now < self._conflict_until:
             await asyncio.sleep(CONFLICT_SECONDS / self._speed)
@@ -151,7 +151,7 @@ class Updates:
     # webhook
 
     async def set_webhook(self, arguments: CallArguments) -> str:
-        """Returns what is said beside `true`."""
+        """Set the webhook; return the description for the answer."""
         url, secret = arguments.text("url"), arguments.text("secret_token")
         if not url:
             return await self.delete_webhook(arguments)

@@ -1,4 +1,8 @@
-"""How the simulated Telegram calls the bot: one queue per chat or person, again and again until somebody answers."""
+"""Delivery of updates to the bot's webhook.
+
+One queue per chat (or user, for callback queries); each update is retried with back-off until it is answered with
+2xx or expires, and holds up only its own queue.
+"""
 
 import asyncio
 import json
@@ -13,17 +17,17 @@ import aiohttp
 if TYPE_CHECKING:
     from genlock.sandbox.telegram.updates import Update, Updates
 
-SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - its name
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the name of a header
 ANSWER_SECONDS = 60
 RETRY_AFTER_MAX = 3600
-#: calls that cannot be given as an answer
+#: methods that cannot be called in a webhook response
 NOT_AS_REPLY = ("get", "setwebhook", "deletewebhook", "close", "logout")
 RunCall = Callable[[str, dict[str, Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryAttempt:
-    """One try to hand over an update; status 0 if nobody answered."""
+    """One attempt to deliver an update; status 0 if there was no answer."""
 
     update: int
     status: int
@@ -68,7 +72,7 @@ class Webhook:
         worker.add_done_callback(self._workers.discard)
 
     async def _work(self, name: str) -> None:
-        """A failing update holds up its own queue only."""
+        """Deliver the updates of one queue in order."""
         self._slots = self._slots or asyncio.Semaphore(self.connections)
         queue = self._queues[name]
         while queue:
@@ -86,7 +90,7 @@ class Webhook:
         del self._queues[name]
 
     async def _post(self, update: "Update", attempt: int) -> float | None:
-        """How long to wait before the next try; None if it was taken."""
+        """Post an update; return the seconds until the next attempt, or None if it was accepted."""
         self._session = self._session or aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS))
         headers = {"Content-Type": "application/json"} | ({SECRET_HEADER: self.secret} if self.secret else {})
         body = json.dumps(update.as_json(), ensure_ascii=False).encode()
@@ -105,11 +109,11 @@ class Webhook:
         return min(int(patience), RETRY_AFTER_MAX) if patience.isdigit() else self.pause(attempt)
 
     def pause(self, attempt: int) -> float:
-        """Again at once, then later and later, at last every minute or two."""
+        """Seconds before the next attempt: 0 first, then exponential up to one or two minutes."""
         return 0.0 if attempt == 1 else min(2.0 ** (attempt - 1), self._rng.uniform(60, 120))
 
     async def _run(self, body: bytes) -> None:
-        """A call given as the answer is made; its result nobody knows."""
+        """Execute the Bot API call in a webhook response, if there is one; its result is discarded."""
         try:
             call = json.loads(body) if body.strip().startswith(b"{") else {}
         except ValueError:

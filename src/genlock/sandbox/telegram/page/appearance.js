@@ -1,8 +1,8 @@
-// Light or dark, the page's language, the sound: remembered, and alike in all tabs.
+// Theme, page language and sound: stored in localStorage and shared by all tabs.
 import { menu } from "./layers.js";
-import { button, find, node } from "./nodes.js";
+import { button, find, node } from "./dom.js";
 import { sound } from "./notices.js";
-import { NAMES, language, say, setLanguage } from "./words.js";
+import { NAMES, language, getText, setLanguage } from "./texts.js";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 const THEMES = ["system", "light", "dark"];
@@ -11,7 +11,7 @@ let redraw = () => {};
 const theme = () => localStorage.getItem("theme") ?? "system";
 const chosenLanguage = () => localStorage.getItem("language") ?? (navigator.language.startsWith("ru") ? "ru" : "en");
 
-/** `changed` draws the whole page anew in another language. */
+/** `changed` redraws the whole page after the language changed. */
 export function startAppearance(changed) {
     redraw = changed;
     paint();
@@ -19,7 +19,7 @@ export function startAppearance(changed) {
     system.addEventListener("change", paint);
     addEventListener("storage", (event) => {
         if (event.key === "theme") paint();
-        if (event.key === "language") speak(chosenLanguage());
+        if (event.key === "language") changeLanguage(chosenLanguage());
     });
 }
 
@@ -29,7 +29,7 @@ function paint() {
     find('meta[name="theme-color"]').content = dark ? "#17212b" : "#ffffff";
 }
 
-function speak(code) {
+function changeLanguage(code) {
     setLanguage(code);
     redraw();
 }
@@ -41,7 +41,7 @@ export function openSettings(at) {
     };
     const setSpoken = (value) => {
         localStorage.setItem("language", value);
-        speak(value);
+        changeLanguage(value);
         openSettings(find('[data-key="settings"]'));
     };
     const setSound = (value) => (sound.on = value === "on");
@@ -50,19 +50,19 @@ export function openSettings(at) {
         [
             setting(
                 "theme",
-                THEMES.map((value) => [value, say(`theme_${value}`)]),
+                THEMES.map((value) => [value, getText(`theme_${value}`)]),
                 theme(),
                 setTheme,
             ),
             setting("language", Object.entries(NAMES), language(), setSpoken),
             setting(
                 "sound",
-                ["off", "on"].map((value) => [value, say(value)]),
+                ["off", "on"].map((value) => [value, getText(value)]),
                 sound.on ? "on" : "off",
                 setSound,
             ),
         ],
-        { label: say("settings") },
+        { label: getText("settings") },
     );
 }
 
@@ -76,8 +76,8 @@ function setting(name, options, now, choose) {
     });
     return node(
         "div",
-        { class: "setting", role: "group", "aria-label": say(name) },
-        say(name),
+        { class: "setting", role: "group", "aria-label": getText(name) },
+        getText(name),
         node("div", { class: "pick" }, buttons),
     );
 }

@@ -1,18 +1,18 @@
-// Sending files: chosen, dropped or pasted, looked at once more, alone or as an album.
-import { send } from "./hands.js";
+// Sending files: chosen, dropped or pasted, with a preview; several become an album.
+import { send } from "./actions.js";
 import { icon } from "./icons.js";
 import { dialog } from "./layers.js";
-import { find, node } from "./nodes.js";
+import { find, node } from "./dom.js";
 import { failed, toast } from "./notices.js";
 import { view } from "./view.js";
-import { bytes, say } from "./words.js";
+import { bytes, getText } from "./texts.js";
 
 const ALBUM_MAX = 10;
 const PHOTO_MAX = 10 * 1024 * 1024;
 const FILE_MAX = 50 * 1024 * 1024;
 const PHOTOS = ["image/jpeg", "image/png", "image/webp", "image/bmp"];
 
-/** Ask for files with the browser's own dialog. */
+/** Open the browser's file dialog. */
 export function chooseFiles(replyTo) {
     const input = node("input", {
         type: "file",
@@ -26,12 +26,12 @@ export function chooseFiles(replyTo) {
     input.click();
 }
 
-/** Show what is about to be sent. */
+/** Preview the files before sending. */
 export function offerFiles(files, replyTo = null) {
     const fitting = files.filter((file) => file.size <= FILE_MAX);
     for (const file of files)
-        if (file.size > FILE_MAX) toast(say("too_big", { name: file.name, limit: bytes(FILE_MAX) }), { bad: true });
-    if (fitting.length > ALBUM_MAX) toast(say("too_many_files"), { bad: true });
+        if (file.size > FILE_MAX) toast(getText("too_big", { name: file.name, limit: bytes(FILE_MAX) }), { bad: true });
+    if (fitting.length > ALBUM_MAX) toast(getText("too_many_files"), { bad: true });
     if (fitting.length) preview(fitting.slice(0, ALBUM_MAX), replyTo);
 }
 
@@ -45,8 +45,8 @@ function preview(files, replyTo) {
     const caption = node("textarea", {
         rows: "1",
         maxlength: "1024",
-        placeholder: say("caption"),
-        "aria-label": say("caption"),
+        placeholder: getText("caption"),
+        "aria-label": getText("caption"),
     });
     const choice = (value, key) =>
         node(
@@ -60,13 +60,13 @@ function preview(files, replyTo) {
                     },
                 },
             },
-            say(key),
+            getText(key),
         );
     const looks = [choice(false, "as_media"), choice(true, "as_files")];
     const pick = node("div", { class: "pick", role: "group" }, looks);
 
     function draw() {
-        title.textContent = say("send_title", { n: left.length });
+        title.textContent = getText("send_title", { n: left.length });
         list.className = `list ${left.length === 1 ? "one" : ""}`;
         list.replaceChildren(...left.map(thing));
         pick.hidden = !left.some((file) => kindOf(file) !== "document");
@@ -90,7 +90,7 @@ function preview(files, replyTo) {
             left.length > 1 &&
             node(
                 "button",
-                { class: "x", type: "button", "aria-label": say("remove"), on: { click: drop } },
+                { class: "x", type: "button", "aria-label": getText("remove"), on: { click: drop } },
                 icon("close"),
             );
         return node("div", { class: "thing" }, look, away);
@@ -107,11 +107,11 @@ function preview(files, replyTo) {
         }
     }
 
-    const go = node("button", { class: "wide", type: "button", on: { click: submit } }, say("send"));
+    const go = node("button", { class: "wide", type: "button", on: { click: submit } }, getText("send"));
     const stop = node(
         "button",
         { class: "wide plain", type: "button", on: { click: () => made.close() } },
-        say("cancel"),
+        getText("cancel"),
     );
     const content = node(
         "div",
@@ -122,7 +122,7 @@ function preview(files, replyTo) {
         node("label", { class: "field", style: { margin: "0" } }, caption),
         node("div", { class: "choices" }, stop, go),
     );
-    const made = dialog(content, { label: say("send") });
+    const made = dialog(content, { label: getText("send") });
     made.addEventListener("close", () => urls.forEach((url) => URL.revokeObjectURL(url)));
     caption.addEventListener("keydown", (event) => {
         if (event.key === "Enter" && !event.shiftKey) {
@@ -143,7 +143,7 @@ function kindOf(file) {
     return "document";
 }
 
-/** What can stand in one album: pictures with films, sound with sound, files with files. */
+/** Split into albums: photos and videos mix; audio and documents only with their own kind. */
 function batches(files, plain) {
     const family = { photo: "visual", video: "visual", audio: "audio", document: "document" };
     const made = [];
@@ -156,7 +156,7 @@ function batches(files, plain) {
     return made;
 }
 
-/** Files dropped anywhere on the chat. */
+/** Accept files dropped anywhere on the chat. */
 export function startDropping() {
     const stage = find("#chat");
     let depth = 0;
@@ -165,7 +165,7 @@ export function startDropping() {
     stage.addEventListener("dragenter", (event) => {
         if (!carries(event)) return;
         depth += 1;
-        hint.lastChild.textContent = say("drop_here");
+        hint.lastChild.textContent = getText("drop_here");
         find("#stage").append(hint);
     });
     stage.addEventListener("dragleave", (event) => {

@@ -1,14 +1,14 @@
-// One message, or one album, as a row of the thread.
+// A message or an album as one row of the thread.
 import { keysOf } from "./buttons.js";
 import { formatted, onlyEmoji } from "./entities.js";
 import { icon, star } from "./icons.js";
 import { albumOf, isVisual, mediaOf } from "./media.js";
-import { hue, initials, node } from "./nodes.js";
+import { hue, initials, node } from "./dom.js";
 import { view } from "./view.js";
-import { botName, kindOf, nameOf, world } from "./world.js";
-import { clock, number, say } from "./words.js";
+import { botName, kindOf, nameOf, state } from "./state.js";
+import { clock, number, getText } from "./texts.js";
 
-/** The row for messages that are shown together: one, or those of an album. */
+/** The row for one message, or for all messages of an album. */
 export function rowOf(messages, { run, open, jump }) {
     const first = messages[0];
     if (kindOf(first) === "service") return service(first);
@@ -20,7 +20,7 @@ export function rowOf(messages, { run, open, jump }) {
                 class: "grip",
                 type: "button",
                 tabindex: "-1",
-                "aria-label": say("more"),
+                "aria-label": getText("more"),
                 on: { click: (event) => open(event.currentTarget, first) },
             },
             icon("down"),
@@ -45,7 +45,7 @@ export function rowOf(messages, { run, open, jump }) {
 }
 
 function labelOf(message, mine) {
-    const who = mine ? say("you") : nameOf(message.from);
+    const who = mine ? getText("you") : nameOf(message.from);
     return `${who}, ${clock(message.date)}: ${previewOf(message)}`;
 }
 
@@ -57,7 +57,7 @@ function bubbleOf(messages, { run, jump }) {
     if (group && first.from.id !== view.person) parts.push(senderOf(first.from));
     if (first.forward_origin)
         parts.push(
-            node("div", { class: "forwarded" }, say("forwarded", { name: nameOf(first.forward_origin.sender_user) })),
+            node("div", { class: "forwarded" }, getText("forwarded", { name: nameOf(first.forward_origin.sender_user) })),
         );
     if (first.reply_to_message) parts.push(quoteOf(first.reply_to_message, jump));
     const named =
@@ -67,16 +67,16 @@ function bubbleOf(messages, { run, jump }) {
         !first.reply_to_message &&
         !first.forward_origin;
     const topped = parts.length > 0 && !named;
-    const worded = messages.find((message) => message.caption ?? message.text);
+    const withText = messages.find((message) => message.caption ?? message.text);
     const media = messages.length > 1 ? albumOf(messages) : [mediaOf(first)];
-    const above = worded?.show_caption_above_media;
+    const above = withText?.show_caption_above_media;
     if (kind === "invoice") parts.push(invoiceOf(first.invoice));
     else if (kind !== "text" && !above) parts.push(...media);
     const last = messages.at(-1);
-    const bare = isVisual(first) && !worded;
+    const bare = isVisual(first) && !withText;
     if (bare) parts.push(metaOf(last, "over"));
-    else if (!worded) parts.push(metaOf(last, "beside"));
-    else parts.push(textOf(worded, last, run));
+    else if (!withText) parts.push(metaOf(last, "beside"));
+    else parts.push(textOf(withText, last, run));
     if (above) parts.push(...media);
     if (Object.keys(last.reactions ?? {}).length) parts.push(reactionsOf(last));
     const look = [
@@ -102,7 +102,7 @@ export function avatar(user) {
 }
 
 export function quoteOf(message, jump) {
-    const who = message.from.id === view.person ? say("you") : nameOf(message.from);
+    const who = message.from.id === view.person ? getText("you") : nameOf(message.from);
     return node(
         "button",
         { class: "quote", type: "button", on: { click: () => jump(message.message_id) } },
@@ -111,30 +111,30 @@ export function quoteOf(message, jump) {
     );
 }
 
-function textOf(worded, last, run) {
-    const text = worded?.text ?? worded?.caption ?? "";
-    const entities = worded?.entities ?? worded?.caption_entities ?? [];
+function textOf(withText, last, run) {
+    const text = withText?.text ?? withText?.caption ?? "";
+    const entities = withText?.entities ?? withText?.caption_entities ?? [];
     const look = onlyEmoji(text) && !entities.length ? "text big" : "text";
     return node("div", { class: look, dir: "auto" }, formatted(text, entities, run), metaOf(last));
 }
 
 function metaOf(message, extra = "") {
     const mine = message.from.id === view.person;
-    const sounded = world.sounded.has(`${view.person}/${message.chat.id}/${message.message_id}`);
+    const sounded = state.sounded.has(`${view.person}/${message.chat.id}/${message.message_id}`);
     const bell =
         sounded && !mine && !message.edit_date
             ? node(
                   "span",
-                  { title: say("made_sound"), "aria-label": say("made_sound"), role: "img" },
+                  { title: getText("made_sound"), "aria-label": getText("made_sound"), role: "img" },
                   icon("bell", "bell"),
               )
             : null;
     const time = node("time", { datetime: new Date(message.date * 1000).toISOString() }, clock(message.date));
-    const edited = message.edit_date ? node("span", { class: "edited" }, say("edited")) : null;
+    const edited = message.edit_date ? node("span", { class: "edited" }, getText("edited")) : null;
     return node("span", { class: `meta ${extra}` }, bell, edited, time, mine ? icon("checks") : null);
 }
 
-/** Each emoji once, with how many gave it. */
+/** Each emoji once, with its count. */
 function reactionsOf(message) {
     const counts = new Map();
     for (const emoji of Object.values(message.reactions)) counts.set(emoji, (counts.get(emoji) ?? 0) + 1);
@@ -154,28 +154,28 @@ function invoiceOf(invoice) {
 }
 
 function service(message) {
-    return node("div", { class: "row pill service" }, serviceWords(message));
+    return node("div", { class: "row pill service" }, serviceText(message));
 }
 
-function serviceWords(message) {
+function serviceText(message) {
     const bot = botName(view.person);
-    const sum = (payment) => say("pay_sum", { n: payment.total_amount });
-    if (message.successful_payment) return say("paid", { sum: sum(message.successful_payment), bot });
-    if (message.refunded_payment) return say("refunded", { sum: sum(message.refunded_payment), bot });
-    if (message.new_chat_members) return say("joined", { name: message.new_chat_members.map(nameOf).join(", ") });
-    if (message.left_chat_member) return say("left_group", { name: nameOf(message.left_chat_member) });
-    if (message.migrate_to_chat_id || message.migrate_from_chat_id) return say("migrated");
+    const sum = (payment) => getText("pay_sum", { n: payment.total_amount });
+    if (message.successful_payment) return getText("paid", { sum: sum(message.successful_payment), bot });
+    if (message.refunded_payment) return getText("refunded", { sum: sum(message.refunded_payment), bot });
+    if (message.new_chat_members) return getText("joined", { name: message.new_chat_members.map(nameOf).join(", ") });
+    if (message.left_chat_member) return getText("left_group", { name: nameOf(message.left_chat_member) });
+    if (message.migrate_to_chat_id || message.migrate_from_chat_id) return getText("migrated");
     if (message.forum_topic_created) return message.forum_topic_created.name;
-    return say("service");
+    return getText("service");
 }
 
-/** A message in a few words, for lists and quotes. */
+/** A short preview of a message, for lists and quotes. */
 export function previewOf(message) {
     if (!message) return "";
     const kind = kindOf(message);
-    if (kind === "service") return serviceWords(message);
+    if (kind === "service") return serviceText(message);
     if (kind === "text") return message.text.replace(/\s+/gu, " ");
-    const what = kind === "document" ? (message.document.file_name ?? say("kind_document")) : say(`kind_${kind}`);
+    const what = kind === "document" ? (message.document.file_name ?? getText("kind_document")) : getText(`kind_${kind}`);
     const more = kind === "invoice" ? message.invoice.title : message.caption;
     return more ? `${what}, ${more.replace(/\s+/gu, " ")}` : what;
 }

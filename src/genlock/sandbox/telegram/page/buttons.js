@@ -1,17 +1,17 @@
-// The buttons under a message: pressed, waiting for the bot's answer, and what it says.
-import { press } from "./hands.js";
+// Inline buttons: pressing them, waiting for the bot's answer, and showing it.
+import { press } from "./actions.js";
 import { icon } from "./icons.js";
 import { alert, ask } from "./layers.js";
 import { followed } from "./links.js";
-import { copy, node } from "./nodes.js";
+import { copy, node } from "./dom.js";
 import { failed, toast } from "./notices.js";
-import { openPayment, priceWords } from "./pay.js";
+import { openPayment, priceLabel } from "./pay.js";
 import { view } from "./view.js";
-import { on } from "./world.js";
-import { say } from "./words.js";
+import { on } from "./state.js";
+import { getText } from "./texts.js";
 
-/** So long Telegram shows that it waits. */
-const PATIENCE = 15_000;
+/** How long Telegram shows that it waits for the answer. */
+const ANSWER_TIMEOUT_MS = 15_000;
 const waiting = new Map();
 const answers = new Map();
 
@@ -35,7 +35,7 @@ export function keysOf(message) {
 function rowsOf(message) {
     const rows = message.reply_markup?.inline_keyboard ?? [];
     const pays = rows.flat().some((button) => button.pay);
-    return message.invoice && !pays ? [[{ text: say("pay"), pay: true }], ...rows] : rows;
+    return message.invoice && !pays ? [[{ text: getText("pay"), pay: true }], ...rows] : rows;
 }
 
 function keyOf(button, message) {
@@ -46,7 +46,7 @@ function keyOf(button, message) {
         data: { message: message.message_id, button: button.callback_data ?? button.text },
         on: { click: () => run(made) },
     });
-    if (button.pay) made.append(...(message.paid ? [say("pay_done")] : priceWords(message.invoice.total_amount)));
+    if (button.pay) made.append(...(message.paid ? [getText("pay_done")] : priceLabel(message.invoice.total_amount)));
     else made.append(button.text);
     if (kind === "url") made.append(icon("link", "corner"));
     if (kind === "copy") made.append(icon("copy", "corner"));
@@ -66,13 +66,13 @@ function whatItDoes(button, message) {
 
 async function openLink(url) {
     if (followed(url)) return;
-    const yes = await ask({ text: say("open_link", { url }), choices: [{ text: say("open"), value: true }] });
+    const yes = await ask({ text: getText("open_link", { url }), choices: [{ text: getText("open"), value: true }] });
     if (yes && /^https?:/iu.test(url)) window.open(url, "_blank", "noopener,noreferrer");
 }
 
 async function copyText(text) {
     await copy(text);
-    toast(say("copied"));
+    toast(getText("copied"));
 }
 
 async function pressed(made, button, message) {
@@ -86,10 +86,10 @@ async function pressed(made, button, message) {
                 one.classList.remove("waiting");
         }
     };
-    const timer = setTimeout(end, PATIENCE);
+    const timer = setTimeout(end, ANSWER_TIMEOUT_MS);
     try {
-        const said = await press(view.person, message.chat.id, message.message_id, button.callback_data ?? button.text);
-        if (said.press) await new Promise((resolve) => hear(said.press, resolve, timer));
+        const reply = await press(view.person, message.chat.id, message.message_id, button.callback_data ?? button.text);
+        if (reply.press) await new Promise((resolve) => waitForAnswer(reply.press, resolve, timer));
     } catch (error) {
         failed(error);
     }
@@ -97,9 +97,9 @@ async function pressed(made, button, message) {
     end();
 }
 
-/** The answer may come before the call that pressed returns. */
-function hear(id, resolve) {
-    setTimeout(resolve, PATIENCE);
+/** The answer event may arrive before the press call returns. */
+function waitForAnswer(id, resolve) {
+    setTimeout(resolve, ANSWER_TIMEOUT_MS);
     if (answers.get(id) === "came") resolve();
     else answers.set(id, resolve);
 }

@@ -1,15 +1,15 @@
-// Writing: the text, commands, the bot's keyboard, replies, and the buttons Start and Unblock instead.
+// The message field: text, commands, reply keyboard and replies; or the buttons Start and Unblock instead.
 import { quoteOf } from "./bubble.js";
 import { chooseFiles, offerFiles } from "./attach.js";
-import { planner } from "./frames.js";
-import { changePerson, tell } from "./hands.js";
+import { planner } from "./frame_scheduler.js";
+import { changeUser, sendText } from "./actions.js";
 import { icon, roundButton } from "./icons.js";
-import { button, find, node } from "./nodes.js";
+import { button, find, node } from "./dom.js";
 import { failed } from "./notices.js";
 import { jump } from "./thread.js";
 import { onSwitch, view } from "./view.js";
-import { commandsFor, messagesOf, on, personOf, world } from "./world.js";
-import { say } from "./words.js";
+import { commandsFor, messagesOf, on, userOf, state } from "./state.js";
+import { getText } from "./texts.js";
 
 const written = new Map();
 const used = new Set();
@@ -39,13 +39,13 @@ export function startComposer() {
     sendButton.addEventListener("click", () => submit());
 }
 
-/** Say something in the open chat. */
-export function utter(text) {
+/** Send a text in the open chat. */
+export function sendMessageText(text) {
     const words = text.trim();
     if (!words) return;
     const quoted = replyId();
     reply(null);
-    tell(view.person, view.chat, words, quoted).catch(failed);
+    sendText(view.person, view.chat, words, quoted).catch(failed);
 }
 
 const replyId = () => replying?.message_id ?? null;
@@ -62,7 +62,7 @@ function submit() {
     written.delete(place());
     fit();
     suggest("");
-    utter(text);
+    sendMessageText(text);
     field.focus();
 }
 
@@ -101,14 +101,14 @@ function suggest(text) {
 }
 
 function openCommands(commands) {
-    const list = node("div", { class: "commands", role: "listbox", "aria-label": say("commands") });
+    const list = node("div", { class: "commands", role: "listbox", "aria-label": getText("commands") });
     for (const { command, description } of commands) {
         const run = () => {
             list.remove();
             field.value = "";
             written.delete(place());
             fit();
-            utter(view.chat < 0 ? `/${command}@${world.bot.username}` : `/${command}`);
+            sendMessageText(view.chat < 0 ? `/${command}@${state.bot.username}` : `/${command}`);
             field.focus();
         };
         const words = [node("span", { class: "name" }, `/${command}`), node("span", { class: "about" }, description)];
@@ -134,9 +134,9 @@ document.addEventListener("pointerdown", (event) => {
     if (!event.target.closest(".commands, .menu-button, .write textarea")) find(".commands")?.remove();
 });
 
-// the bot's own keyboard
+// reply keyboard
 
-/** The newest keyboard that the bot has given and not taken away. */
+/** The message with the current reply keyboard, or null. */
 function keyboard() {
     const given = messagesOf(view.person, view.chat).filter((message) => message.keyboard && message.from.is_bot);
     const last = given.at(-1);
@@ -150,13 +150,13 @@ function keyboardNode(message) {
     );
     const press = (text) => {
         used.add(message.message_id);
-        utter(text);
+        sendMessageText(text);
         redrawComposer();
     };
     const key = ({ text }) => button("", () => press(text), {}, text);
     return node(
         "div",
-        { class: "keyboard", "aria-label": say("keyboard"), role: "group" },
+        { class: "keyboard", "aria-label": getText("keyboard"), role: "group" },
         rows.map((row) => node("div", { class: "line" }, row.map(key))),
     );
 }
@@ -170,8 +170,8 @@ export function redrawComposer() {
 
 function draw() {
     const composer = find("#composer");
-    const person = personOf(view.person);
-    const chat = world.chats.get(view.chat);
+    const person = userOf(view.person);
+    const chat = state.chats.get(view.chat);
     const keys = chat ? keyboard() : null;
     const open = keys !== null && !folded.has(keys.message_id);
     const empty = chat?.type === "private" && !messagesOf(view.person, view.chat).length;
@@ -188,24 +188,24 @@ function draw() {
 
 function instead(mode) {
     const run =
-        mode === "start" ? () => utter("/start") : () => changePerson(view.person, { blocked: false }).catch(failed);
-    return node("div", { class: "start" }, button("wide", run, {}, say(mode === "start" ? "start" : "unblock")));
+        mode === "start" ? () => sendMessageText("/start") : () => changeUser(view.person, { blocked: false }).catch(failed);
+    return node("div", { class: "start" }, button("wide", run, {}, getText(mode === "start" ? "start" : "unblock")));
 }
 
 function writing({ keys, open, commands }) {
-    const attach = roundButton("attach", say("attach"), () => chooseFiles(replyId()), "attach");
-    const label = { "aria-label": say("commands") };
+    const attach = roundButton("attach", getText("attach"), () => chooseFiles(replyId()), "attach");
+    const label = { "aria-label": getText("commands") };
     const menuButton =
-        commands && button("menu-button", toggleCommands, label, icon("lines"), node("span", {}, say("menu")));
+        commands && button("menu-button", toggleCommands, label, icon("lines"), node("span", {}, getText("menu")));
     const fold = () => {
         if (open) folded.add(keys.message_id);
         else folded.delete(keys.message_id);
         redrawComposer();
     };
-    const toggle = keys && roundButton("keyboard", say("keyboard"), fold, "fold", { "aria-expanded": String(open) });
-    field.placeholder = say("message");
-    field.setAttribute("aria-label", say("message"));
-    sendButton.setAttribute("aria-label", say("send"));
+    const toggle = keys && roundButton("keyboard", getText("keyboard"), fold, "fold", { "aria-expanded": String(open) });
+    field.placeholder = getText("message");
+    field.setAttribute("aria-label", getText("message"));
+    sendButton.setAttribute("aria-label", getText("send"));
     field.value = written.get(place()) ?? "";
     const line = node("div", { class: "write" }, menuButton, attach, field, toggle, sendButton);
     const quoted =
@@ -215,7 +215,7 @@ function writing({ keys, open, commands }) {
             { class: "answering" },
             icon("reply"),
             quoteOf(replying, jump),
-            roundButton("close", say("reply_cancel"), () => reply(null)),
+            roundButton("close", getText("reply_cancel"), () => reply(null)),
         );
     return [node("div", { class: "composer-wrap" }, quoted, line), open ? keyboardNode(keys) : null].filter(Boolean);
 }

@@ -1,14 +1,14 @@
-// Text with its entities, as nodes. Offsets count UTF-16 units, which is what JavaScript counts too.
+// Text with its entities as DOM nodes. Offsets are in UTF-16 units, as in JavaScript strings.
 import { followed } from "./links.js";
-import { copy, node } from "./nodes.js";
-import { say } from "./words.js";
+import { copy, node } from "./dom.js";
+import { getText } from "./texts.js";
 import { toast } from "./notices.js";
 
-/** They stand in lines of their own, so the line breaks around them are not shown. */
+/** Block elements: the line breaks around them are not shown. */
 const BLOCKS = new Set(["pre", "blockquote", "expandable_blockquote"]);
 const SAFE = /^(https?:|tg:|mailto:|tel:)/iu;
 
-/** Nodes for a text. `run` is called with a command that somebody taps. */
+/** Nodes for a text. `run` is called with a bot command that the user taps. */
 export function formatted(text, entities = [], run = () => {}) {
     const sorted = [...entities].sort((one, other) => one.offset - other.offset || other.length - one.length);
     return inside(text, 0, text.length, sorted, run);
@@ -94,7 +94,7 @@ function tapped(run, children) {
 async function copied(text) {
     if (!getSelection().isCollapsed) return;
     await copy(text);
-    toast(say("copied"));
+    toast(getText("copied"));
 }
 
 /** One to three emoji and nothing else are shown large. */

@@ -1,9 +1,9 @@
-// Switches for what goes wrong at Telegram.
-import { clearFault, switchFault } from "./hands.js";
-import { button, node } from "./nodes.js";
+// Switches for the faults of the Telegram simulator.
+import { clearFault, switchFault } from "./actions.js";
+import { button, node } from "./dom.js";
 import { failed } from "./notices.js";
-import { on, world } from "./world.js";
-import { say } from "./words.js";
+import { on, state } from "./state.js";
+import { getText } from "./texts.js";
 
 const FIRST = [
     "sendMessage",
@@ -17,63 +17,63 @@ const FIRST = [
     "deleteMessage",
     "getUpdates",
 ];
-const aim = { method: "", times: "1", seconds: "3" };
+const options = { method: "", times: "1", seconds: "3" };
 
 export function drawFaults(body) {
     body.replaceChildren(
-        aiming(),
+        optionsForm(),
         node(
             "ul",
             { class: "faults" },
-            world.kinds.map((kind) => line(kind)),
+            state.kinds.map((kind) => faultRow(kind)),
         ),
     );
 }
 
-function aiming() {
-    const methods = [...FIRST, ...world.methods.filter((name) => !FIRST.includes(name))];
+function optionsForm() {
+    const methods = [...FIRST, ...state.methods.filter((name) => !FIRST.includes(name))];
     const method = node(
         "select",
-        { on: { change: () => (aim.method = method.value) } },
-        node("option", { value: "" }, say("all_methods")),
+        { on: { change: () => (options.method = method.value) } },
+        node("option", { value: "" }, getText("all_methods")),
         methods.map((name) => node("option", { value: name }, name)),
     );
-    method.value = aim.method;
+    method.value = options.method;
     const seconds = node("input", {
         type: "number",
         min: "0",
         max: "600",
         step: "0.5",
-        value: aim.seconds,
-        on: { change: () => (aim.seconds = seconds.value) },
+        value: options.seconds,
+        on: { change: () => (options.seconds = seconds.value) },
     });
-    const marks = (value) => ({ data: { times: value }, "aria-pressed": String(aim.times === value) });
+    const marks = (value) => ({ data: { times: value }, "aria-pressed": String(options.times === value) });
     const often = Object.entries({ 1: "once", all: "always" }).map(([value, word]) =>
-        button("", () => choose(value), marks(value), say(word)),
+        button("", () => choose(value), marks(value), getText(word)),
     );
     const choose = (value) => {
-        aim.times = value;
+        options.times = value;
         for (const one of often) one.setAttribute("aria-pressed", String(one.dataset.times === value));
     };
     return node(
         "div",
         { class: "aim" },
-        node("label", {}, say("for_method"), method),
-        node("label", {}, say("seconds"), seconds),
+        node("label", {}, getText("for_method"), method),
+        node("label", {}, getText("seconds"), seconds),
         node(
             "div",
             { class: "wide-cell" },
-            node("span", {}, say("how_often")),
-            node("div", { class: "pick", role: "group", "aria-label": say("how_often") }, often),
+            node("span", {}, getText("how_often")),
+            node("div", { class: "pick", role: "group", "aria-label": getText("how_often") }, often),
         ),
     );
 }
 
 /** One fault with its switch. */
-function line(kind) {
-    const name = say(`fault_${kind}`);
+function faultRow(kind) {
+    const name = getText(`fault_${kind}`);
     const marks = { role: "switch", data: { telegram: kind }, "aria-checked": String(isOn(kind)), "aria-label": name };
-    const about = node("span", { class: "about" }, node("b", {}, name), node("small", {}, say(`about_${kind}`)));
+    const about = node("span", { class: "about" }, node("b", {}, name), node("small", {}, getText(`about_${kind}`)));
     return node(
         "li",
         { class: "fault" },
@@ -82,16 +82,16 @@ function line(kind) {
     );
 }
 
-const isOn = (kind) => world.faults.some((one) => one.fault === kind);
+const isOn = (kind) => state.faults.some((one) => one.fault === kind);
 
 async function turn(kind) {
-    const mine = world.faults.filter((one) => one.fault === kind);
+    const mine = state.faults.filter((one) => one.fault === kind);
     if (mine.length) {
         for (const one of mine) await clearFault(one.id);
         return;
     }
-    const times = aim.times === "all" ? null : Number(aim.times);
-    await switchFault({ fault: kind, method: aim.method || null, times, seconds: Number(aim.seconds) || 0 });
+    const times = options.times === "all" ? null : Number(options.times);
+    await switchFault({ fault: kind, method: options.method || null, times, seconds: Number(options.seconds) || 0 });
 }
 
 on("faults", () => {

@@ -1,6 +1,6 @@
-// Drawn by hand, so that nothing is fetched.
+// Inline SVG icons, so that the page loads nothing from outside.
 
-import { button } from "./nodes.js";
+import { button } from "./dom.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 
@@ -54,7 +54,7 @@ export function icon(name, extra = "") {
     return drawing;
 }
 
-/** A round button with a picture only, and its name for those who cannot see it. */
+/** A round icon button with a label for screen readers. */
 export const roundButton = (picture, label, run, extra = "", properties = {}) =>
     button(`round ${extra}`, run, { "aria-label": label, title: label, ...properties }, icon(picture));
 

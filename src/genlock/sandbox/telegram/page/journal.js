@@ -1,26 +1,26 @@
-// The journal: what the bot calls, what it is told, and the events of its jobs, as they happen.
-import { planner } from "./frames.js";
+// The live journal: Bot API calls, updates, and log events of the instances.
+import { planner } from "./frame_scheduler.js";
 import { icon, roundButton } from "./icons.js";
-import { button, find, hue, node } from "./nodes.js";
-import { described, onLearnt } from "./notes.js";
-import { on, world } from "./world.js";
-import { say } from "./words.js";
+import { button, find, hue, node } from "./dom.js";
+import { described, onRedescribe } from "./journal_entries.js";
+import { on, state } from "./state.js";
+import { getText } from "./texts.js";
 
 const SHOWN = 400;
 const NEAR = 60;
 const KINDS = ["call", "update", "log"];
 const PICTURES = { call: "call", update: "update", log: "event" };
 
-const sieve = { kinds: new Set(KINDS), text: "", job: null, paused: false, from: 0 };
+const filters = { kinds: new Set(KINDS), text: "", job: null, paused: false, from: 0 };
 let held = 0;
 let list = null;
 let stuck = true;
 let top = 0;
 
 export function drawJournal(body) {
-    list = node("div", { class: "journal", role: "log", "aria-label": say("tab_journal"), tabindex: "0" });
+    list = node("div", { class: "journal", role: "log", "aria-label": getText("tab_journal"), tabindex: "0" });
     const waiting = button("paused", () => pause(false), { hidden: true });
-    body.replaceChildren(searching(), choosing(), waiting, list);
+    body.replaceChildren(searchBar(), kindButtons(), waiting, list);
     list.addEventListener("scroll", scrolled, { passive: true });
     new ResizeObserver(stick).observe(list);
     [held, stuck, top] = [0, true, 0];
@@ -29,19 +29,19 @@ export function drawJournal(body) {
 
 function fill() {
     const offset = list.scrollTop;
-    const rows = world.journal
-        .filter((event) => event.number > sieve.from)
+    const rows = state.journal
+        .filter((event) => event.number > filters.from)
         .map(described)
         .filter(fits)
         .sort((one, other) => one.at - other.at)
         .slice(-SHOWN);
     list.replaceChildren(...rows.map(rowOf));
-    if (!rows.length) list.append(node("div", { class: "hint" }, say("journal_empty")));
+    if (!rows.length) list.append(node("div", { class: "hint" }, getText("journal_empty")));
     list.scrollTop = offset;
     stick();
 }
 
-/** Only who scrolls up leaves the newest line: what changes around the list also tells of scrolling, and late. */
+/** Only scrolling up stops following the newest line: layout changes also cause scroll events, with a delay. */
 function scrolled() {
     const near = list.scrollHeight - list.scrollTop - list.clientHeight < NEAR;
     if (near) stuck = true;
@@ -49,20 +49,20 @@ function scrolled() {
     top = list.scrollTop;
 }
 
-/** Stay at the newest line, whatever changes around it, until somebody scrolls away. */
+/** Follow the newest line until the user scrolls up. */
 function stick() {
     if (stuck) list.scrollTop = list.scrollHeight;
 }
 
-const planFill = planner(() => list?.isConnected && !sieve.paused && fill());
-onLearnt(planFill);
+const planFill = planner(() => list?.isConnected && !filters.paused && fill());
+onRedescribe(planFill);
 
 on("journal", (event) => {
     const one = described(event);
     if (!list?.isConnected || !fits(one)) return;
-    if (sieve.paused) {
+    if (filters.paused) {
         held += 1;
-        tellPaused();
+        showPaused();
         return;
     }
     find(".hint", list)?.remove();
@@ -73,7 +73,7 @@ on("journal", (event) => {
     stick();
 });
 
-/** The place for something of that time: lines of other processes come a little late. */
+/** Where to insert a line with this time: lines of other processes arrive a little late. */
 function later(at) {
     let place = null;
     for (let row = list.lastElementChild; row && Number(row.dataset.at) > at; row = row.previousElementSibling)
@@ -81,76 +81,76 @@ function later(at) {
     return place ?? { before: (row) => list.append(row) };
 }
 
-// the sieve
+// filters
 
-function searching() {
+function searchBar() {
     const field = node("input", {
         type: "search",
-        placeholder: say("filter"),
-        "aria-label": say("filter"),
-        value: sieve.text,
+        placeholder: getText("filter"),
+        "aria-label": getText("filter"),
+        value: filters.text,
     });
     field.addEventListener("input", () => {
-        sieve.text = field.value;
+        filters.text = field.value;
         fill();
     });
-    const pressed = { "aria-pressed": String(sieve.paused) };
+    const pressed = { "aria-pressed": String(filters.paused) };
     const stop = roundButton(
-        sieve.paused ? "playing" : "pause",
-        say("hold"),
-        () => pause(!sieve.paused),
+        filters.paused ? "playing" : "pause",
+        getText("hold"),
+        () => pause(!filters.paused),
         "pause",
         pressed,
     );
     const wipe = () => {
-        sieve.from = world.last;
+        filters.from = state.last;
         fill();
     };
-    const clear = roundButton("eraser", say("wipe"), wipe);
+    const clear = roundButton("eraser", getText("wipe"), wipe);
     return node("div", { class: "sieve" }, field, stop, clear);
 }
 
-function choosing() {
+function kindButtons() {
     const toggle = (kind) => {
-        if (!sieve.kinds.delete(kind)) sieve.kinds.add(kind);
-        rechoose();
+        if (!filters.kinds.delete(kind)) filters.kinds.add(kind);
+        redrawKinds();
     };
-    const marks = (kind) => ({ data: { kind }, "aria-pressed": String(sieve.kinds.has(kind)) });
-    const kinds = KINDS.map((kind) => button("", () => toggle(kind), marks(kind), say(`kinds_${kind}`)));
-    const look = { style: { "--hue": hue(sieve.job) }, "aria-label": say("all_jobs"), title: say("all_jobs") };
-    const job = sieve.job && button("job", () => onlyJob(null), look, short(sieve.job), " ×");
+    const marks = (kind) => ({ data: { kind }, "aria-pressed": String(filters.kinds.has(kind)) });
+    const kinds = KINDS.map((kind) => button("", () => toggle(kind), marks(kind), getText(`kinds_${kind}`)));
+    const look = { style: { "--hue": hue(filters.job) }, "aria-label": getText("all_jobs"), title: getText("all_jobs") };
+    const job = filters.job && button("job", () => onlyJob(null), look, short(filters.job), " ×");
     return node("div", { class: "kinds" }, kinds, job);
 }
 
-function rechoose() {
-    find("#panel .kinds").replaceWith(choosing());
+function redrawKinds() {
+    find("#panel .kinds").replaceWith(kindButtons());
     fill();
 }
 
 function onlyJob(job) {
-    sieve.job = job;
-    rechoose();
+    filters.job = job;
+    redrawKinds();
 }
 
 function pause(yes) {
-    sieve.paused = yes;
+    filters.paused = yes;
     held = 0;
     const stop = find("#panel .sieve .pause");
     stop.setAttribute("aria-pressed", String(yes));
     stop.replaceChildren(icon(yes ? "playing" : "pause"));
-    tellPaused();
+    showPaused();
     if (!yes) fill();
 }
 
-function tellPaused() {
+function showPaused() {
     const waiting = find("#panel .paused");
-    waiting.hidden = !sieve.paused;
-    waiting.textContent = say("held", { n: held });
+    waiting.hidden = !filters.paused;
+    waiting.textContent = getText("held", { n: held });
 }
 
 function fits(one) {
-    if (!sieve.kinds.has(one.kind) || (sieve.job && one.job !== sieve.job)) return false;
-    const text = sieve.text.trim().toLowerCase();
+    if (!filters.kinds.has(one.kind) || (filters.job && one.job !== filters.job)) return false;
+    const text = filters.text.trim().toLowerCase();
     return !text || `${one.name} ${one.facts} ${one.end?.text ?? ""} ${one.job ?? ""}`.toLowerCase().includes(text);
 }
 

@@ -1,12 +1,12 @@
 // Menus and dialogs.
 import { icon } from "./icons.js";
-import { node } from "./nodes.js";
-import { say } from "./words.js";
+import { node } from "./dom.js";
+import { getText } from "./texts.js";
 
 let open = null;
 
-/** A menu at a place. Items: {icon, text, run, danger, tick}, a node, or null for a line. */
-export function menu(at, items, { sheet = true, label = say("more") } = {}) {
+/** Open a menu. Items: {icon, text, run, danger, tick}, a node, or null for a separator. */
+export function menu(at, items, { sheet = true, label = getText("more") } = {}) {
     close();
     const before = document.activeElement;
     const made = node("div", { class: `menu ${sheet ? "sheet" : ""}`, role: "menu", "aria-label": label });
@@ -67,7 +67,7 @@ function walk(event) {
     }
 }
 
-/** At a point or below an element, inside the window. */
+/** Place the menu at a point or below an element, inside the window. */
 function place(made, at) {
     const box = at instanceof Element ? at.getBoundingClientRect() : null;
     const [x, y] = box ? [box.right - made.offsetWidth, box.bottom + 4] : at;
@@ -77,7 +77,7 @@ function place(made, at) {
     made.style.top = `${fitting(above, made.offsetHeight, innerHeight)}px`;
 }
 
-/** A dialog with this content. It is taken away when it closes. */
+/** Open a modal dialog with this content; it is removed when it closes. */
 export function dialog(content, { extra = "", label } = {}) {
     const made = node("dialog", { class: `card ${extra}`, "aria-label": label }, content);
     document.body.append(made);
@@ -87,8 +87,8 @@ export function dialog(content, { extra = "", label } = {}) {
     return made;
 }
 
-/** A question. Choices: {text, value, look}; resolves with the chosen value, or null. */
-export function ask({ title, text, choices, cancel = say("cancel") }) {
+/** Ask a question. Choices: {text, value, look}; resolves with the chosen value, or null. */
+export function ask({ title, text, choices, cancel = getText("cancel") }) {
     return new Promise((resolve) => {
         let answer = null;
         const button = ({ text: words, value, look = "" }) =>
@@ -119,5 +119,5 @@ export function ask({ title, text, choices, cancel = say("cancel") }) {
     });
 }
 
-/** Something to read and to close, as Telegram shows an alert. */
-export const alert = (text, title) => ask({ title, text, choices: [{ text: say("ok"), value: true }], cancel: null });
+/** An alert with an OK button. */
+export const alert = (text, title) => ask({ title, text, choices: [{ text: getText("ok"), value: true }], cancel: null });

@@ -1,16 +1,16 @@
-// Addresses that mean something inside Telegram: a link that starts the bot, one that shares another.
-import { tell } from "./hands.js";
-import { copy } from "./nodes.js";
+// t.me links: start the bot, or share a URL.
+import { sendText } from "./actions.js";
+import { copy } from "./dom.js";
 import { failed, toast } from "./notices.js";
 import { show, view } from "./view.js";
-import { world } from "./world.js";
-import { say } from "./words.js";
+import { state } from "./state.js";
+import { getText } from "./texts.js";
 
 const SHARE = /^(?:https?:\/\/)?t\.me\/share\/url\?/iu;
 
-/** Does what Telegram does with an address of its own; false if it is none. */
+/** Handle a t.me link as Telegram does; false if the URL is not one. */
 export function followed(url) {
-    const start = new RegExp(`^(?:https?://)?t\\.me/${world.bot.username}(?:\\?start=([\\w-]{1,64}))?$`, "iu").exec(
+    const start = new RegExp(`^(?:https?://)?t\\.me/${state.bot.username}(?:\\?start=([\\w-]{1,64}))?$`, "iu").exec(
         url,
     );
     if (start) startBot(start[1]);
@@ -21,12 +21,12 @@ export function followed(url) {
 
 function startBot(payload) {
     show(view.person, view.person);
-    if (payload) tell(view.person, view.person, `/start ${payload}`).catch(failed);
+    if (payload) sendText(view.person, view.person, `/start ${payload}`).catch(failed);
 }
 
-/** There is nobody to share it with here: it is copied, to be written in another chat. */
+/** Copy the link, because the sandbox has no contacts to share it with. */
 async function share(url) {
     const asked = new URL(/^https?:/iu.test(url) ? url : `https://${url}`).searchParams;
     await copy([asked.get("text"), asked.get("url")].filter(Boolean).join("\n"));
-    toast(say("copied"));
+    toast(getText("copied"));
 }

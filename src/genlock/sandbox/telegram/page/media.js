@@ -1,16 +1,16 @@
-// Pictures, films, sound and files inside a bubble.
-import { fileUrl } from "./hands.js";
+// Photos, videos, audio and documents inside a bubble.
+import { fileUrl } from "./actions.js";
 import { icon } from "./icons.js";
-import { node } from "./nodes.js";
+import { node } from "./dom.js";
 import { enlarge } from "./viewer.js";
-import { kindOf } from "./world.js";
-import { bytes, duration, say } from "./words.js";
+import { kindOf } from "./state.js";
+import { bytes, duration, getText } from "./texts.js";
 
 const WIDTH = 420;
 const HEIGHT = 440;
 const NARROWEST = 180;
 
-/** How many pictures stand in each row of an album. */
+/** Number of tiles in each row of an album, by its size. */
 const ROWS = {
     2: [2],
     3: [1, 2],
@@ -31,7 +31,7 @@ export function mediaOf(message) {
     return MAKERS[kind] ? marked(MAKERS[kind](message[kind], message), message) : null;
 }
 
-/** So that a row that is drawn again keeps what is playing. */
+/** Mark the node with its file id, so that a redraw can keep a playing player. */
 function marked(made, message) {
     const media = message[kindOf(message)];
     made.dataset.file = (Array.isArray(media) ? media.at(-1) : media).file_id;
@@ -40,18 +40,18 @@ function marked(made, message) {
 
 const MAKERS = {
     photo: (sizes, message) => sized(picture(message), sizes.at(-1)),
-    video: (video, message) => sized(film(video, message), video),
-    animation: (animation, message) => sized(loop(animation, message), animation),
+    video: (video, message) => sized(videoTile(video, message), video),
+    animation: (animation, message) => sized(animationTile(animation, message), animation),
     audio: (audio) =>
         player(
             audio,
-            [audio.performer, audio.title].filter(Boolean).join(" – ") || audio.file_name || say("kind_audio"),
+            [audio.performer, audio.title].filter(Boolean).join(" – ") || audio.file_name || getText("kind_audio"),
         ),
-    voice: (voice) => player(voice, say("kind_voice")),
-    document: (file) => paper(file),
+    voice: (voice) => player(voice, getText("kind_voice")),
+    document: (file) => documentLink(file),
 };
 
-/** Several pictures in one bubble, or files below each other. */
+/** Photos and videos as tiles, other files below each other. */
 export function albumOf(messages) {
     if (!messages.every(isVisual)) return messages.map(mediaOf);
     const rows = ROWS[messages.length] ?? messages.map(() => 1);
@@ -71,11 +71,11 @@ export function albumOf(messages) {
 
 const TILES = {
     photo: (_, message) => picture(message),
-    video: (video, message) => film(video, message),
-    animation: (one, message) => loop(one, message),
+    video: (video, message) => videoTile(video, message),
+    animation: (one, message) => animationTile(one, message),
 };
 
-/** As large as fits, in the shape that the media has, so that nothing jumps when it arrives. */
+/** Set the size in advance, so that the layout does not jump when the media has loaded. */
 function sized(made, { width = 320, height = 320 }) {
     const scale = Math.min(WIDTH / width, HEIGHT / height, Math.max(1, 240 / Math.max(width, height)));
     const shown = Math.max(NARROWEST, Math.round(width * scale));
@@ -88,49 +88,49 @@ function picture(message) {
     const url = fileUrl(message.photo.at(-1).file_id);
     const image = node("img", {
         src: url,
-        alt: message.caption ?? say("kind_photo"),
+        alt: message.caption ?? getText("kind_photo"),
         decoding: "async",
         on: { load: () => image.classList.add("loaded") },
     });
     const open = () => enlarge(message);
-    const made = node("div", { class: "media", role: "button", tabindex: "0", "aria-label": say("enlarge") }, image);
-    return veiled(made, message, open);
+    const made = node("div", { class: "media", role: "button", tabindex: "0", "aria-label": getText("enlarge") }, image);
+    return withSpoiler(made, message, open);
 }
 
-function film(video, message) {
+function videoTile(video, message) {
     const player = node("video", {
         src: `${fileUrl(video.file_id)}#t=0.001`,
         preload: "metadata",
         playsinline: true,
-        "aria-label": message.caption ?? say("kind_video"),
+        "aria-label": message.caption ?? getText("kind_video"),
     });
     const start = node(
         "button",
-        { class: "play", type: "button", "aria-label": say("play"), on: { click: () => player.play() } },
+        { class: "play", type: "button", "aria-label": getText("play"), on: { click: () => player.play() } },
         icon("playing"),
     );
     const tag = node("span", { class: "tag" }, duration(video.duration));
     player.addEventListener("play", () => {
-        alone(player);
+        pauseOthers(player);
         player.controls = true;
         start.hidden = tag.hidden = true;
     });
-    return veiled(node("div", { class: "media" }, player, start, tag), message);
+    return withSpoiler(node("div", { class: "media" }, player, start, tag), message);
 }
 
-function loop(animation, message) {
+function animationTile(animation, message) {
     const url = fileUrl(animation.file_id);
-    const label = message.caption ?? say("kind_animation");
+    const label = message.caption ?? getText("kind_animation");
     const moving =
         animation.mime_type === "image/gif"
             ? node("img", { src: url, alt: label, class: "loaded" })
             : node("video", { src: url, autoplay: true, loop: true, playsinline: true, "aria-label": label });
     moving.muted = true;
-    return veiled(node("div", { class: "media" }, moving, node("span", { class: "tag" }, "GIF")), message);
+    return withSpoiler(node("div", { class: "media" }, moving, node("span", { class: "tag" }, "GIF")), message);
 }
 
-/** A picture that hides behind a spoiler is shown by the first tap; others do what a tap does. */
-function veiled(made, message, open = () => {}) {
+/** The first tap reveals a spoiler; later taps run `open`. */
+function withSpoiler(made, message, open = () => {}) {
     if (message.has_media_spoiler) made.classList.add("hidden-by-spoiler");
     const tap = (event) => {
         if (made.classList.contains("hidden-by-spoiler")) {
@@ -146,8 +146,8 @@ function veiled(made, message, open = () => {}) {
 
 let sounding = null;
 
-/** Only one thing plays at a time. */
-function alone(player) {
+/** Pause all other players. */
+function pauseOthers(player) {
     if (sounding && sounding !== player) sounding.pause();
     sounding = player;
 }
@@ -161,13 +161,13 @@ function player(sound, title) {
         min: "0",
         max: "1000",
         value: "0",
-        "aria-label": say("position"),
+        "aria-label": getText("position"),
     });
-    const button = node("button", { class: "disc", type: "button", "aria-label": say("play") }, icon("playing"));
+    const button = node("button", { class: "disc", type: "button", "aria-label": getText("play") }, icon("playing"));
     const whole = () => (Number.isFinite(audio.duration) ? audio.duration : sound.duration) || 1;
     const draw = () => {
         button.replaceChildren(icon(audio.paused ? "playing" : "stopped"));
-        button.setAttribute("aria-label", say(audio.paused ? "play" : "pause"));
+        button.setAttribute("aria-label", getText(audio.paused ? "play" : "pause"));
         const share = audio.currentTime / whole();
         seek.value = String(share * 1000);
         seek.style.setProperty("--done", `${share * 100}%`);
@@ -178,7 +178,7 @@ function player(sound, title) {
     button.addEventListener("click", () => (audio.paused ? audio.play() : audio.pause()));
     seek.addEventListener("input", () => (audio.currentTime = (seek.value / 1000) * whole()));
     for (const event of ["play", "pause", "timeupdate", "loadedmetadata", "ended"]) audio.addEventListener(event, draw);
-    audio.addEventListener("play", () => alone(audio));
+    audio.addEventListener("play", () => pauseOthers(audio));
     return node(
         "div",
         { class: "file" },
@@ -188,14 +188,14 @@ function player(sound, title) {
     );
 }
 
-function paper(file) {
-    const name = file.file_name ?? say("kind_document");
+function documentLink(file) {
+    const name = file.file_name ?? getText("kind_document");
     const ending = /\.(\w{1,4})$/u.exec(name)?.[1] ?? "";
     const disc = node("span", { class: "disc sheet", "aria-hidden": "true" }, ending || icon("download"));
-    const facts = node("div", { class: "facts" }, `${bytes(file.file_size)} · ${say("download")}`);
+    const facts = node("div", { class: "facts" }, `${bytes(file.file_size)} · ${getText("download")}`);
     return node(
         "a",
-        { class: "file", href: fileUrl(file.file_id), download: name, title: say("download") },
+        { class: "file", href: fileUrl(file.file_id), download: name, title: getText("download") },
         disc,
         node("div", { class: "about" }, node("div", { class: "name" }, name), facts),
     );

@@ -1,27 +1,27 @@
-// What can be done with one message.
+// The context menu of a message.
 import { reply } from "./composer.js";
-import { fileUrl, react, remove } from "./hands.js";
+import { fileUrl, react, remove } from "./actions.js";
 import { ask, close, menu } from "./layers.js";
-import { copy, node } from "./nodes.js";
+import { copy, node } from "./dom.js";
 import { failed, toast } from "./notices.js";
 import { view } from "./view.js";
-import { kindOf } from "./world.js";
-import { say } from "./words.js";
+import { kindOf } from "./state.js";
+import { getText } from "./texts.js";
 
 const EMOJI = ["👍", "❤️", "🔥", "🎉", "😁", "😢"];
 
-/** The menu of a message, at a place. */
+/** Open the menu of a message. */
 export function openMessageMenu(at, message) {
     const text = message.text ?? message.caption;
     const file = fileOf(message);
     const items = [
         reacting(message),
         null,
-        { icon: "reply", text: say("reply"), run: () => reply(message) },
-        text && { icon: "copy", text: say("copy"), run: () => copy(text).then(() => toast(say("copied"))) },
-        file && { icon: "download", text: say("save"), run: () => node("a", file).click() },
+        { icon: "reply", text: getText("reply"), run: () => reply(message) },
+        text && { icon: "copy", text: getText("copy"), run: () => copy(text).then(() => toast(getText("copied"))) },
+        file && { icon: "download", text: getText("save"), run: () => node("a", file).click() },
         null,
-        { icon: "trash", text: say("delete"), danger: true, run: () => removeMessage(message) },
+        { icon: "trash", text: getText("delete"), danger: true, run: () => removeMessage(message) },
     ];
     menu(
         at,
@@ -29,7 +29,7 @@ export function openMessageMenu(at, message) {
     );
 }
 
-/** A tap puts a reaction, the same once more takes it back. */
+/** Set a reaction; choosing the same again removes it. */
 function reacting(message) {
     const mine = message.reactions?.[view.person];
     const put = (emoji) => {
@@ -42,7 +42,7 @@ function reacting(message) {
             { type: "button", "aria-pressed": String(emoji === mine), on: { click: () => put(emoji) } },
             emoji,
         );
-    return node("div", { class: "emoji", role: "group", "aria-label": say("react") }, EMOJI.map(one));
+    return node("div", { class: "emoji", role: "group", "aria-label": getText("react") }, EMOJI.map(one));
 }
 
 function fileOf(message) {
@@ -54,11 +54,11 @@ function fileOf(message) {
 
 async function removeMessage(message) {
     const both = await ask({
-        title: say("delete_title"),
-        text: say("delete_text"),
+        title: getText("delete_title"),
+        text: getText("delete_text"),
         choices: [
-            { text: say("delete_both"), value: true, look: "danger" },
-            { text: say("delete_mine"), value: false, look: "danger" },
+            { text: getText("delete_both"), value: true, look: "danger" },
+            { text: getText("delete_mine"), value: false, look: "danger" },
         ],
     });
     if (both !== null) await remove(view.person, message.chat.id, message.message_id, both).catch(failed);

@@ -1,15 +1,15 @@
-// What is told beside the chat: notifications with their sound, and short remarks.
+// Push notifications with sound, and toasts.
 import { icon } from "./icons.js";
-import { find, hue, initials, node } from "./nodes.js";
+import { find, hue, initials, node } from "./dom.js";
 import { looking, show, view } from "./view.js";
-import { botName, on, personOf, world } from "./world.js";
-import { say } from "./words.js";
+import { botName, on, userOf, state } from "./state.js";
+import { getText } from "./texts.js";
 
 const STAYS = 5000;
 const STAYS_HERE = 2800;
 const shown = new Map();
 
-/** A short remark at the bottom. */
+/** Show a toast. */
 export function toast(text, { bad = false, seconds = 2.6 } = {}) {
     const made = node("div", { class: `toast ${bad ? "bad" : ""}` }, text);
     find("#notices").append(made);
@@ -19,10 +19,10 @@ export function toast(text, { bad = false, seconds = 2.6 } = {}) {
     }, seconds * 1000);
 }
 
-/** Something that was tried and failed. */
-export const failed = (error) => toast(say("failed", { why: error.message }), { bad: true, seconds: 5 });
+/** Show that an action failed. */
+export const failed = (error) => toast(getText("failed", { why: error.message }), { bad: true, seconds: 5 });
 
-/** What makes a sound in Telegram. One at a time per chat, the newest. */
+/** Show the newest notification of each chat. */
 on("notification", ({ person, chat, text, message }) => {
     const here = looking(person, chat);
     const place = `${person}/${chat}`;
@@ -38,9 +38,9 @@ on("notification", ({ person, chat, text, message }) => {
 });
 
 function banner(person, chat, text, message) {
-    const group = world.chats.get(chat);
+    const group = state.chats.get(chat);
     const title = chat > 0 ? botName(person) : (group?.title ?? "");
-    const several = world.people.size > 1 && person !== view.person;
+    const several = state.people.size > 1 && person !== view.person;
     const open = () => {
         made.remove();
         show(person, chat);
@@ -53,28 +53,28 @@ function banner(person, chat, text, message) {
     const from = node(
         "span",
         { class: "from" },
-        several ? `${title} → ${personOf(person)?.first_name}` : title,
+        several ? `${title} → ${userOf(person)?.first_name}` : title,
         icon("bell"),
     );
-    const said = node("span", { class: "said" }, textOf(text));
+    const answer = node("span", { class: "said" }, textOf(text));
     const made = node(
         "button",
         { class: "notice", type: "button", data: { person, chat, message }, on: { click: open } },
         face,
-        node("span", { class: "what" }, from, said),
+        node("span", { class: "what" }, from, answer),
     );
     return made;
 }
 
 const textOf = (text) =>
-    /^[a-z]+$/u.test(text) && say(`kind_${text}`) !== `kind_${text}` ? say(`kind_${text}`) : text;
+    /^[a-z]+$/u.test(text) && getText(`kind_${text}`) !== `kind_${text}` ? getText(`kind_${text}`) : text;
 
 function leave(made) {
     made.classList.add("leaving");
     setTimeout(() => made.remove(), 230);
 }
 
-// the sound
+// sound
 
 export const sound = {
     get on() {

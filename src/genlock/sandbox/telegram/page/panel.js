@@ -1,14 +1,14 @@
-// The panel beside the chat: what goes wrong, and what goes on.
+// The panel beside the chat: journal and fault switches.
 import { drawFaults } from "./faults.js";
 import { drawKie, kieState, watchKie } from "./kie.js";
 import { drawJournal } from "./journal.js";
-import { clearFault, kie } from "./hands.js";
+import { clearFault, kie } from "./actions.js";
 import { icon, roundButton } from "./icons.js";
-import { button, find, node } from "./nodes.js";
+import { button, find, node } from "./dom.js";
 import { failed } from "./notices.js";
-import { on, world } from "./world.js";
-import { say } from "./words.js";
-import "./panel_words.js";
+import { on, state } from "./state.js";
+import { getText } from "./texts.js";
+import "./panel_texts.js";
 
 const TABS = { journal: drawJournal, faults: drawFaults, kie: drawKie };
 const listeners = [];
@@ -47,11 +47,11 @@ function setOpen(open) {
 export function redrawPanel() {
     if (!panelOpen()) return;
     const panel = find("#panel");
-    panel.setAttribute("aria-label", say("panel"));
-    const shut = roundButton("close", say("panel_close"), togglePanel);
+    panel.setAttribute("aria-label", getText("panel"));
+    const shut = roundButton("close", getText("panel_close"), togglePanel);
     const body = node("section", { class: "tab", role: "tabpanel" });
     panel.replaceChildren(
-        node("header", {}, node("h2", {}, say("panel")), shut),
+        node("header", {}, node("h2", {}, getText("panel")), shut),
         tabs(),
         node("div", { class: "chips" }),
         body,
@@ -61,7 +61,7 @@ export function redrawPanel() {
 }
 
 function tabs() {
-    const names = world.kie ? ["journal", "faults", "kie"] : ["journal", "faults"];
+    const names = state.kie ? ["journal", "faults", "kie"] : ["journal", "faults"];
     if (!names.includes(tab)) tab = "journal";
     const each = names.map((name) => {
         const choose = () => {
@@ -70,7 +70,7 @@ function tabs() {
             find(`#panel [data-tab="${name}"]`).focus();
         };
         const marks = { role: "tab", data: { tab: name }, "aria-selected": String(name === tab) };
-        return button("", choose, marks, say(`tab_${name}`), node("span", { class: "badge" }));
+        return button("", choose, marks, getText(`tab_${name}`), node("span", { class: "badge" }));
     });
     const bar = node("div", { class: "tabs", role: "tablist" }, each);
     bar.addEventListener("keydown", (event) => {
@@ -80,20 +80,20 @@ function tabs() {
     return bar;
 }
 
-/** All that is switched on, wherever one looks. */
+/** Show all active faults above every tab. */
 export function drawChips() {
     const chips = find("#panel .chips");
     if (!chips) return;
     const kieFaults = kieState.faults;
-    const telegram = world.faults.map((one) => chip(chipWords(one), () => clearFault(one.id)));
+    const telegram = state.faults.map((one) => chip(chipText(one), () => clearFault(one.id)));
     const always = kieFaults.on.map((name) =>
-        chip(`Kie: ${say(`kie_${name}`)}`, () => kie({ off: [name] }).then(kieState.take)),
+        chip(`Kie: ${getText(`kie_${name}`)}`, () => kie({ off: [name] }).then(kieState.take)),
     );
     const coming = kieFaults.coming
         .flat()
-        .map((name) => node("span", { class: "chip" }, `Kie: ${say(`kie_${name}`)} · ${say("next_order")}\u00a0`));
+        .map((name) => node("span", { class: "chip" }, `Kie: ${getText(`kie_${name}`)} · ${getText("next_order")}\u00a0`));
     chips.replaceChildren(...telegram, ...always, ...coming);
-    const counts = { faults: world.faults.length, kie: kieFaults.on.length + coming.length };
+    const counts = { faults: state.faults.length, kie: kieFaults.on.length + coming.length };
     for (const [name, count] of Object.entries(counts)) {
         const badge = find(`#panel [data-tab="${name}"] .badge`);
         if (badge) badge.textContent = count || "";
@@ -104,14 +104,14 @@ function chip(text, off) {
     const away = button(
         "",
         () => off().catch(failed),
-        { "aria-label": `${say("switch_off")}: ${text}` },
+        { "aria-label": `${getText("switch_off")}: ${text}` },
         icon("close"),
     );
     return node("span", { class: "chip" }, text, away);
 }
 
-function chipWords({ fault, method, times }) {
-    return [say(`fault_${fault}`), method, times === null ? null : times === 1 ? say("once") : `${times}×`]
+function chipText({ fault, method, times }) {
+    return [getText(`fault_${fault}`), method, times === null ? null : times === 1 ? getText("once") : `${times}×`]
         .filter(Boolean)
         .join(" · ");
 }

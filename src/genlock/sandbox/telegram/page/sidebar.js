@@ -1,16 +1,16 @@
-// The people and the chats of the one whose eyes we use.
-import { planner } from "./frames.js";
-import { addGroup, addPerson, changePerson } from "./hands.js";
+// The list of users, and the chats of the selected user.
+import { planner } from "./frame_scheduler.js";
+import { addGroup, addUser, changeUser } from "./actions.js";
 import { previewOf } from "./bubble.js";
-import { chatAvatar, titleOf } from "./head.js";
+import { chatAvatar, titleOf } from "./chat_header.js";
 import { icon, roundButton, star } from "./icons.js";
 import { dialog } from "./layers.js";
-import { button, find, hue, initials, node } from "./nodes.js";
+import { button, find, hue, initials, node } from "./dom.js";
 import { failed } from "./notices.js";
 import { openSettings } from "./appearance.js";
 import { onRead, onSwitch, show, unread, unreadOf, view } from "./view.js";
-import { chatsOf, kindOf, messagesOf, nameOf, on, personOf, world } from "./world.js";
-import { LANGUAGES, NAMES, clock, language, number, say } from "./words.js";
+import { chatsOf, kindOf, messagesOf, nameOf, on, userOf, state } from "./state.js";
+import { LANGUAGES, NAMES, clock, language, number, getText } from "./texts.js";
 
 export const planSidebar = planner(drawSidebar);
 
@@ -18,22 +18,22 @@ function drawSidebar() {
     const sidebar = find("#sidebar");
     const focused = sidebar.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     const offset = find(".people", sidebar)?.scrollTop ?? 0;
-    sidebar.replaceChildren(brand(), people(), chats(), myself());
+    sidebar.replaceChildren(brand(), people(), chats(), ownSettings());
     find(".people", sidebar).scrollTop = offset;
     if (focused) find(`[data-key="${CSS.escape(focused)}"]`, sidebar)?.focus();
-    const waiting = [...world.people.keys()].reduce((sum, person) => sum + unreadOf(person), 0);
-    document.title = `${waiting ? `(${waiting}) ` : ""}${say("title")} · genlock`;
+    const waiting = [...state.people.keys()].reduce((sum, person) => sum + unreadOf(person), 0);
+    document.title = `${waiting ? `(${waiting}) ` : ""}${getText("title")} · genlock`;
 }
 
 function brand() {
     const logo = node("img", { src: "/page/icon.svg", alt: "" });
     const open = (event) => openSettings(event.currentTarget);
-    const gear = roundButton("gear", say("settings"), open, "", { data: { key: "settings" } });
-    return node("div", { class: "brand" }, logo, node("h1", {}, say("title")), gear);
+    const gear = roundButton("gear", getText("settings"), open, "", { data: { key: "settings" } });
+    return node("div", { class: "brand" }, logo, node("h1", {}, getText("title")), gear);
 }
 
 function people() {
-    const each = [...world.people.values()].map((person) => {
+    const each = [...state.people.values()].map((person) => {
         const chosen = person.id === view.person;
         const face = node(
             "span",
@@ -51,16 +51,16 @@ function people() {
             badge,
         );
     });
-    each.push(another("plus", "add_person", newPerson), another("group", "add_group", newGroup));
-    return node("nav", { class: "people", "aria-label": say("people") }, each);
+    each.push(another("plus", "add_person", openNewUser), another("group", "add_group", openNewGroup));
+    return node("nav", { class: "people", "aria-label": getText("people") }, each);
 }
 
 function another(picture, word, run) {
     const face = node("span", { class: "avatar", "aria-hidden": "true" }, icon(picture));
-    return button("someone more", run, { data: { key: word } }, face, node("span", { class: "name" }, say(word)));
+    return button("someone more", run, { data: { key: word } }, face, node("span", { class: "name" }, getText(word)));
 }
 
-/** The same chat for somebody else if they have it, else their own with the bot. */
+/** Select a user: keep the open group if the user is in it, else open the chat with the bot. */
 function switchTo(person) {
     const narrow = matchMedia("(max-width: 720px)").matches;
     const group = view.chat < 0 && chatsOf(person).some((chat) => chat.id === view.chat);
@@ -71,7 +71,7 @@ function chats() {
     const each = chatsOf(view.person).map((chat) => {
         const last = messagesOf(view.person, chat.id).at(-1);
         const title = titleOf(chat, view.person);
-        const preview = last ? whoSaid(last, chat) + previewOf(last) : say("no_messages");
+        const preview = last ? senderPrefix(last, chat) + previewOf(last) : getText("no_messages");
         const badge = node("span", { class: "badge" }, unread(view.person, chat.id) || "");
         const time = last && node("time", {}, clock(last.date));
         const top = node("span", { class: "line" }, node("span", { class: "title" }, title), time);
@@ -80,32 +80,32 @@ function chats() {
         const open = () => show(view.person, chat.id);
         return button("entry", open, marks, chatAvatar(chat, title), node("span", { class: "lines" }, top, words));
     });
-    return node("nav", { class: "chats", "aria-label": say("chats") }, each);
+    return node("nav", { class: "chats", "aria-label": getText("chats") }, each);
 }
 
-function whoSaid(message, chat) {
+function senderPrefix(message, chat) {
     if (kindOf(message) === "service") return "";
-    if (message.from.id === view.person) return `${say("you")}: `;
+    if (message.from.id === view.person) return `${getText("you")}: `;
     return chat.type === "private" ? "" : `${nameOf(message.from)}: `;
 }
 
-function myself() {
-    const person = personOf(view.person);
+function ownSettings() {
+    const person = userOf(view.person);
     if (!person) return node("div", { class: "myself" });
     const sum = node("span", { class: "stars" }, star(), node("span", { class: "sum" }, number(person.stars)));
-    const label = say("top_up_label");
+    const label = getText("top_up_label");
     const give = () => change({ stars: person.stars + 1000 });
-    const more = button("small", give, { data: { key: "stars" }, "aria-label": label, title: label }, say("top_up"));
-    const speak = (code) => change({ language: code });
+    const more = button("small", give, { data: { key: "stars" }, "aria-label": label, title: label }, getText("top_up"));
+    const changeLanguage = (code) => change({ language: code });
     return node(
         "section",
         { class: "myself", "aria-label": nameOf(person) },
-        node("div", { class: "fact" }, node("span", { class: "label" }, say("stars_balance")), sum, more),
+        node("div", { class: "fact" }, node("span", { class: "label" }, getText("stars_balance")), sum, more),
         node(
             "div",
             { class: "fact" },
-            node("span", { class: "label" }, say("telegram_language")),
-            languages(person.language_code, speak),
+            node("span", { class: "label" }, getText("telegram_language")),
+            languages(person.language_code, changeLanguage),
         ),
     );
 }
@@ -113,12 +113,12 @@ function myself() {
 function languages(now, choose) {
     const marks = (code) => ({ data: { key: `speaks ${code}` }, "aria-pressed": String(code === now) });
     const one = (code) => button("", () => choose(code), marks(code), code.toUpperCase());
-    return node("div", { class: "pick", role: "group", "aria-label": say("telegram_language") }, LANGUAGES.map(one));
+    return node("div", { class: "pick", role: "group", "aria-label": getText("telegram_language") }, LANGUAGES.map(one));
 }
 
-const change = (what) => changePerson(view.person, what).catch(failed);
+const change = (what) => changeUser(view.person, what).catch(failed);
 
-function newPerson() {
+function openNewUser() {
     const name = node("input", { required: true, maxlength: "40", autocomplete: "off" });
     const options = LANGUAGES.map((code) =>
         node("option", { value: code, selected: code === language() }, NAMES[code]),
@@ -126,19 +126,19 @@ function newPerson() {
     const spoken = node("select", {}, options);
     const form = node(
         "form",
-        { method: "dialog", on: { submit: () => welcome(name.value.trim(), spoken.value) } },
-        node("h3", {}, say("add_person_title")),
-        node("label", { class: "field" }, say("name"), name),
-        node("label", { class: "field" }, say("telegram_language"), spoken),
-        node("button", { class: "wide" }, say("add")),
+        { method: "dialog", on: { submit: () => createUser(name.value.trim(), spoken.value) } },
+        node("h3", {}, getText("add_person_title")),
+        node("label", { class: "field" }, getText("name"), name),
+        node("label", { class: "field" }, getText("telegram_language"), spoken),
+        node("button", { class: "wide" }, getText("add")),
     );
-    dialog(form, { label: say("add_person_title") });
+    dialog(form, { label: getText("add_person_title") });
     name.focus();
 }
 
-function newGroup() {
+function openNewGroup() {
     const title = node("input", { required: true, maxlength: "40", autocomplete: "off" });
-    const boxes = [...world.people.values()].map((person) => {
+    const boxes = [...state.people.values()].map((person) => {
         const box = node("input", { type: "checkbox", value: person.id, checked: person.id === view.person });
         return node("label", { class: "member" }, box, nameOf(person));
     });
@@ -146,18 +146,18 @@ function newGroup() {
         boxes.map((one) => find("input", one)).filter((box) => box.checked).map((box) => Number(box.value));
     const form = node(
         "form",
-        { method: "dialog", on: { submit: (event) => gather(event, title.value.trim(), chosen()) } },
-        node("h3", {}, say("add_group_title")),
-        node("label", { class: "field" }, say("group_name"), title),
-        node("fieldset", { class: "members" }, node("legend", {}, say("group_members")), boxes),
-        node("button", { class: "wide" }, say("add")),
+        { method: "dialog", on: { submit: (event) => createGroup(event, title.value.trim(), chosen()) } },
+        node("h3", {}, getText("add_group_title")),
+        node("label", { class: "field" }, getText("group_name"), title),
+        node("fieldset", { class: "members" }, node("legend", {}, getText("group_members")), boxes),
+        node("button", { class: "wide" }, getText("add")),
     );
-    dialog(form, { label: say("add_group_title") });
+    dialog(form, { label: getText("add_group_title") });
     title.focus();
 }
 
-/** A group of nobody is not made: the dialog stays. */
-async function gather(event, title, members) {
+/** Create the group; without a title or members the dialog stays open. */
+async function createGroup(event, title, members) {
     if (!title || !members.length) return event.preventDefault();
     try {
         const made = await addGroup(title, members);
@@ -167,10 +167,10 @@ async function gather(event, title, members) {
     }
 }
 
-async function welcome(name, spoken) {
+async function createUser(name, spoken) {
     if (!name) return;
     try {
-        const made = await addPerson(name, spoken);
+        const made = await addUser(name, spoken);
         show(made.id, made.id);
     } catch (error) {
         failed(error);

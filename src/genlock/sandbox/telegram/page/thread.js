@@ -1,11 +1,11 @@
-// The messages of the open chat: drawn once, and again only where something changed. It stays at the bottom.
+// The messages of the open chat. Only changed rows are redrawn; the view stays at the bottom unless scrolled up.
 import { avatar, rowOf } from "./bubble.js";
-import { planner } from "./frames.js";
+import { planner } from "./frame_scheduler.js";
 import { icon } from "./icons.js";
-import { find, node } from "./nodes.js";
+import { find, node } from "./dom.js";
 import { looking, markRead, onSwitch, view } from "./view.js";
-import { botName, kindOf, messagesOf, on, profileOf, world } from "./world.js";
-import { day, midnight, say } from "./words.js";
+import { botName, kindOf, messagesOf, on, profileOf, state } from "./state.js";
+import { day, midnight, getText } from "./texts.js";
 
 const STEP = 150;
 const TOGETHER = 300;
@@ -22,11 +22,11 @@ let gliding = 0;
 let top = 0;
 let fresh = 0;
 let place = "";
-let acts = { run() {}, open() {} };
+let handlers = { run() {}, open() {} };
 const plan = planner(draw);
 
 export function startThread(given) {
-    acts = { ...given, jump };
+    handlers = { ...given, jump };
     scroller.append(rows);
     down.append(node("span", { class: "count" }), icon("down"));
     down.addEventListener("click", () => toEnd(true));
@@ -37,7 +37,7 @@ export function startThread(given) {
     document.addEventListener("visibilitychange", plan);
 }
 
-/** Everything anew, for another chat or another language. */
+/** Redraw everything, for another chat or language. */
 export function redraw() {
     drawn = new Map();
     rows.replaceChildren();
@@ -86,9 +86,9 @@ function draw() {
     settle(first, before);
 }
 
-/** The rows that should be there, each with what it depends on. */
+/** The rows to show, each with the parts it depends on. */
 function wantedRows(all) {
-    if (!all.length) return [{ key: "empty", parts: [view.chat, world.profile], make: emptyChat }];
+    if (!all.length) return [{ key: "empty", parts: [view.chat, state.profile], make: emptyChat }];
     const shown = all.slice(-limit);
     const wanted = [];
     if (all.length > shown.length) wanted.push({ key: "earlier", parts: [], make: earlier });
@@ -98,7 +98,7 @@ function wantedRows(all) {
         if (!before || dayOf(before) !== dayOf(one))
             wanted.push({ key: `day ${dayOf(one)}`, parts: [], make: () => dayPill(one) });
         const flags = `${follows(before, one) ? "" : "first"} ${follows(messages.at(-1), after) ? "" : "last"}`;
-        wanted.push({ key: keyOf(one), parts: messages, flags, make: () => rowOf(messages, acts) });
+        wanted.push({ key: keyOf(one), parts: messages, flags, make: () => rowOf(messages, handlers) });
     });
     return wanted;
 }
@@ -107,7 +107,7 @@ const keyOf = (message) =>
     message.media_group_id ? `album ${message.media_group_id}` : `message ${message.message_id}`;
 const dayOf = (message) => midnight(new Date(message.date * 1000));
 
-/** Messages of one album stand together. */
+/** Group the messages of an album. */
 function grouped(messages) {
     const groups = [];
     for (const message of messages) {
@@ -118,7 +118,7 @@ function grouped(messages) {
     return groups;
 }
 
-/** Whether a message goes on where the one before it stopped. */
+/** Whether two messages belong to one block: same sender, same day, shortly after each other. */
 function follows(before, after) {
     if (!before || !after || kindOf(before) === "service" || kindOf(after) === "service") return false;
     return before.from.id === after.from.id && after.date - before.date < TOGETHER && dayOf(before) === dayOf(after);
@@ -132,7 +132,7 @@ function same(old, one) {
     );
 }
 
-/** Its place among its neighbours is only a class. */
+/** Position within a block only changes classes, so the row is kept. */
 function flag(old, one) {
     if (old.flags !== one.flags) mark(old.row, one.flags);
     return true;
@@ -154,7 +154,7 @@ function made(one, old, first) {
     return row;
 }
 
-/** What plays goes on playing, and what has the focus keeps it. */
+/** Keep players and the focus when a row is replaced. */
 function takeOver(old, row) {
     for (const media of row.querySelectorAll("[data-file]")) {
         const known = [...old.querySelectorAll("[data-file]")].find((one) => one.dataset.file === media.dataset.file);
@@ -180,28 +180,28 @@ function earlier() {
         draw();
         scroller.scrollTop = scroller.scrollHeight - below;
     };
-    return node("button", { class: "pill earlier", type: "button", on: { click: more } }, say("earlier"));
+    return node("button", { class: "pill earlier", type: "button", on: { click: more } }, getText("earlier"));
 }
 
 function emptyChat() {
-    if (view.chat === null) return node("div", { class: "empty" }, node("p", {}, say("no_chat")));
-    if (view.chat < 0) return node("div", { class: "empty" }, node("p", {}, say("empty_group")));
+    if (view.chat === null) return node("div", { class: "empty" }, node("p", {}, getText("no_chat")));
+    if (view.chat < 0) return node("div", { class: "empty" }, node("p", {}, getText("empty_group")));
     const about = profileOf("description", view.person);
-    const title = about ? say("empty_title") : botName(view.person);
+    const title = about ? getText("empty_title") : botName(view.person);
     return node(
         "div",
         { class: "empty" },
-        avatar(world.bot),
+        avatar(state.bot),
         node("h3", {}, title),
-        node("p", {}, about || say("empty_bot")),
+        node("p", {}, about || getText("empty_bot")),
     );
 }
 
 function draftOf(text) {
-    const chat = world.chats.get(view.chat);
+    const chat = state.chats.get(view.chat);
     return {
         message_id: Number.MAX_SAFE_INTEGER,
-        from: world.bot,
+        from: state.bot,
         chat,
         date: Date.now() / 1000,
         text,
@@ -215,7 +215,7 @@ const left = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientH
 
 function settle(first, before) {
     if (pinned) toEnd(!first && scroller.scrollHeight - before < scroller.clientHeight);
-    tellDown();
+    updateDownButton();
     if (looking(view.person, view.chat) && pinned) markRead(view.person, view.chat);
 }
 
@@ -227,10 +227,10 @@ function toEnd(smooth) {
         clearTimeout(gliding);
         gliding = setTimeout(arrived, 500);
     }
-    tellDown();
+    updateDownButton();
 }
 
-/** A glide that was overtaken by a picture that grew ends at the bottom all the same. */
+/** After smooth scrolling: go to the bottom if the content grew meanwhile. */
 function arrived() {
     gliding = 0;
     if (pinned && left() > 1) toEnd(false);
@@ -245,16 +245,16 @@ function scrolled() {
         fresh = 0;
         if (looking(view.person, view.chat)) markRead(view.person, view.chat);
     }
-    tellDown();
+    updateDownButton();
 }
 
-function tellDown() {
+function updateDownButton() {
     down.hidden = pinned;
-    down.setAttribute("aria-label", fresh ? say("new_messages", { n: fresh }) : say("to_end"));
-    find(".count", down).textContent = fresh ? say("new_messages", { n: fresh }) : "";
+    down.setAttribute("aria-label", fresh ? getText("new_messages", { n: fresh }) : getText("to_end"));
+    find(".count", down).textContent = fresh ? getText("new_messages", { n: fresh }) : "";
 }
 
-/** Shows a message that another one quotes. */
+/** Scroll to a quoted message. */
 export function jump(id) {
     const row = [...drawn.values()].find((one) => one.parts.some((message) => message?.message_id === id))?.row;
     if (!row) return;
@@ -263,7 +263,7 @@ export function jump(id) {
     requestAnimationFrame(() => row.classList.add("lit"));
 }
 
-/** Arrows walk over the messages, Enter opens the menu of one. */
+/** Arrow keys move between messages, Enter opens the menu. */
 function walk(event) {
     const all = [...rows.querySelectorAll("article.row")];
     const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];

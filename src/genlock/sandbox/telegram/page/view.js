@@ -1,10 +1,10 @@
-// What this tab shows: whose eyes, which chat, and what has been read. The address keeps the first two.
-import { chatsOf, messagesOf, on, world } from "./world.js";
+// What this tab shows: the selected user and chat (kept in the URL hash), and what has been read.
+import { chatsOf, messagesOf, on, state } from "./state.js";
 
 export const view = { person: null, chat: null, screen: "list" };
 const listeners = [];
 
-/** Called when another chat or person is shown. */
+/** The listener is called when another chat or user is selected. */
 export const onSwitch = (listener) => listeners.push(listener);
 
 export function show(person, chat = null) {
@@ -15,11 +15,11 @@ export function show(person, chat = null) {
 
 const asked = () => location.hash.slice(1).split("/").map(Number);
 
-/** Take what the address says; without one, the first person and, where both fit, their chat with the bot. */
+/** Select user and chat from the URL hash; without one, the first user and the chat with the bot. */
 export function follow() {
     const [person, chat] = asked();
-    const first = world.people.keys().next().value ?? null;
-    view.person = world.people.has(person) ? person : first;
+    const first = state.people.keys().next().value ?? null;
+    view.person = state.people.has(person) ? person : first;
     const mine = chatsOf(view.person);
     const chosen = mine.some((one) => one.id === chat) ? chat : null;
     view.chat = chosen ?? mine[0]?.id ?? null;
@@ -30,7 +30,7 @@ export function follow() {
 
 addEventListener("hashchange", follow);
 
-/** Whether somebody looks at this chat here and now. */
+/** Whether this tab shows the chat and is visible. */
 export function looking(person, chat) {
     const narrow = matchMedia("(max-width: 720px)").matches;
     const shown = view.person === person && view.chat === chat && (!narrow || view.screen === "chat");
@@ -39,7 +39,7 @@ export function looking(person, chat) {
 
 // what has been read, shared by all tabs
 
-const key = (person, chat) => `read ${world.id} ${person} ${chat}`;
+const key = (person, chat) => `read ${state.id} ${person} ${chat}`;
 
 export function markRead(person, chat) {
     const last = messagesOf(person, chat).at(-1)?.message_id ?? 0;
@@ -51,12 +51,12 @@ export function markRead(person, chat) {
 
 export const readUpTo = (person, chat) => Number(localStorage.getItem(key(person, chat)) ?? 0);
 
-/** How many messages made a sound and have not been read. */
+/** Number of unread messages that caused a notification. */
 export function unread(person, chat) {
     const read = readUpTo(person, chat);
     const fresh = (message) => message.message_id > read && message.from?.id !== person;
     return messagesOf(person, chat).filter(
-        (one) => fresh(one) && world.sounded.has(`${person}/${chat}/${one.message_id}`),
+        (one) => fresh(one) && state.sounded.has(`${person}/${chat}/${one.message_id}`),
     ).length;
 }
 
@@ -68,25 +68,25 @@ addEventListener("storage", (event) => {
     if (event.key?.startsWith("read ")) for (const listener of readers) listener();
 });
 
-/** Worlds that are gone leave nothing behind. */
+/** Remove read marks of earlier simulator runs. */
 on("reset", () => {
     for (const name of Object.keys(localStorage)) {
-        if (name.startsWith("read ") && !name.startsWith(`read ${world.id} `)) localStorage.removeItem(name);
+        if (name.startsWith("read ") && !name.startsWith(`read ${state.id} `)) localStorage.removeItem(name);
     }
     follow();
 });
 
-/** A group that became another one is left for it. */
+/** Switch to the supergroup when the open group was migrated. */
 on("chats", ({ chat }) => {
-    const moved = world.chats.get(chat)?.migrated_to;
+    const moved = state.chats.get(chat)?.migrated_to;
     if (moved && view.chat === chat) show(view.person, moved);
     catchUp();
 });
 on("people", catchUp);
 
-/** The address may name somebody of whom the news come later than the answer to the call that made them. */
+/** The hash may name a user or chat whose event arrives after the answer of the call that created it. */
 function catchUp() {
     const [person, chat] = asked();
-    const late = person !== view.person && world.people.has(person);
+    const late = person !== view.person && state.people.has(person);
     if (late || (chat && chat !== view.chat && chatsOf(person).some((one) => one.id === chat))) follow();
 }

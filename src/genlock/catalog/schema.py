@@ -1,0 +1,183 @@
+"""The form of the catalog's files, checked by pydantic: which keys there are and what type each value has."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import Field as Key
+
+from genlock.domain.catalog import Category, Output, Status
+from genlock.domain.field import FieldType
+
+
+def plain(value: object) -> object:
+    """Return a TOML value as a provider expects it: decimal fractions become floats, in tables and lists too."""
+    match value:
+        case Decimal():
+            return float(value)
+        case list():
+            return [plain(item) for item in value]
+        case Mapping():
+            return {key: plain(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _number(value: object) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise ValueError(f"must be a number, not {value!r}")  # noqa: TRY004 - pydantic reports a ValueError
+    return value if isinstance(value, int) else float(value)
+
+
+def _amount(value: object) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or value < 0:
+        raise ValueError(f"must be a number of 0 or more, not {value!r}")
+    return Decimal(value)
+
+
+def _count(value: object) -> int | str:
+    too_small = value == "" or (isinstance(value, int) and value < 1)
+    if isinstance(value, bool) or not isinstance(value, int | str) or too_small:
+        raise ValueError(f"must be a number of 1 or more, or the name of a field, not {value!r}")
+    return value
+
+
+def _fields_groups(value: object) -> object:
+    if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
+        raise ValueError("must be a list of lists of fields")
+    return value
+
+
+#: pydantic's strict mode accepts only members of an enum; files contain their values
+Menu = Annotated[Category, Key(strict=False)]
+Made = Annotated[Output, Key(strict=False)]
+Plain = Annotated[Any, BeforeValidator(plain)]
+Number = Annotated[int | float | None, BeforeValidator(_number)]
+Amount = Annotated[Decimal, BeforeValidator(_amount)]
+Groups = Annotated[list[list[str]], BeforeValidator(_fields_groups)]
+
+
+class Table(BaseModel):
+    """A table of a file: a wrong or unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ProviderTable(Table):
+    credit_usd: Amount
+
+
+class ProvidersFile(Table):
+    default: str
+    providers: dict[str, ProviderTable]
+
+
+class WordTable(Table):
+    """What is known of a field by its name alone."""
+
+    en: str | None = None
+    ru: str | None = None
+    advanced: bool = False
+    internal: bool = False
+
+    def about(self) -> dict[str, str]:
+        return {language: text for language, text in (("en", self.en), ("ru", self.ru)) if text is not None}
+
+
+class FieldTable(Table):
+    name: str
+    type: Annotated[FieldType, Key(strict=False)]
+    many: bool | None = None
+    required: bool = False
+    choices: Any = Key(default_factory=list)
+    default: Plain = None
+    min: Number = None
+    max: Number = None
+    step: Number = None
+    min_length: int = 0
+    max_length: int | None = None
+    min_count: int = 0
+    max_count: int | None = None
+    max_mb: Number = None
+    max_seconds: Number = None
+    members: list[str] = Key(default_factory=list)
+    sample: Plain = None
+    advanced: bool | None = None
+    about: dict[str, str] = Key(default_factory=dict)
+
+
+class PriceTable(Table):
+    credits: Amount
+    when: dict[str, Plain] = Key(default_factory=dict)
+    given: list[str] = Key(default_factory=list)
+    times: str | None = None
+    count: str | None = None
+    seconds: str | None = None
+    characters: str | None = None
+    each: Annotated[int, Key(ge=1)] = 1
+    free: int = 0
+    label: str | None = None
+
+
+class RuleTable(Table):
+    when: dict[str, Plain] = Key(default_factory=dict)
+    given: list[str] = Key(default_factory=list)
+    any_of: list[str] = Key(default_factory=list)
+    require: list[str] = Key(default_factory=list)
+    forbid: list[str] = Key(default_factory=list)
+    apart: Groups = Key(default_factory=list)
+    never: bool = False
+    most: dict[str, int] = Key(default_factory=dict)
+
+
+class ModelTable(Table):
+    title: str
+    vendor: str | None = None
+    provider: str | None = None
+    category: Menu
+    also: list[Menu] = Key(default_factory=list)
+    family: str = ""
+    operation: str = "generate"
+    outputs: list[Made]
+    count: Annotated[int | str, BeforeValidator(_count)] = 1
+    fields: list[FieldTable] = Key(default_factory=list)
+    fixed: dict[str, Plain] = Key(default_factory=dict)
+    rules: list[RuleTable] = Key(default_factory=list)
+    prices: list[PriceTable] = Key(default_factory=list)
+    extras: list[PriceTable] = Key(default_factory=list)
+    price_as_of: str | None = None
+    expected_seconds: int
+    deadline_seconds: int
+    status: Annotated[Status, Key(strict=False)] = Status.OFFERED
+    reason: str = ""
+    note: str = ""
+    free: bool = False
+    aliases: list[str] = Key(default_factory=list)
+
+
+class ModelFile(Table):
+    vendor: str
+    provider: str | None = None
+    choices: dict[str, Any] = Key(default_factory=dict)
+    price_as_of: str = ""
+    models: dict[str, ModelTable] = Key(default_factory=dict)
+
+
+class ChangeTable(Table):
+    """What an overlay changes in one model."""
+
+    title: str | None = None
+    hidden: bool = False
+    status: Annotated[Status, Key(strict=False)] | None = None
+    reason: str = ""
+    price: Annotated[Decimal | None, BeforeValidator(_amount)] = None
+    free: bool | None = None
+    credits: dict[str, Amount] = Key(default_factory=dict)
+    expected_seconds: int | None = None
+    deadline_seconds: int | None = None
+
+
+class OverlayFile(Table):
+    synced: dict[str, ChangeTable] = Key(default_factory=dict)
+    models: dict[str, ChangeTable] = Key(default_factory=dict)

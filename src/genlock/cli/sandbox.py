@@ -1,0 +1,128 @@
+"""Commands that need no account: the sandbox, and the tools that test and measure genlock."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from genlock.cli.options import DatabaseUrl, Json, StoreName
+
+app = typer.Typer()
+
+
+def _require_simulators() -> None:
+    """Fail now if a package is missing that the first order would need."""
+    from importlib.util import find_spec
+
+    from genlock.domain.errors import Refusal
+
+    if find_spec("av") is None:
+        raise Refusal(
+            "The simulated Kie.ai cannot make media: a package is missing. Run `pip install 'genlock[sandbox]'`."
+        )
+
+
+@app.command()
+def sandbox(
+    postgres: Annotated[
+        bool, typer.Option("--postgres", help="Start a PostgreSQL and use it instead of SQLite.")
+    ] = False,
+    instances: Annotated[
+        int, typer.Option(help="Number of processes; more than one needs --postgres.", min=1, max=9)
+    ] = 1,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start empty and keep nothing afterwards.")] = False,
+    state: Annotated[Path, typer.Option(help="Folder that keeps the state between runs.")] = Path(".sandbox"),
+    port: Annotated[
+        int | None,
+        typer.Option(
+            help="Port of the chat page, the first of four. Default: 8080 if free, else any.", min=1, max=65_532
+        ),
+    ] = None,
+    speed: Annotated[float, typer.Option(help="Run models this many times faster than in reality.", min=0.1)] = 6.0,
+) -> None:
+    """Run everything on this machine, without accounts: simulators, service, and a chat page in the browser."""
+    _require_simulators()
+    from genlock.sandbox.run import Options, run
+
+    options = Options(postgres=postgres, instances=instances, state=None if fresh else state, port=port, speed=speed)
+    raise typer.Exit(run(options))
+
+
+@app.command()
+def smoke(as_json: Json = False) -> None:
+    """Send one order through the service and both simulators, in nine phases. Exits 1 if one fails."""
+    _require_simulators()
+    from genlock.sandbox.smoke import run
+
+    raise typer.Exit(run(as_json=as_json))
+
+
+@app.command()
+def chaos(  # noqa: PLR0913, PLR0917 - one argument per option
+    jobs: Annotated[int, typer.Option(help="Number of orders.", min=1)] = 100,
+    instances: Annotated[int, typer.Option(help="Number of `genlock serve` processes.", min=1, max=9)] = 1,
+    store: StoreName = "sqlite",
+    kill_every: Annotated[
+        float | None, typer.Option(help="Kill and restart a process every N seconds.", min=0.1)
+    ] = None,
+    pause: Annotated[bool, typer.Option("--pause", help="Pause processes for longer than their lease.")] = False,
+    restart_db: Annotated[
+        bool, typer.Option("--restart-db", help="Restart PostgreSQL, gracefully and by a crash.")
+    ] = False,
+    faults: Annotated[
+        bool, typer.Option("--faults", help="Inject lost, late and wrong answers on both sides.")
+    ] = False,
+    polling: Annotated[
+        bool, typer.Option("--polling", help="Run without a public URL: Telegram and the provider are polled.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the random generator.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Kill, pause and disconnect real processes while users order. Exits 1 if a guarantee was broken."""
+    _require_simulators()
+    from genlock.sandbox.chaos.chaos import Plan, run
+
+    plan = Plan(
+        jobs=jobs,
+        instances=instances,
+        store=store,
+        kill_every=kill_every,
+        pause=pause,
+        restart_db=restart_db,
+        faults=faults,
+        polling=polling,
+        seed=seed,
+    )
+    raise typer.Exit(run(plan, as_json=as_json))
+
+
+@app.command()
+def simulate(
+    seeds: Annotated[int, typer.Option(help="Number of runs.", min=1)] = 100,
+    first_seed: Annotated[int, typer.Option(help="The first seed; the next runs count up.")] = 1,
+    store: StoreName = "sqlite",
+    database_url: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Crash the engine at every point, on a virtual clock, and check every guarantee. Exits 1 if one was broken."""
+    from genlock.sandbox.simulation.simulate import run
+
+    raise typer.Exit(run(seeds, first_seed, store, database_url, as_json))
+
+
+@app.command()
+def bench(
+    store: StoreName = "postgres",
+    database_url: DatabaseUrl = None,
+    history: Annotated[
+        int, typer.Option(help="Finished jobs in the table for the history ratio; 0 skips it.", min=0)
+    ] = 1_000_000,
+    rounds: Annotated[int, typer.Option(help="Rounds of each kind, interleaved.", min=1)] = 5,
+    scale: Annotated[float, typer.Option(help="Size of the load; 0.01 takes seconds.", min=0.001)] = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Measure jobs per second against a minimal implementation, and the running service."""
+    from genlock.sandbox.bench.bench import Sizes, run
+
+    sizes = Sizes(rounds=rounds, history=history).scaled(scale)
+    raise typer.Exit(run(store, database_url, sizes, as_json=as_json))

@@ -1,0 +1,54 @@
+"""A turn at the provider is used in time or given up, and never waited for without end."""
+
+import asyncio
+
+from genlock.domain.job import State
+from genlock.engine.context import EngineRules
+from genlock.engine.engine import Engine
+from genlock.engine.limits import PERMITS_MISSED_MAX, RateLimit
+from tests.engine.world import FaultProxy, Gate, World, idle, work
+
+RULES = EngineRules(limits={"create:fake": RateLimit(interval=0.01, late=0.03)})
+
+
+def slow_to_commit(world: World) -> tuple[Engine, Gate]:
+    proxy = FaultProxy(world.store)
+    gate = proxy.gate("begin_submit")
+    return world.engine(RULES, store=proxy), gate
+
+
+async def hold_up(engine: Engine, gate: Gate) -> None:
+    await gate.holds()
+    await asyncio.sleep(0.05)
+    gate.open()
+    await idle(engine)
+    gate.shut()
+
+
+async def test_an_order_that_missed_its_permit_during_the_commit_waits_for_another(world: World) -> None:
+    engine, gate = slow_to_commit(world)
+    gate.shut()
+    job = await engine.order(world.order())
+    await hold_up(engine, gate)
+    assert (await world.see(job)).state is State.QUEUED
+    assert world.provider.created == []
+
+    gate.open()
+    world.clock.turn(1)
+    await work(engine)
+    assert (await world.see(job)).state is State.RUNNING
+    assert len(world.provider.created) == 1
+
+
+async def test_an_order_is_submitted_even_if_every_permit_is_missed(world: World) -> None:
+    engine, gate = slow_to_commit(world)
+    gate.shut()
+    job = await engine.order(world.order())
+    for _ in range(PERMITS_MISSED_MAX):
+        await hold_up(engine, gate)
+        assert world.provider.created == []
+        world.clock.turn(1)
+        await world.claim_one(engine)
+    await hold_up(engine, gate)
+    assert (await world.see(job)).state is State.RUNNING
+    assert len(world.provider.created) == 1

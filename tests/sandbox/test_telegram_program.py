@@ -1,8 +1,13 @@
+"""`python -m genlock.sandbox.telegram` as a separate program."""
+
 import asyncio
 import json
 import sys
 
 import aiohttp
+import pytest
+
+pytestmark = pytest.mark.process
 
 
 async def test_the_program_prints_its_address_and_serves_the_bot_api() -> None:

@@ -168,7 +168,7 @@ class SimulatedUser:
         state.updates.add("callback_query", query, f"user {self.id}")
         return press
 
-    async def answered(self, press: CallbackQuery, *, seconds: float = 10) -> CallbackQuery:
+    async def wait_for_answer(self, press: CallbackQuery, *, seconds: float = 10) -> CallbackQuery:
         """Wait until the bot has answered the callback query."""
         if not await self._state.events.wait_until(lambda: press.answered, seconds):
             raise NotInChat("the callback query was not answered")

@@ -79,13 +79,13 @@ async def open_store(
 
 async def examine_store(url: str, *, observer: Observer) -> DatabaseCheck:
     """The store an address names, as it is. Raises StoreUnavailable."""
-    from genlock.stores.check import PostgresExamination, SqliteExamination
+    from genlock.stores.check import PostgresCheck, SqliteCheck
 
     if url.startswith("sqlite:///"):
         path = url.removeprefix("sqlite:///")
         opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, beside=True)
-        return SqliteExamination(opened, path, observer)
-    return PostgresExamination(await PostgresStore.open(url, observer=observer, migrate=False), observer)
+        return SqliteCheck(opened, path)
+    return PostgresCheck(await PostgresStore.open(url, observer=observer, migrate=False))
 
 
 def make_engine(  # noqa: PLR0913 - the parts of an instance
@@ -137,8 +137,8 @@ def make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, downl
     from genlock.channels.telegram.channel import TelegramChannel
 
     # A Bot API server of one's own may reach what Telegram's cannot.
-    near = settings.telegram_api_url != API_URL
-    return TelegramChannel(caller, JobTexts(catalog.get), downloads, near=near)
+    local_bot_api = settings.telegram_api_url != API_URL
+    return TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=local_bot_api)
 
 
 def make_chat(
@@ -202,9 +202,11 @@ def make_kie_endpoint(engine: Engine, settings: "Settings") -> "CallbackEndpoint
     if settings.kie_webhook_key is None:
         return CallbackEndpoint(engine=engine, provider="kie")
     key = settings.kie_webhook_key.get_secret_value()
-    return CallbackEndpoint(
-        engine=engine, provider="kie", check=lambda headers, body: is_signed(headers, body, key, time())
-    )
+
+    async def verify(headers: Mapping[str, str], body: bytes) -> bool:
+        return is_signed(headers, body, key, time())
+
+    return CallbackEndpoint(engine=engine, provider="kie", verify=verify)
 
 
 def make_rules(settings: "Settings", *, stop_seconds: float = 15.0) -> EngineRules:

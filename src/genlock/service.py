@@ -28,9 +28,10 @@ from genlock.bot.router import ChatBot
 from genlock.catalog import load
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.errors import TokenRefused
-from genlock.channels.telegram.operator_messages import answer_repeated, tell_operators
+from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
-from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookKeeper, webhook_secret
+from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, webhook_secret
+from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.update import Update
@@ -46,7 +47,8 @@ from genlock.metrics import MetricsObserver, Observers
 from genlock.ports import Database, UpdateStore
 from genlock.settings import LogFormat, ServiceSettings
 from genlock.web.health import HealthEndpoints
-from genlock.web.server import Endpoint, make_web, serving
+from genlock.web.routes import Endpoint, make_web
+from genlock.web.server import serving
 from genlock.web.telegram import TelegramEndpoint
 
 #: how long a start waits for Telegram to say whether the token is right; if it is away we start without
@@ -101,7 +103,7 @@ class Service:
             instance=self._instance,
             expected=expected_seconds(catalog),
             paid_for=costs_paid_for(catalog, markup=settings.markup, credit_usd=settings.credit_usd),
-            make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(answer_repeated, caller)),
+            make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
         )
         assert engine.updates is not None
         chat = make_chat(settings, caller=caller, store=store, engine=engine, catalog=catalog, kie=kie)
@@ -159,7 +161,7 @@ class Service:
             return poller.run, []
         secret = await webhook_secret(store, settings.bot_id)
         self._mask.add(secret)
-        keeper = WebhookKeeper(
+        keeper = WebhookRegistrar(
             caller,
             store,
             public_url=settings.public_url,
@@ -184,7 +186,7 @@ class Service:
 
     def _maintenance_tasks(self, caller: Caller, store: Database, stats: Stats) -> list[PeriodicTask]:
         ctx, leader = self.engine.ctx, self.engine.leader
-        tell = partial(tell_operators, caller, self._settings.admin_ids, partial(_language_of, store))
+        tell = partial(notify_operators, caller, self._settings.admin_ids, partial(_language_of, store))
         self._alarms = Alarms(ctx, leader, store, stats, tell)
         return [
             PeriodicTask(

@@ -7,18 +7,16 @@ from typing import Any
 
 import pytest
 
-from genlock.bot.handlers.files import looks_like
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
-from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from genlock.engine.retention import KEEP_SECONDS
 from genlock.sandbox.kie.media import make_audio, make_video
 from genlock.sandbox.telegram import media as telegram_media
 from genlock.sandbox.telegram.journal import Call
 from tests.bot.test_kindness import picture
-from tests.bot.test_length import SECONDS, film
 from tests.bot.world import Customer, Town, sqlite_url, town
+from tests.media.samples import SECONDS, encode_video
 
 
 async def opened(here: Town, title: str) -> Customer:
@@ -169,7 +167,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here: Town) -> None:
     ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
-    await ann.send("video", film("mp4", "libx264"))
+    await ann.send("video", encode_video("mp4", "libx264"))
     shown = await ann.sees("Price")
     job = await ordered(here, ann)
 
@@ -185,7 +183,7 @@ async def test_the_price_is_that_of_the_measured_length_not_of_the_declared(here
 async def test_what_cannot_be_measured_is_priced_as_the_longest_and_told(here: Town) -> None:
     ann = await opened(here, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
-    await ann.send("video", film("mp4", "libx264", fragments=True))
+    await ann.send("video", encode_video("mp4", "libx264", fragments=True))
     await ann.sees("the price of the longest file, 30 seconds")
     job = await ordered(here, ann)
 
@@ -199,12 +197,12 @@ async def test_what_cannot_be_measured_is_priced_as_the_longest_and_told(here: T
 @pytest.mark.usefixtures("declared")
 async def test_a_film_that_is_longer_than_declared_is_refused_where_it_does_not_fit(here: Town) -> None:
     ann = await here.person()
-    await ann.send("video", film("mp4", "libx264"), caption="make it snow")
+    await ann.send("video", encode_video("mp4", "libx264"), caption="make it snow")
     await ann.sees("What shall I do with it?")
     await ann.say("/models Wan 2.7 Video Edit")
     await ann.tap("Wan 2.7 Video Edit ·")
     await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
-    await ann.send("video", film("mp4", "libx264"))
+    await ann.send("video", encode_video("mp4", "libx264"))
     await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
 
     assert await here.jobs(ann) == []
@@ -341,18 +339,3 @@ async def test_an_earlier_order_of_ones_own_can_be_gone_on_from(here: Town) -> N
         await person.tap("Earlier")
         await person.say(f"#{job.id}")
         await person.sees(told)
-
-
-@pytest.mark.parametrize(
-    ("first", "kind", "good"),
-    [
-        (b"\x89PNG\r\n\x1a\n", FieldType.IMAGE, True), (b"\xff\xd8\xff\xe0", FieldType.IMAGE, True),
-        (b"RIFF\0\0\0\0WEBP", FieldType.IMAGE, True), (b"RIFF\0\0\0\0WAVE", FieldType.IMAGE, False),
-        (b"RIFF\0\0\0\0WAVE", FieldType.AUDIO, True), (b"OggS\0", FieldType.AUDIO, True),
-        (b"\xff\xfb\x90", FieldType.AUDIO, True), (b"\0\0\0\x20ftypisom", FieldType.VIDEO, True),
-        (b"<html>", FieldType.IMAGE, False), (b"<html>", FieldType.VIDEO, False), (b"", FieldType.AUDIO, False),
-        (b"", FieldType.IMAGE, False), (b"MZ\x90\0", FieldType.AUDIO, False),
-    ],
-)  # fmt: skip
-def test_content_is_known_by_its_beginning(first: bytes, kind: FieldType, *, good: bool) -> None:
-    assert looks_like(first, kind) is good

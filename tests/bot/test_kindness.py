@@ -223,7 +223,7 @@ async def test_a_result_that_processes_die_of_is_not_shown_again_at_one_persons_
     await here.quiet()
     assert isinstance(here.store, SqliteStore)
     words = "its work ended the process 8 times"
-    await here.store._call(
+    await here.store.session.call(
         lambda connection: connection.execute(
             "UPDATE jobs SET attention_code = 'poison', attention_reason = ?", (words,)
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from genlock.channels.telegram.operator_messages import tell_operators
+from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.alarm import Words
 from genlock.domain.broadcast import BroadcastState
@@ -137,7 +137,7 @@ async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Offi
     await here.quiet()
     assert isinstance(here.store, SqliteStore)
     reason = f"stage error: RuntimeError('{'<' * 460}')"
-    await here.store._call(
+    await here.store.session.call(
         lambda connection: connection.execute(
             "UPDATE jobs SET attention_code = 'stage_error', attention_reason = ?", (reason,)
         )
@@ -479,7 +479,7 @@ async def test_alarms_come_in_the_operators_language(office: Office) -> None:
         return await _language_of(here.store, outside)
 
     words = Words(english="Look at `genlock <doctor>`", russian="Посмотрите `genlock`")
-    await tell_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, words)
+    await notify_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, words)
 
     assert boss.from_bot[-1].text == "Look at genlock <doctor>"
     assert [one["type"] for one in boss.from_bot[-1].content["entities"]] == ["code"]

@@ -13,9 +13,9 @@ from genlock.app import costs_paid_for, expected_seconds, make_engine, open_stor
 from genlock.bot.order.job_texts import JobTexts
 from genlock.bot.router import ChatBot
 from genlock.bot.rules import BotRules, Package
-from genlock.catalog import load
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
+from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
 from genlock.domain.job import Delivery, Job, Notice
@@ -31,18 +31,21 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Recorder
+from tests.packaged import CATALOG
 
-CATALOG = load()
 CREDITS = 1000
 PATIENCE_SECONDS = 20.0
 QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
 PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
 
 
-class NoLimits:
-    """Turns that are always free: what the limits do is tested where they live."""
+class NoLimits(TelegramRateLimiter):
+    """Grants every permit at once: tests/channels/telegram/test_limits.py tests the limits."""
 
-    async def take(self, chat: int, priority: Priority) -> None: ...
+    def __init__(self) -> None:
+        """Use no store."""
+
+    async def acquire(self, chat: int, priority: Priority) -> None: ...
 
     async def stop(self, chat: int | None, seconds: float) -> None: ...
 
@@ -115,7 +118,7 @@ class Postman:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)  # asyncio writes out what a fixture gave, each time it sets a signal handler
 class Town:
     telegram: TelegramSimulator
     kie: KieSimulator
@@ -160,7 +163,7 @@ class Town:
         """As if the files had been sent some days ago."""
         assert isinstance(self.store, SqliteStore)
         back = round(days * 86_400_000_000)
-        await self.store._call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
+        await self.store.session.call(lambda connection: connection.execute("UPDATE uploads SET at = at - ?", (back,)))
 
     async def quiet(self) -> None:
         """Wait until everybody has been told of everything."""
@@ -243,12 +246,12 @@ async def town(
     store: Any = await open_store(database_url, observer=recorder)
     async with (
         running_telegram() as telegram,
-        running_kie(speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
+        running_kie(catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(catalog.get), downloads, near=True)
+        channel = TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=True)
         engine = make_engine(
             store,
             recorder,

@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from genlock.catalog import load
 from genlock.domain.catalog import Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import Field, FieldType
-
-CATALOG = load()
+from tests.packaged import CATALOG
 
 INTEGER = Field(name="n", type=FieldType.INTEGER, min=1, max=10)
 NUMBER = Field(name="x", type=FieldType.NUMBER, min=0, max=1, step=0.25)

@@ -28,8 +28,9 @@ from genlock.settings import Settings
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.packaged import CATALOG
+from tests.stores.builders import queued, update
 from tests.stores.conftest import TABLES
-from tests.stores.lives import queued, update
 
 NAMES = ["store", "atomic operations", "callback door", "channel", "migrations", "idempotency", "money"]
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
@@ -85,9 +86,9 @@ class Clinic:
     async def raw(self, statement: str) -> list[tuple[Any, ...]]:
         async with self.store() as store:
             if isinstance(store, SqliteStore):
-                return await store._call(lambda connection: list(map(tuple, connection.execute(statement))))
+                return await store.session.call(lambda connection: list(map(tuple, connection.execute(statement))))
             assert isinstance(store, PostgresStore)
-            return [tuple(row) for row in await store._pool.fetch(statement)]
+            return [tuple(row) for row in await store.session.pool.fetch(statement)]
 
     async def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         """All rows but those that a living instance keeps writing."""
@@ -104,7 +105,7 @@ async def clinic(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     person = await store.ensure_account("telegram", "1", "2")
     await store.transfer(person, EntryKind.TOPUP, 5000, "payment")
     await store.close()
-    async with running_telegram(token=TOKEN) as telegram, running_kie() as kie:
+    async with running_telegram(token=TOKEN) as telegram, running_kie(catalog=CATALOG) as kie:
         yield Clinic(url, tmp_path, telegram, kie)
 
 

@@ -17,7 +17,7 @@ from genlock.engine.retention import KEEP_SECONDS, PAGE, Retention
 from genlock.engine.stats import Stats
 from genlock.stores.database import SqlDatabase
 from tests.engine.world import HandClock, Recorder
-from tests.stores.lives import ended, finish, person_with, update
+from tests.stores.builders import account_with, ended, finish, update
 
 
 @dataclass
@@ -205,8 +205,8 @@ async def test_the_ledger_is_summed_by_the_active_instance_now_and_then(watch: W
     assert await watch.store.kv_get("ledger_violations") is None
     await watch.engine.leader.elect()
     await watch.alarms.check_ledger()
-    broken = {"account_id": await person_with(watch.store, 5), "debit": "house", "credit": "held", "amount": 1}
-    await watch.store.one("transfer", kind="x", key="k", reason="", **broken)
+    broken = {"account_id": await account_with(watch.store, 5), "debit": "house", "credit": "held", "amount": 1}
+    await watch.store.session.one("transfer", kind="x", key="k", reason="", **broken)
     await watch.alarms.check_ledger()
     fact = await watch.store.kv_get("ledger_violations")
     assert fact is not None

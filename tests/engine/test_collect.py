@@ -14,7 +14,7 @@ from genlock.domain.result import Outcome, Piece, Report
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimit
-from genlock.stores.database import CALLBACK_HOLD_SECONDS
+from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
 from tests.engine.world import PRICE, URL, Wire, World, callback_body, failure, idle, success, take_in, work
 
 POLL = 10.0
@@ -239,9 +239,9 @@ async def test_a_callback_at_a_jobs_address_about_another_jobs_task_ends_neither
         row = await world.see(job)
         assert (row.state, row.delivery, row.cost, row.task_id) == (State.RUNNING, Delivery.NONE, None, job.task_id)
     assert len(world.recorder.of(Event.RESULT_WRONG_TASK, job=mine.id, task_id=others.task_id)) == 1
-    assert world.recorder.total("callbacks", outcome="foreign") == 1
+    assert world.recorder.total("callbacks", outcome="wrong_task") == 1
     [kept] = await world.store.callbacks(InboxState.DONE, 10)
-    assert (kept.job_id, kept.task_id, kept.note) == (mine.id, others.task_id, "foreign")
+    assert (kept.job_id, kept.task_id, kept.note) == (mine.id, others.task_id, "wrong_task")
 
     await poll(world, engine)
     for job in (mine, others):

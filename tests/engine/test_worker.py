@@ -384,7 +384,7 @@ async def test_a_lease_taken_unseen_is_let_go_at_the_next_heartbeat(world: World
     mine = await deliver_slowly(world, engine)
     unseen = await world.ended(other)
     await world.store.claim(1, engine.ctx.lease)
-    world.store.uncertain_commits += 1
+    world.store.session.uncertain_commits += 1
 
     await engine.worker.heartbeat()
 

@@ -17,6 +17,7 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
 from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, ServeSetup, until
+from tests.packaged import CATALOG
 
 CHAIN = [
     "UPDATE_RECEIVED", "GEN_CREATE", "JOB_CREATED", "SUBMIT_START", "SUBMIT_OK", "JOB_ENDED", "DELIVER_LOCK_WIN",
@@ -26,7 +27,10 @@ CHAIN = [
 
 @asynccontextmanager
 async def running_setup(url: str, folder: Path, *, public: bool, speed: float = 30.0) -> AsyncIterator[ServeSetup]:
-    async with running_telegram(token=TOKEN) as telegram, running_kie(speed=speed, webhook_key=WEBHOOK_KEY) as kie:
+    async with (
+        running_telegram(token=TOKEN) as telegram,
+        running_kie(catalog=CATALOG, speed=speed, webhook_key=WEBHOOK_KEY) as kie,
+    ):
         setup = ServeSetup(folder, url, telegram, kie)
         setup.more |= {
             "GENLOCK_WELCOME_CREDITS": "100",

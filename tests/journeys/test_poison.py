@@ -23,7 +23,7 @@ from genlock.stores.sqlite import SqliteStore
 from tests.journeys import crashing_process
 from tests.journeys.crashing_process import POISON, PUT, Config
 from tests.journeys.engine_process import Lines
-from tests.stores.lives import PRICE, RESULT, end, person_with, running
+from tests.stores.builders import PRICE, RESULT, account_with, end, running
 
 PATIENCE_SECONDS = 60
 CRASHES_MAX = 5
@@ -116,7 +116,7 @@ async def test_a_job_that_crashes_every_process_goes_to_the_attention_list_while
     url: str,
 ) -> None:
     async with opened_store(url) as store:
-        account = await person_with(store, FUNDS)
+        account = await account_with(store, FUNDS)
         others = [(await result(store, account)).id for _ in range(20)]
         poison = await result(store, account, POISON)
         others += [(await result(store, account)).id for _ in range(20)]
@@ -167,7 +167,7 @@ async def test_on_sqlite_the_next_process_takes_over_the_leases_of_a_killed_one_
     """Lease, heartbeat and role of the killed process would all last an hour."""
     url = f"sqlite:///{tmp_path}/genlock.db"
     async with opened_store(url) as store:
-        job = await result(store, await person_with(store, FUNDS))
+        job = await result(store, await account_with(store, FUNDS))
     rules = {"lease_seconds": 3600.0, "silent_seconds": 3600.0, "role_seconds": 3600.0}
     killed = Supervisor(Config(url=url, hold=True, rules=rules))
     run = asyncio.create_task(killed.once())

@@ -24,6 +24,7 @@ from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
+from tests.packaged import CATALOG
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 WEBHOOK_KEY = "whsec-5f2b8c1d9e3a4706"
@@ -82,7 +83,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def running_setup(url: str, folder: Path) -> AsyncIterator[ServeSetup]:
-    async with running_telegram(token=TOKEN) as telegram, running_kie() as kie:
+    async with running_telegram(token=TOKEN) as telegram, running_kie(catalog=CATALOG) as kie:
         setup = ServeSetup(folder, url, telegram, kie)
         try:
             yield setup

@@ -20,7 +20,8 @@ from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.settings import Settings
 from genlock.stores.sqlite import SqliteStore
-from genlock.web.server import make_web, serving
+from genlock.web.routes import make_web
+from genlock.web.server import serving
 from tests.engine.world import Chat, Recorder, idle
 from tests.providers.conftest import FAST
 from tests.providers.models import CATALOG

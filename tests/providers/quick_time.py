@@ -5,7 +5,7 @@ import selectors
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from genlock.ports import Database
+from genlock.stores.database import SqlDatabase
 
 
 class QuickSelector(selectors.DefaultSelector):
@@ -60,12 +60,12 @@ class QuickLoop(asyncio.SelectorEventLoop):
         return asked
 
 
-def on_quick_time(store: Database) -> Database:
+def on_quick_time(store: SqlDatabase) -> SqlDatabase:
     """A store whose database takes no time, however slow the machine is."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, QuickLoop)
     for gate in ("one", "many"):
-        setattr(store, gate, loop.wait_for(getattr(store, gate)))
+        setattr(store.session, gate, loop.wait_for(getattr(store.session, gate)))
     return store
 
 

@@ -1,4 +1,4 @@
-"""The engine keeps its promises, whatever breaks and whenever; and one seed is one run."""
+"""The simulation: every rule holds under every kind of fault, and a seed always gives the same run."""
 
 import hashlib
 import json
@@ -12,11 +12,11 @@ import pytest
 from genlock.ports import Store
 from genlock.sandbox.postgres import Postgres as Server
 from genlock.sandbox.simulation import simulate as command
-from genlock.sandbox.simulation.crashes import POINTS
 from genlock.sandbox.simulation.databases import Database, Postgres
+from genlock.sandbox.simulation.instances import POINTS
 from genlock.sandbox.simulation.scenario import Run
 from genlock.sandbox.simulation.simulate import Failure, Summary, report, run, run_seed, simulate
-from genlock.sandbox.simulation.world import RATES
+from genlock.sandbox.simulation.world import FAULT_RATES
 
 SEEDS = 200
 SEEDS_MAX = 1000
@@ -38,19 +38,19 @@ def postgres(postgres_server: Server) -> Iterator[Database]:
 
 
 @pytest.mark.timeout(400)
-def test_the_promises_hold_on_sqlite_whatever_breaks_and_everything_does_break() -> None:
+def test_every_rule_holds_on_sqlite_under_every_kind_of_fault() -> None:
     total = Summary()
-    troubles = [*RATES, *(f"{fate} {point}" for fate in ("killed", "slept") for point in POINTS)]
-    while not total.seeds or (total.seeds < SEEDS_MAX and not all(total.faults[kind] for kind in troubles)):
+    kinds = [*FAULT_RATES, *(f"{kind} {point}" for kind in ("killed", "paused") for point in POINTS)]
+    while not total.seeds or (total.seeds < SEEDS_MAX and not all(total.faults[kind] for kind in kinds)):
         total.add(simulate(SEEDS, total.seeds + 1))
 
     assert [failure.report for failure in total.failures] == []
     assert total.violations == 0
-    assert [kind for kind in troubles if not total.faults[kind]] == []
+    assert [kind for kind in kinds if not total.faults[kind]] == []
 
 
 @pytest.mark.parametrize("first", [1, 6, 11])
-def test_the_promises_hold_on_postgresql(postgres: Database, first: int) -> None:
+def test_every_rule_holds_on_postgresql(postgres: Database, first: int) -> None:
     broken = [
         report(played, "postgres") for seed in range(first, first + 5) if (played := play(seed, postgres)).violations
     ]
@@ -61,7 +61,7 @@ def play(seed: int, database: Database) -> Run:
     return run_seed(seed, database)
 
 
-def test_a_seed_is_one_history_in_every_process() -> None:
+def test_a_seed_gives_the_same_history_in_every_process() -> None:
     here = [run_seed(seed).history for seed in (1, 9, 38)]  # in 9 and 38 callbacks arrive together
     digest = hashlib.sha256(repr(here).encode()).hexdigest()
 
@@ -72,26 +72,26 @@ def test_a_seed_is_one_history_in_every_process() -> None:
         assert done.stdout.strip() == digest
 
 
-def test_a_seed_is_one_history_on_postgresql_too(postgres: Database) -> None:
+def test_a_seed_gives_the_same_history_on_postgresql(postgres: Database) -> None:
     assert run_seed(7, postgres).history == run_seed(7, postgres).history
 
 
-def test_different_seeds_are_different_histories() -> None:
+def test_different_seeds_give_different_histories() -> None:
     assert run_seed(1).history != run_seed(2).history
 
 
-# what is told of a failure
+# reports
 
 
 def lose_results(store: Store) -> None:
-    statements = store._statements["end"]  # type: ignore[attr-defined]
-    store._statements["end"] = [text.replace("THEN 'won'", "THEN 'duplicate'") for text in statements]  # type: ignore[attr-defined]
+    statements = store.session.statements["end_job"]  # type: ignore[attr-defined]
+    store.session.statements["end_job"] = [text.replace("THEN 'won'", "THEN 'duplicate'") for text in statements]  # type: ignore[attr-defined]
 
 
-def test_a_failing_seed_tells_the_history_of_its_jobs_and_how_to_see_it_again() -> None:
-    lines = report(run_seed(4, tamper=lose_results), "sqlite").splitlines()
+def test_the_report_of_a_failing_seed_has_the_history_of_its_jobs_and_the_command_to_repeat_it() -> None:
+    lines = report(run_seed(4, mutate=lose_results), "sqlite").splitlines()
 
-    assert lines[0].startswith("Seed 4 breaks ")
+    assert lines[0].startswith("Seed 4 violates ")
     title = lines.index("History (virtual seconds, who, what, facts):")
     jobs = {line.split("Job ")[1].split(":")[0] for line in lines[1:title]}
     history = lines[title + 1 : -1]
@@ -99,10 +99,10 @@ def test_a_failing_seed_tells_the_history_of_its_jobs_and_how_to_see_it_again() 
     assert times == sorted(times)
     told = {word for line in history for word in line.split() if word.startswith("job=")}
     assert told - {"job=None"} == {f"job={job}" for job in jobs}
-    assert lines[-1] == "Again: genlock simulate --store sqlite --seeds 1 --first-seed 4"
+    assert lines[-1] == "Repeat: genlock simulate --store sqlite --seeds 1 --first-seed 4"
 
 
-def test_the_command_prints_figures_and_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_its_figures_and_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(2, 5, "sqlite", None, as_json=True) == 0
 
     figures = json.loads(capsys.readouterr().out)
@@ -111,17 +111,17 @@ def test_the_command_prints_figures_and_succeeds(capsys: pytest.CaptureFixture[s
     assert figures["faults"] > 0
 
 
-def test_the_command_tells_of_violations_and_fails(
+def test_the_command_reports_violations_and_fails(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failure = Failure(seed=8, rules=["No result is lost."], report="Seed 8 breaks 1 promise(s):")
+    failure = Failure(seed=8, rules=["No result is lost."], report="Seed 8 violates 1 rule(s):")
     total = Summary(seeds=9, violations=1, failures=[failure])
     monkeypatch.setattr(command, "simulate", lambda *_: total)
 
     assert run(9, 1, "sqlite", None, as_json=False) == 1
-    said = capsys.readouterr().out
-    assert said.startswith(failure.report)
-    assert "1 violations (seeds 8)" in said
+    data = capsys.readouterr().out
+    assert data.startswith(failure.report)
+    assert "1 violations (seeds 8)" in data
 
     assert run(9, 1, "sqlite", None, as_json=True) == 1
     assert json.loads(capsys.readouterr().out)["failing_seeds"] == [8]

@@ -1,4 +1,4 @@
-"""Both stores, as the tests of this folder want them: empty, on a clock that is moved by hand."""
+"""Both databases for the tests of this folder: empty, with a manual clock."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -12,7 +12,7 @@ from genlock.sandbox.postgres import Postgres
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
-from tests.stores.lives import HandClock
+from tests.stores.builders import ManualClock
 
 TABLES = (
     "ledger", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates", "update_queues", "kv",
@@ -21,67 +21,69 @@ TABLES = (
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 
 
-class Notebook:
-    """An observer that remembers."""
+class RecordingObserver:
+    """An observer that records events and counts."""
 
     def __init__(self) -> None:
         self.events: list[tuple[Event, dict[str, Any]]] = []
         self._counts: Counter[tuple[str, frozenset[tuple[str, str]]]] = Counter()
 
-    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
-        self.events.append((event, {"correlation_id": correlation_id, **facts}))
+    def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
+        self.events.append((event, {"correlation_id": correlation_id, **fields}))
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         self._counts[name, frozenset(labels.items())] += int(amount)
 
     def total(self, name: str, **labels: str) -> int:
-        """What was counted under the name with at least these labels."""
+        """The total of a counter over all entries with at least these labels."""
         return sum(
             amount for (counted, with_), amount in self._counts.items() if counted == name and labels.items() <= with_
         )
 
 
 async def empty(store: PostgresStore) -> None:
-    await store._pool.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608
+    await store.session.pool.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def notebook() -> Notebook:
-    return Notebook()
+def observer() -> RecordingObserver:
+    return RecordingObserver()
 
 
 @pytest.fixture(scope="session")
 def shared_postgres_url(postgres_server: Postgres) -> Iterator[str]:
-    """One database for all tests of a process that only want an empty one: emptying is quicker than making."""
+    """One database for all tests of a process that need an empty one: emptying is faster than creating."""
     url = postgres_server.create_database()
     yield url
     postgres_server.drop_database(url)
 
 
 @pytest.fixture
-async def sqlite(tmp_path: Path, clock: HandClock, notebook: Notebook) -> AsyncIterator[SqliteStore]:
-    store = await SqliteStore.open(str(tmp_path / "genlock.db"), clock=clock, observer=notebook)
+async def sqlite(tmp_path: Path, clock: ManualClock, observer: RecordingObserver) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(str(tmp_path / "genlock.db"), clock=clock, observer=observer)
     yield store
     await store.close()
 
 
 @pytest.fixture
-async def postgres(shared_postgres_url: str, clock: HandClock, notebook: Notebook) -> AsyncIterator[PostgresStore]:
-    store = await PostgresStore.open(shared_postgres_url, clock=clock, observer=notebook)
+async def postgres(
+    shared_postgres_url: str, clock: ManualClock, observer: RecordingObserver
+) -> AsyncIterator[PostgresStore]:
+    store = await PostgresStore.open(shared_postgres_url, clock=clock, observer=observer)
     await empty(store)
     yield store
-    assert store._pool.get_idle_size() == store._pool.get_size(), "a connection was not given back"
+    assert store.session.pool.get_idle_size() == store.session.pool.get_size(), "a connection was not given back"
     await store.close()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest) -> SqlDatabase:
-    """Each store in turn: whatever is tested with it is tested with both."""
+    """Each database in turn: a test that uses this fixture runs on both."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, SqlDatabase)
     return found
@@ -89,12 +91,12 @@ def store(request: pytest.FixtureRequest) -> SqlDatabase:
 
 @pytest.fixture
 def raw(store: SqlDatabase) -> Raw:
-    """The database behind the store, past all its care."""
+    """Run a statement on the database directly."""
 
     async def run(statement: str) -> list[tuple[Any, ...]]:
         if isinstance(store, SqliteStore):
-            return await store._call(lambda connection: list(map(tuple, connection.execute(statement))))
+            return await store.session.call(lambda connection: list(map(tuple, connection.execute(statement))))
         assert isinstance(store, PostgresStore)
-        return [tuple(row) for row in await store._pool.fetch(statement)]
+        return [tuple(row) for row in await store.session.pool.fetch(statement)]
 
     return run

@@ -1,4 +1,4 @@
-"""Natural batching: who is merged with whom, and that nobody pays for another's mistake."""
+"""Natural batching: which calls are merged, and that an invalid call does not affect the others."""
 
 import asyncio
 import random
@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from genlock.domain.errors import StoreUnavailable
 from genlock.ports import Accepted, Store
 from genlock.stores.batch import Batch
-from tests.stores.conftest import Notebook
-from tests.stores.lives import ME, order, person_with, see, until
+from tests.stores.builders import ME, account_with, order, see, until
+from tests.stores.conftest import RecordingObserver
 
-pytestmark = pytest.mark.timeout(20)  # what is overlooked waits for ever
+pytestmark = pytest.mark.timeout(20)  # a lost call would wait for ever
 
 
 @dataclass
 class Statement:
-    """A slow statement over many items: notes what it was asked, and waits to be let go."""
+    """A slow statement over many items: records its items and waits until the test releases it."""
 
     batches: list[list[str]] = field(default_factory=list)
     go: asyncio.Event = field(default_factory=asyncio.Event)
@@ -47,7 +47,7 @@ def first_letter(item: str) -> str:
     return item[0]
 
 
-async def test_a_lonely_call_runs_at_once(statement: Statement) -> None:
+async def test_a_single_call_runs_at_once(statement: Statement) -> None:
     statement.go.set()
     batch = Batch(statement, key=str)
 
@@ -58,7 +58,7 @@ async def test_a_lonely_call_runs_at_once(statement: Statement) -> None:
     assert await answer == "a done"
 
 
-async def test_calls_made_while_a_statement_is_in_flight_share_the_next(statement: Statement) -> None:
+async def test_calls_made_while_a_statement_runs_share_the_next(statement: Statement) -> None:
     batch = Batch(statement, key=str)
     first = batch("a")
     await statement.in_flight(1)
@@ -72,7 +72,7 @@ async def test_calls_made_while_a_statement_is_in_flight_share_the_next(statemen
     assert statement.batches == [["a"], ["b", "c", "d"]]
 
 
-async def test_calls_made_in_one_breath_share_a_statement(statement: Statement) -> None:
+async def test_calls_made_in_one_iteration_of_the_loop_share_a_statement(statement: Statement) -> None:
     statement.go.set()
     batch = Batch(statement, key=str)
 
@@ -81,7 +81,7 @@ async def test_calls_made_in_one_breath_share_a_statement(statement: Statement) 
     assert statement.batches == [["a", "b", "c"]]
 
 
-async def test_after_a_pause_work_goes_on(statement: Statement) -> None:
+async def test_after_a_pause_later_calls_succeed(statement: Statement) -> None:
     statement.go.set()
     batch = Batch(statement, key=str)
 
@@ -91,8 +91,8 @@ async def test_after_a_pause_work_goes_on(statement: Statement) -> None:
     assert statement.batches == [["a"], ["b"], ["c"]]
 
 
-async def test_a_call_made_as_an_answer_arrives_is_not_overlooked(statement: Statement) -> None:
-    """The batcher must not give up its turn after looking into its queue for the last time."""
+async def test_a_call_made_while_an_answer_arrives_is_not_missed(statement: Statement) -> None:
+    """The batch must not await between its last look into the queue and its end."""
     statement.go.set()
     batch = Batch(statement, key=str)
     answer = batch("a")
@@ -114,7 +114,7 @@ async def test_two_items_with_the_same_key_go_one_after_the_other(statement: Sta
     assert statement.batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
 
 
-async def test_what_had_to_wait_goes_before_what_came_later(statement: Statement) -> None:
+async def test_calls_that_had_to_wait_run_before_later_ones(statement: Statement) -> None:
     statement.go.set()
     batch = Batch(statement, key=first_letter, limit=2)
 
@@ -164,8 +164,8 @@ async def test_an_answer_may_be_an_exception() -> None:
     assert isinstance(answers[1], KeyError)
 
 
-async def test_when_the_database_is_away_everybody_is_told_at_once() -> None:
-    """It says nothing about the items: trying them one by one would only make each wait for all the others."""
+async def test_when_the_database_is_away_every_caller_of_a_batch_fails_at_once() -> None:
+    """The error says nothing about the items: trying them one by one would only multiply the wait."""
     tries = []
 
     async def run(items: list[str]) -> Sequence[str | Exception]:
@@ -180,7 +180,7 @@ async def test_when_the_database_is_away_everybody_is_told_at_once() -> None:
     assert tries == [["a", "b", "c"]]
 
 
-async def test_after_a_failure_work_goes_on(statement: Statement) -> None:
+async def test_after_a_failure_later_calls_succeed(statement: Statement) -> None:
     statement.go.set()
     batch = Batch(statement, key=str)
     with pytest.raises(ValueError, match="bad"):
@@ -189,7 +189,7 @@ async def test_after_a_failure_work_goes_on(statement: Statement) -> None:
     assert await batch("a") == "a done"
 
 
-async def test_a_caller_that_is_cancelled_takes_nobody_with_it(statement: Statement) -> None:
+async def test_a_cancelled_caller_does_not_affect_the_others(statement: Statement) -> None:
     batch = Batch(statement, key=str)
 
     async def call(item: str) -> str:
@@ -211,7 +211,7 @@ async def test_a_caller_that_is_cancelled_takes_nobody_with_it(statement: Statem
     assert await batch("e") == "e done"
 
 
-async def test_when_the_loop_ends_nobody_is_left_waiting(statement: Statement) -> None:
+async def test_when_the_loop_ends_no_caller_is_left_waiting(statement: Statement) -> None:
     batch = Batch(statement, key=str)
     calls = [batch(item) for item in "ab"]
     await statement.in_flight(1)
@@ -224,7 +224,7 @@ async def test_when_the_loop_ends_nobody_is_left_waiting(statement: Statement) -
     assert [type(answer) for answer in answers] == [asyncio.CancelledError] * 3
 
 
-class Storm:
+class RandomCallers:
     """Callers with random pauses, keys and failures, some of them cancelled."""
 
     def __init__(self, seed: int, limit: int) -> None:
@@ -256,7 +256,7 @@ class Storm:
             else:
                 assert await self.batch(item) == number
 
-    async def rage(self, callers: int) -> list[BaseException]:
+    async def run_all(self, callers: int) -> list[BaseException]:
         """Returns what went wrong."""
         tasks = [asyncio.create_task(self._caller(number)) for number in range(callers)]
         for task in tasks:
@@ -265,7 +265,7 @@ class Storm:
                 task.cancel()
         async with asyncio.timeout(10):
             answers = await asyncio.gather(*tasks, return_exceptions=True)
-        await until(lambda: self.batch._drain is None)  # those who were cancelled left something behind
+        await until(lambda: self.batch._drain is None)  # cancelled callers may have left calls in the queue
         return [answer for answer in answers if answer and not isinstance(answer, asyncio.CancelledError)]
 
 
@@ -273,9 +273,9 @@ class Storm:
 @settings(max_examples=150, deadline=None)
 def test_every_call_gets_its_own_answer_whatever_the_interleaving(seed: int, callers: int, limit: int) -> None:
     """A lost wake-up would hang, and run into the time limit."""
-    storm = Storm(seed, limit)
+    storm = RandomCallers(seed, limit)
 
-    assert asyncio.run(storm.rage(callers)) == []
+    assert asyncio.run(storm.run_all(callers)) == []
 
     assert not storm.batch._queue
     for items in storm.seen:
@@ -286,20 +286,20 @@ def test_every_call_gets_its_own_answer_whatever_the_interleaving(seed: int, cal
 # on the stores
 
 
-async def test_orders_made_at_once_are_written_together(store: Store, notebook: Notebook) -> None:
-    people = [await person_with(store) for _ in range(50)]
+async def test_concurrent_orders_share_a_statement(store: Store, observer: RecordingObserver) -> None:
+    accounts = [await account_with(store) for _ in range(50)]
 
-    await asyncio.gather(*(store.accept(order(account_id), ME) for account_id in people))
+    await asyncio.gather(*(store.accept(order(account_id), ME) for account_id in accounts))
 
-    assert notebook.total("store_batch_items", operation="accept") == 50
-    assert notebook.total("store_batches", operation="accept") <= 3
+    assert observer.total("store_batch_items", operation="accept") == 50
+    assert observer.total("store_batches", operation="accept") <= 3
 
 
 async def test_a_bad_order_does_not_hide_that_others_were_written(store: Store) -> None:
     """Leased and unleased orders are different statements: when the second fails, the first must not be repeated."""
-    people = [await person_with(store) for _ in range(6)]
-    orders = [order(account_id) for account_id in people]
-    orders[5] = order(people[5], input="nu\0l")
+    accounts = [await account_with(store) for _ in range(6)]
+    orders = [order(account_id) for account_id in accounts]
+    orders[5] = order(accounts[5], input="nu\0l")
     leases = [ME, None, ME, None, ME, None]
 
     answers = await asyncio.gather(
@@ -308,6 +308,6 @@ async def test_a_bad_order_does_not_hide_that_others_were_written(store: Store) 
 
     for answer, lease in zip(answers[:5], leases, strict=False):
         assert isinstance(answer, Accepted)
-        assert answer.fresh, "a job that is leased to us and told as an old one would be worked on by nobody"
+        assert answer.fresh, "a leased job that is reported as known would not be processed"
         assert (await see(store, answer.job)).lease_owner == (lease.owner if lease else None)
     assert isinstance(answers[5], Exception)

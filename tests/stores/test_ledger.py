@@ -1,4 +1,4 @@
-"""Money under every order of events, against a model that is a few numbers."""
+"""Balances under random sequences of events, compared with a simple model."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -17,8 +17,8 @@ from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
-from tests.stores.conftest import Notebook, empty
-from tests.stores.lives import ME, RESULT, SHOWN, HandClock, end, finish, order, see
+from tests.stores.builders import ME, RESULT, SHOWN, ManualClock, end, finish, order, see
+from tests.stores.conftest import RecordingObserver, empty
 
 T = TypeVar("T")
 AMOUNTS = st.integers(1, 50)
@@ -29,8 +29,8 @@ DELIVERIES = st.sampled_from([Delivery.DELIVERED, Delivery.DELIVERED, Delivery.U
 
 
 @dataclass
-class Purses:
-    """What a person has, as it should be."""
+class Balances:
+    """The balances that an account should have."""
 
     available: int = 0
     held: int = 0
@@ -38,7 +38,7 @@ class Purses:
 
 @dataclass
 class Order:
-    """A job, as far as money and the right to move it go."""
+    """What the model knows of a job: its money and its lease token."""
 
     id: int
     account_id: int
@@ -52,7 +52,7 @@ class Order:
     notice: Notice = Notice.WANTED
 
     def verdict(self, state: State) -> Verdict:
-        """What an attempt to end it in this state must come to."""
+        """The verdict that an attempt to end it in this state must get."""
         if self.state in OPEN:
             return Verdict.WON
         if self.state is State.EXPIRED and state is State.SUCCEEDED and not self.late:
@@ -65,9 +65,9 @@ class Order:
 
 
 class Ledger(RuleBasedStateMachine):
-    """People pay, order, get, do not get, cancel and see again; after every step all money is where it should be."""
+    """Accounts pay, order, receive, fail, cancel and get results resent; balances match the model after each step."""
 
-    people = Bundle("people")
+    accounts = Bundle("accounts")
     jobs = Bundle("jobs")
     transfers = Bundle("transfers")
     orders = Bundle("orders")
@@ -76,7 +76,7 @@ class Ledger(RuleBasedStateMachine):
         super().__init__()
         self._runner = asyncio.Runner()
         self._store = self._run(self._open())
-        self._purses: dict[int, Purses] = {}
+        self._purses: dict[int, Balances] = {}
         self._orders: dict[int, Order] = {}
         self._accepted: dict[str, int] = {}
         self._paid_in = 0
@@ -84,7 +84,7 @@ class Ledger(RuleBasedStateMachine):
 
     async def _open(self) -> SqlDatabase:
         """An empty store."""
-        return await SqliteStore.open(":memory:", clock=HandClock(), observer=Notebook())
+        return await SqliteStore.open(":memory:", clock=ManualClock(), observer=RecordingObserver())
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(coroutine)
@@ -93,17 +93,17 @@ class Ledger(RuleBasedStateMachine):
         self._run(self._store.close())
         self._runner.close()
 
-    # people and the house
+    # accounts and the house
 
-    @rule(target=people, amount=AMOUNTS)
+    @rule(target=accounts, amount=AMOUNTS)
     def meet(self, amount: int) -> int:
         account_id = self._run(self._store.ensure_account("chat", "bot", str(len(self._purses))))
-        self._purses[account_id] = Purses()
+        self._purses[account_id] = Balances()
         self.pay_in(account_id, EntryKind.GRANT, amount)
         return account_id
 
     @rule(
-        target=transfers, account_id=people, kind=st.sampled_from([EntryKind.TOPUP, EntryKind.REFUND]), amount=AMOUNTS
+        target=transfers, account_id=accounts, kind=st.sampled_from([EntryKind.TOPUP, EntryKind.REFUND]), amount=AMOUNTS
     )
     def pay_in(self, account_id: int, kind: EntryKind, amount: int) -> tuple[int, EntryKind, int, str]:
         self._keys += 1
@@ -113,7 +113,7 @@ class Ledger(RuleBasedStateMachine):
         self._paid_in += amount
         return transfer
 
-    @rule(target=transfers, account_id=people, amount=AMOUNTS)
+    @rule(target=transfers, account_id=accounts, amount=AMOUNTS)
     def take_out(self, account_id: int, amount: int) -> Any:
         self._keys += 1
         transfer = (account_id, EntryKind.DEBIT, amount, f"transfer:{self._keys}")
@@ -132,15 +132,15 @@ class Ledger(RuleBasedStateMachine):
 
     # jobs
 
-    @rule(target=orders, account_id=people, price=PRICES)
+    @rule(target=orders, account_id=accounts, price=PRICES)
     def want(self, account_id: int, price: int) -> NewJob:
         return order(account_id, price=price)
 
     @rule(target=jobs, wanted=orders, lease=LEASES)
     def accept(self, wanted: NewJob, lease: Any) -> Any:
-        purses = self._purses[wanted.account_id]
+        balances = self._purses[wanted.account_id]
         known = self._accepted.get(wanted.request_key)
-        if known is None and wanted.price > purses.available:
+        if known is None and wanted.price > balances.available:
             with pytest.raises(InsufficientBalance):
                 self._run(self._store.accept(wanted, lease))
             return multiple()
@@ -151,8 +151,8 @@ class Ledger(RuleBasedStateMachine):
             assert job.id == known
             return multiple()
         self._accepted[wanted.request_key] = job.id
-        purses.available -= wanted.price
-        purses.held += wanted.price
+        balances.available -= wanted.price
+        balances.held += wanted.price
         self._orders[job.id] = Order(
             id=job.id,
             account_id=job.account_id,
@@ -165,7 +165,7 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(job_id=jobs, state=ENDS, lease=LEASES)
     def end(self, job_id: int, state: State, lease: Any) -> None:
-        """By a report, a deadline or a cancel; a success after the deadline is late, and free."""
+        """End by a report, a deadline or a cancellation; a success after the deadline is late and free."""
         job = self._orders[job_id]
         expected = job.verdict(state)
 
@@ -183,7 +183,7 @@ class Ledger(RuleBasedStateMachine):
                 self._settle(job, HoldState.RELEASED)
 
     @rule(job_id=jobs, state=ENDS, drift=st.sampled_from([-1, 1]))
-    def end_as_a_zombie(self, job_id: int, state: State, drift: int) -> None:
+    def end_with_a_stale_token(self, job_id: int, state: State, drift: int) -> None:
         token = self._orders[job_id].token + drift
         assert self._run(end(self._store, job_id, state, token=token)).verdict is Verdict.STALE
 
@@ -203,7 +203,7 @@ class Ledger(RuleBasedStateMachine):
             self._settle(job, HoldState.CAPTURED if arrived else HoldState.RELEASED)
 
     @rule(job_id=jobs, delivery=DELIVERIES, drift=st.sampled_from([-1, 1]))
-    def finish_as_a_zombie(self, job_id: int, delivery: Delivery, drift: int) -> None:
+    def finish_with_a_stale_token(self, job_id: int, delivery: Delivery, drift: int) -> None:
         job = self._orders[job_id]
         assert not self._finished(job, delivery, job.token + drift)
 
@@ -244,47 +244,49 @@ class Ledger(RuleBasedStateMachine):
             assert (taken.lease_token, taken.delivery) == (job.token, job.delivery)
 
     def _settle(self, job: Order, hold_state: HoldState) -> None:
-        """A job's money leaves what is held once."""
+        """Settle the hold of a job, once."""
         if job.hold_state is not HoldState.HELD:
             return
         job.hold_state = hold_state
-        purses = self._purses[job.account_id]
-        purses.held -= job.price
+        balances = self._purses[job.account_id]
+        balances.held -= job.price
         if hold_state is HoldState.RELEASED:
-            purses.available += job.price
+            balances.available += job.price
         else:
             self._paid_in -= job.price
 
     # always
 
     @invariant()
-    def everybody_has_what_they_should(self) -> None:
-        for account_id, purses in self._purses.items():
-            expected = Wallet(account_id=account_id, available=purses.available, held=purses.held)
+    def balances_match_the_model(self) -> None:
+        for account_id, balances in self._purses.items():
+            expected = Wallet(account_id=account_id, available=balances.available, held=balances.held)
             assert self._run(self._store.wallet(account_id)) == expected
-            assert min(purses.available, purses.held) >= 0
-        assert sum(purses.available + purses.held for purses in self._purses.values()) == self._paid_in
+            assert min(balances.available, balances.held) >= 0
+        assert sum(balances.available + balances.held for balances in self._purses.values()) == self._paid_in
 
     @invariant()
-    def every_job_knows_where_its_money_is(self) -> None:
+    def hold_states_match_the_model(self) -> None:
         rows = {row.id: row for row in self._run(self._store.jobs(limit=1000))}
         assert {job_id: (row.state, row.delivery, row.hold_state, row.notice) for job_id, row in rows.items()} == {
             job.id: (job.state, job.delivery, job.hold_state, job.notice) for job in self._orders.values()
         }
 
     @invariant()
-    def no_promise_is_broken(self) -> None:
+    def no_invariant_is_violated(self) -> None:
         assert self._run(self._store.violations(settled=False)) == []
 
 
-def test_money_is_where_it_should_be_on_sqlite() -> None:
+def test_balances_match_the_model_on_sqlite() -> None:
     run_state_machine_as_test(Ledger, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))
 
 
-def test_money_is_where_it_should_be_on_postgresql(postgres_url: str) -> None:
+def test_balances_match_the_model_on_postgresql(postgres_url: str) -> None:
     class OnPostgres(Ledger):
         async def _open(self) -> SqlDatabase:
-            store = await PostgresStore.open(postgres_url, clock=HandClock(), observer=Notebook(), connections=1)
+            store = await PostgresStore.open(
+                postgres_url, clock=ManualClock(), observer=RecordingObserver(), connections=1
+            )
             await empty(store)
             return store
 

@@ -1,4 +1,4 @@
-"""Numbered migrations: applied once, never changed, and together the same as the fresh schema."""
+"""Numbered migrations: applied once, never changed, and together equal to the fresh schema."""
 
 import asyncio
 import re
@@ -17,8 +17,8 @@ from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import Migration, pending, shipped
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
-from tests.stores.conftest import Notebook, Raw
-from tests.stores.lives import HandClock, person_with
+from tests.stores.builders import ManualClock, account_with
+from tests.stores.conftest import Raw, RecordingObserver
 
 DIALECTS = ("sqlite", "postgres")
 Catalog = dict[str, list[tuple[object, ...]]]
@@ -35,7 +35,7 @@ def migration(number: int, name: str = "name", checksum: str = "sum") -> Migrati
     return Migration(number=number, name=name, checksum=checksum)
 
 
-def test_what_is_not_applied_is_pending_in_order() -> None:
+def test_migrations_that_are_not_applied_are_pending_in_order() -> None:
     known = [migration(1), migration(2), migration(3)]
 
     assert pending(known, []) == known
@@ -58,7 +58,7 @@ def test_a_database_of_a_newer_version_is_refused() -> None:
         pending([migration(1)], [migration(1), migration(2, name="future")])
 
 
-def test_a_gap_is_refused() -> None:
+def test_a_gap_in_the_applied_migrations_is_refused() -> None:
     with pytest.raises(SchemaMismatch, match="0001_name is missing in the database though later ones were applied"):
         pending([migration(1), migration(2)], [migration(2)])
 
@@ -82,11 +82,11 @@ def test_both_databases_have_the_same_migrations() -> None:
 
 
 async def test_running_again_changes_nothing(store: SqlDatabase, raw: Raw) -> None:
-    account_id = await person_with(store, 100)
+    account_id = await account_with(store, 100)
     before = await raw("SELECT * FROM migrations ORDER BY number")
     assert isinstance(store, SqliteStore | PostgresStore)
 
-    assert await store.migrate() == []
+    assert await store.session.migrate() == []
 
     assert await raw("SELECT * FROM migrations ORDER BY number") == before
     assert (await store.wallet(account_id)).available == 100
@@ -99,7 +99,7 @@ async def test_running_again_changes_nothing(store: SqlDatabase, raw: Raw) -> No
         ("INSERT INTO migrations VALUES (9999, 'future', 'x', 'then')", "9999_future is in the database but not in"),
     ],
 )
-async def test_a_database_whose_past_is_not_ours_is_refused(
+async def test_a_database_with_other_migrations_is_refused(
     store: SqlDatabase, raw: Raw, change: str, words: str
 ) -> None:
     assert isinstance(store, SqliteStore | PostgresStore)
@@ -107,7 +107,7 @@ async def test_a_database_whose_past_is_not_ours_is_refused(
     await raw(change)
     try:
         with pytest.raises(SchemaMismatch, match=words):
-            await store.migrate()
+            await store.session.migrate()
     finally:  # the database is shared
         await raw("DELETE FROM migrations")
         for row in before:
@@ -121,16 +121,16 @@ FAILS_HALFWAY = [
 
 
 async def test_a_failed_migration_leaves_nothing_behind_on_sqlite(
-    tmp_path: Path, clock: HandClock, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, clock: ManualClock, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "genlock.db"
     with monkeypatch.context() as patch:
         patch.setattr(sqlite_module, "shipped", lambda _: FAILS_HALFWAY)
         with pytest.raises(StoreError, match="nowhere"):
-            await SqliteStore.open(str(path), clock=clock, observer=notebook)
+            await SqliteStore.open(str(path), clock=clock, observer=observer)
 
-    store = await SqliteStore.open(str(path), clock=clock, observer=notebook)
-    names = await store._call(
+    store = await SqliteStore.open(str(path), clock=clock, observer=observer)
+    names = await store.session.call(
         lambda connection: [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
     )
     await store.close()
@@ -139,31 +139,33 @@ async def test_a_failed_migration_leaves_nothing_behind_on_sqlite(
 
 
 async def test_a_failed_migration_leaves_nothing_behind_on_postgresql(
-    postgres_url: str, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(postgres_module, "shipped", lambda _: FAILS_HALFWAY)
         with pytest.raises(asyncpg.PostgresError):
-            await PostgresStore.open(postgres_url, observer=notebook)
+            await PostgresStore.open(postgres_url, observer=observer)
 
-    store = await PostgresStore.open(postgres_url, observer=notebook)
-    names = {row[0] for row in await store._pool.fetch("SELECT relname FROM pg_class")}
+    store = await PostgresStore.open(postgres_url, observer=observer)
+    names = {row[0] for row in await store.session.pool.fetch("SELECT relname FROM pg_class")}
     await store.close()
     assert {"good", "half"} & names == set()
     assert "jobs" in names
 
 
-async def test_a_refused_file_is_let_go(tmp_path: Path, clock: HandClock, notebook: Notebook) -> None:
-    """Whoever mends the database can open it, in the same process."""
+async def test_a_file_that_could_not_be_opened_is_released(
+    tmp_path: Path, clock: ManualClock, observer: RecordingObserver
+) -> None:
+    """After the database is repaired, the same process can open it."""
     path = str(tmp_path / "genlock.db")
-    await (await SqliteStore.open(path, clock=clock, observer=notebook)).close()
+    await (await SqliteStore.open(path, clock=clock, observer=observer)).close()
     change_register(path, "INSERT INTO migrations VALUES (9999, 'future', 'x', 'then')")
     with pytest.raises(SchemaMismatch):
-        await SqliteStore.open(path, clock=clock, observer=notebook)
+        await SqliteStore.open(path, clock=clock, observer=observer)
 
     change_register(path, "DELETE FROM migrations WHERE number = 9999")
 
-    await (await SqliteStore.open(path, clock=clock, observer=notebook)).close()
+    await (await SqliteStore.open(path, clock=clock, observer=observer)).close()
 
 
 def change_register(path: str, statement: str) -> None:
@@ -173,15 +175,15 @@ def change_register(path: str, statement: str) -> None:
     connection.close()
 
 
-async def test_instances_that_start_together_migrate_once(postgres_url: str, notebook: Notebook) -> None:
+async def test_instances_that_start_together_migrate_once(postgres_url: str, observer: RecordingObserver) -> None:
     stores = await asyncio.gather(
-        *(PostgresStore.open(postgres_url, observer=notebook, connections=2) for _ in range(12))
+        *(PostgresStore.open(postgres_url, observer=observer, connections=2) for _ in range(12))
     )
 
-    rows = await stores[0]._pool.fetch("SELECT number, name, checksum FROM migrations ORDER BY number")
+    rows = await stores[0].session.pool.fetch("SELECT number, name, checksum FROM migrations ORDER BY number")
     assert [tuple(row) for row in rows] == [(one.number, one.name, one.checksum) for one in shipped("postgres")]
     for store in stores:
-        await person_with(store)
+        await account_with(store)
     await asyncio.gather(*(store.close() for store in stores))
 
 

@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own: a network in between, other connections, poolers, restarts."""
+"""What only PostgreSQL has: a network in between, other connections, poolers, restarts."""
 
 import asyncio
 import re
@@ -23,29 +23,29 @@ from genlock.stores import postgres
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.rows import Row
 from tests.pgbouncer import POOL_SIZE
-from tests.stores.conftest import Notebook
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     SECRET,
+    account_with,
     claimed,
     delivered,
     end,
     ended,
     finish,
     order,
-    person_with,
     queued,
     running,
     see,
     until,
 )
-from tests.stores.strangers import other_connection, waiting_for_locks
+from tests.stores.conftest import RecordingObserver
+from tests.stores.other_connections import other_connection, waiting_for_locks
 
 
 @asynccontextmanager
-async def opened(url: str, notebook: Notebook, **options: Any) -> AsyncIterator[PostgresStore]:
-    """A store on the database's own clock."""
-    store = await PostgresStore.open(url, observer=notebook, **options)
+async def opened(url: str, observer: RecordingObserver, **options: Any) -> AsyncIterator[PostgresStore]:
+    """A store that uses the server's clock."""
+    store = await PostgresStore.open(url, observer=observer, **options)
     try:
         yield store
     finally:
@@ -54,9 +54,9 @@ async def opened(url: str, notebook: Notebook, **options: Any) -> AsyncIterator[
 
 @asynccontextmanager
 async def starting_up(url: str, refusals: int) -> AsyncIterator[str]:
-    """The server behind a door that says so many times that it is only just starting."""
+    """A proxy to the server that first answers `refusals` times that the server is starting up."""
     parts = urlsplit(url)
-    said = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
+    message = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
     left = refusals
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,15 +64,15 @@ async def starting_up(url: str, refusals: int) -> AsyncIterator[str]:
         left -= 1
         if left >= 0:
             await reader.read(1000)
-            writer.write(b"E" + (len(said) + 4).to_bytes(4) + said)
+            writer.write(b"E" + (len(message) + 4).to_bytes(4) + message)
         else:
             inner_reader, inner_writer = await asyncio.open_connection(parts.hostname, parts.port)
             await asyncio.gather(pass_on(reader, inner_writer), pass_on(inner_reader, writer))
         writer.close()
 
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while said := await reader.read(65_536):
-            writer.write(said)
+        while message := await reader.read(65_536):
+            writer.write(message)
         writer.close()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
@@ -81,21 +81,21 @@ async def starting_up(url: str, refusals: int) -> AsyncIterator[str]:
     server.close()
 
 
-async def test_a_server_that_is_only_just_starting_is_waited_for(postgres_url: str, notebook: Notebook) -> None:
-    async with starting_up(postgres_url, refusals=3) as url, opened(url, notebook) as store:
+async def test_the_store_waits_for_a_server_that_is_starting(postgres_url: str, observer: RecordingObserver) -> None:
+    async with starting_up(postgres_url, refusals=3) as url, opened(url, observer) as store:
         assert (await store.counts())["due"] == 0
 
 
-async def test_a_server_that_never_comes_up_is_given_up(
-    postgres_url: str, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+async def test_the_store_stops_waiting_for_a_server_that_never_starts(
+    postgres_url: str, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "STARTING_SECONDS", 0.5)
     async with starting_up(postgres_url, refusals=1000) as url:
         with pytest.raises(StoreUnavailable, match="starting up"):
-            await PostgresStore.open(url, observer=notebook)
+            await PostgresStore.open(url, observer=observer)
 
 
-async def live(store: Store, account_id: int, **changes: Any) -> Job:
+async def complete_job(store: Store, account_id: int, **changes: Any) -> Job:
     """A job from its order to its notice. Answers may be lost and steps repeated: what counts is the row."""
     job = (await store.accept(order(account_id, **changes), ME)).job
     await store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
@@ -113,7 +113,7 @@ async def live(store: Store, account_id: int, **changes: Any) -> Job:
 
 @pytest.mark.parametrize("end", [PostgresServer.stop, PostgresServer.crash])
 async def test_work_goes_on_after_a_restart_and_nothing_is_lost(
-    own_postgres: PostgresServer, notebook: Notebook, end: Callable[[PostgresServer], None]
+    own_postgres: PostgresServer, observer: RecordingObserver, end: Callable[[PostgresServer], None]
 ) -> None:
     workers, before, after = 12, 3, 1
     done: dict[int, list[Job]] = {number: [] for number in range(workers)}
@@ -123,23 +123,23 @@ async def test_work_goes_on_after_a_restart_and_nothing_is_lost(
         wanted = 0
         while wanted < after:
             wanted += back.is_set()
-            done[number].append(await live(store, account_id, price=1))
+            done[number].append(await complete_job(store, account_id, price=1))
 
-    async with opened(own_postgres.create_database(), notebook) as store:
-        people = [await person_with(store, 10**6) for _ in range(workers)]
-        tasks = [asyncio.create_task(work(store, number, account_id)) for number, account_id in enumerate(people)]
+    async with opened(own_postgres.create_database(), observer) as store:
+        accounts = [await account_with(store, 10**6) for _ in range(workers)]
+        tasks = [asyncio.create_task(work(store, number, account_id)) for number, account_id in enumerate(accounts)]
         await until(lambda: all(len(jobs) >= before for jobs in done.values()), 20)
 
         await asyncio.to_thread(end, own_postgres)
-        await until(lambda: notebook.total("store_retries") > 0)
+        await until(lambda: observer.total("store_retries") > 0)
         await asyncio.to_thread(own_postgres.start)
         back.set()
         async with asyncio.timeout(5):
             await asyncio.gather(*tasks)
 
-        assert [await store.wallet(account_id) for account_id in people] == [
+        assert [await store.wallet(account_id) for account_id in accounts] == [
             Wallet(account_id=account_id, available=10**6 - len(done[number]), held=0)
-            for number, account_id in enumerate(people)
+            for number, account_id in enumerate(accounts)
         ]
         rows = [await see(store, job) for jobs in done.values() for job in jobs]
         assert {(row.state, row.delivery, row.hold_state) for row in rows} == {
@@ -147,12 +147,12 @@ async def test_work_goes_on_after_a_restart_and_nothing_is_lost(
         }
         assert len(await store.jobs(limit=10**6)) == len(rows)
         assert await store.violations(settled=False) == []
-    assert Event.STORE_RETRY in [event for event, _ in notebook.events]
+    assert Event.STORE_RETRY in [event for event, _ in observer.events]
 
 
-async def test_a_connection_that_was_cut_is_replaced(postgres_url: str, notebook: Notebook) -> None:
-    async with opened(postgres_url, notebook) as store, other_connection(postgres_url) as other:
-        account_id = await person_with(store)
+async def test_a_connection_that_was_cut_is_replaced(postgres_url: str, observer: RecordingObserver) -> None:
+    async with opened(postgres_url, observer) as store, other_connection(postgres_url) as other:
+        account_id = await account_with(store)
         await other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -161,71 +161,75 @@ async def test_a_connection_that_was_cut_is_replaced(postgres_url: str, notebook
         assert (await store.wallet(account_id)).available == 1000
 
 
-# passing failures
+# temporary errors
 
 
 async def test_without_a_free_connection_a_call_waits_and_that_is_counted(
-    postgres_url: str, notebook: Notebook
+    postgres_url: str, observer: RecordingObserver
 ) -> None:
-    async with opened(postgres_url, notebook, connections=1, statement_seconds=0.1) as store:
-        account_id = await person_with(store)
-        async with store._pool.acquire():
+    async with opened(postgres_url, observer, connections=1, statement_seconds=0.1) as store:
+        account_id = await account_with(store)
+        async with store.session.pool.acquire():
             answer = asyncio.create_task(store.wallet(account_id))
-            await until(lambda: notebook.total("store_retries", operation="wallet", reason="TimeoutError") > 0)
+            await until(lambda: observer.total("store_retries", operation="wallet", reason="TimeoutError") > 0)
             assert not answer.done()
 
         assert (await answer).available == 1000
 
 
-async def test_a_server_that_has_handed_over_is_left_for_the_new_one(postgres_url: str, notebook: Notebook) -> None:
+async def test_after_a_failover_the_store_connects_to_the_new_primary(
+    postgres_url: str, observer: RecordingObserver
+) -> None:
     """After a failover the old connections still answer, but take no writes."""
-    async with opened(postgres_url, notebook, connections=1) as store, other_connection(postgres_url) as other:
-        await store._pool.execute("SET default_transaction_read_only = on")
+    async with opened(postgres_url, observer, connections=1) as store, other_connection(postgres_url) as other:
+        await store.session.pool.execute("SET default_transaction_read_only = on")
 
         account_id = await store.ensure_account("chat", "bot", "new")
 
         assert await other.fetchval("SELECT id FROM accounts WHERE external_id = 'new'") == account_id
-        assert notebook.total("store_retries", operation="ensure_account", reason="ReadOnlySQLTransactionError") == 1
+        assert observer.total("store_retries", operation="ensure_account", reason="ReadOnlySQLTransactionError") == 1
 
 
-async def test_more_calls_than_connections_all_get_their_turn(postgres_url: str, notebook: Notebook) -> None:
-    async with opened(postgres_url, notebook, connections=2) as store:
+async def test_more_calls_than_connections_all_complete(postgres_url: str, observer: RecordingObserver) -> None:
+    async with opened(postgres_url, observer, connections=2) as store:
         answers = await asyncio.gather(*(store.ensure_account("chat", "bot", str(number)) for number in range(100)))
 
         assert len(set(answers)) == 100
-        assert notebook.total("store_retries") == 0
+        assert observer.total("store_retries") == 0
 
 
-async def test_a_statement_that_takes_too_long_is_tried_again_and_counted(
-    postgres_url: str, notebook: Notebook
+async def test_a_statement_that_takes_too_long_is_retried_and_counted(
+    postgres_url: str, observer: RecordingObserver
 ) -> None:
-    async with opened(postgres_url, notebook, statement_seconds=0.5) as store:
-        account_id = await person_with(store, 0)
+    async with opened(postgres_url, observer, statement_seconds=0.5) as store:
+        account_id = await account_with(store, 0)
         before = store.uncertain_commits
         async with other_connection(postgres_url) as other:
             await other.execute("SELECT * FROM accounts FOR UPDATE")
             answer = asyncio.create_task(store.transfer(account_id, EntryKind.TOPUP, 5, "key"))
-            await until(lambda: notebook.total("store_retries", operation="transfer", reason="TimeoutError") >= 2)
+            await until(lambda: observer.total("store_retries", operation="transfer", reason="TimeoutError") >= 2)
 
         assert await answer
         assert (await store.wallet(account_id)).available == 5
         assert store.uncertain_commits > before
-    [(_, facts), *_] = [note for note in notebook.events if note[0] is Event.STORE_RETRY]
+    [(_, facts), *_] = [note for note in observer.events if note[0] is Event.STORE_RETRY]
     assert (facts["operation"], facts["reason"], facts["attempt"]) == ("transfer", "TimeoutError", 0)
 
 
-async def test_a_deadlock_is_tried_again_and_counted(postgres_url: str, notebook: Notebook) -> None:
-    """Somebody who takes wallets in the wrong order: the statement that loses is repeated whole."""
+async def test_a_deadlock_is_retried_and_counted(postgres_url: str, observer: RecordingObserver) -> None:
+    """Another connection locks wallets in the opposite order: the statement that loses is repeated as a whole."""
     async with other_connection(postgres_url) as other:
-        await other.execute("SET LOCAL deadlock_timeout = '60s'")  # so that it is not the other one who gives way
-        async with opened(postgres_url, notebook) as store:
-            first, second = await person_with(store), await person_with(store)
+        await other.execute(
+            "SET LOCAL deadlock_timeout = '60s'"
+        )  # so that our statement is the one that is rolled back
+        async with opened(postgres_url, observer) as store:
+            first, second = await account_with(store), await account_with(store)
             await other.execute("SELECT * FROM accounts WHERE id = $1 FOR UPDATE", second)
             answers = asyncio.gather(*(store.accept(order(account_id), ME) for account_id in (first, second)))
             await waiting_for_locks(store, 1)
 
             await other.execute("SELECT * FROM accounts WHERE id = $1 FOR UPDATE", first)
-            await until(lambda: notebook.total("store_retries", reason="DeadlockDetectedError") == 1)
+            await until(lambda: observer.total("store_retries", reason="DeadlockDetectedError") == 1)
             await other.execute("ROLLBACK; BEGIN")
 
             assert [answer.fresh for answer in await answers] == [True, True]
@@ -233,19 +237,19 @@ async def test_a_deadlock_is_tried_again_and_counted(postgres_url: str, notebook
             assert await store.violations(settled=False) == []
 
 
-async def test_a_database_that_does_not_answer_is_given_up_on_in_time(
-    own_postgres: PostgresServer, notebook: Notebook
+async def test_a_database_that_does_not_answer_is_unavailable_after_the_patience(
+    own_postgres: PostgresServer, observer: RecordingObserver
 ) -> None:
     url = own_postgres.create_database()
-    async with opened(url, notebook, patience_seconds=0.5) as store:
-        people = [await person_with(store) for _ in range(30)]
-        orders = [order(account_id) for account_id in people]
+    async with opened(url, observer, patience_seconds=0.5) as store:
+        accounts = [await account_with(store) for _ in range(30)]
+        orders = [order(account_id) for account_id in accounts]
         await asyncio.to_thread(own_postgres.stop)
 
         async with asyncio.timeout(5):  # not half a second for each
             answers = await asyncio.gather(*(store.accept(one, ME) for one in orders), return_exceptions=True)
             with pytest.raises(StoreUnavailable, match="the database did not answer"):
-                await store.wallet(people[0])
+                await store.wallet(accounts[0])
 
         assert [type(answer) for answer in answers] == [StoreUnavailable] * len(orders)
         await asyncio.to_thread(own_postgres.start)
@@ -271,50 +275,50 @@ async def test_a_database_that_does_not_answer_is_given_up_on_in_time(
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_what_says_nothing_about_the_statement_is_tried_again(
-    postgres: PostgresStore, notebook: Notebook, monkeypatch: pytest.MonkeyPatch, error: Exception
+async def test_temporary_errors_are_retried(
+    postgres: PostgresStore, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    attempt = postgres._try
+    attempt = postgres.session._try
 
     async def fail_once(_text: str, _values: list[Any]) -> list[Row]:
-        monkeypatch.setattr(postgres, "_try", attempt)
+        monkeypatch.setattr(postgres.session, "_try", attempt)
         raise error
 
-    monkeypatch.setattr(postgres, "_try", fail_once)
+    monkeypatch.setattr(postgres.session, "_try", fail_once)
 
     assert await postgres.ensure_account("chat", "bot", "7")
 
-    assert notebook.total("store_retries", operation="ensure_account", reason=type(error).__name__) == 1
+    assert observer.total("store_retries", operation="ensure_account", reason=type(error).__name__) == 1
 
 
-async def test_a_mistake_of_ours_is_not_repeated(postgres: PostgresStore, notebook: Notebook) -> None:
-    account_id = await person_with(postgres)
+async def test_an_invalid_statement_is_not_retried(postgres: PostgresStore, observer: RecordingObserver) -> None:
+    account_id = await account_with(postgres)
 
     with pytest.raises(asyncpg.DataError):
         await postgres.transfer(account_id, EntryKind.TOPUP, 10**30, "key")
 
-    assert notebook.total("store_retries") == 0
+    assert observer.total("store_retries") == 0
     assert postgres.uncertain_commits == 0
 
 
 @pytest.mark.parametrize("name", ["\ud800", 5, "x\0y", ["x"]])
 async def test_a_value_that_cannot_be_sent_is_not_a_lost_connection(
-    postgres: PostgresStore, notebook: Notebook, name: Any
+    postgres: PostgresStore, observer: RecordingObserver, name: Any
 ) -> None:
     with pytest.raises((ValueError, asyncpg.DataError)):
         await postgres.ensure_account("chat", "bot", name)
 
-    assert notebook.total("store_retries") == 0
+    assert observer.total("store_retries") == 0
     assert postgres.uncertain_commits == 0
 
 
-async def test_a_database_that_refuses_everything_is_the_stores_trouble(
+async def test_an_error_of_the_server_becomes_a_store_error(
     postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(_text: str, _values: list[Any]) -> list[Row]:
         raise asyncpg.InvalidPasswordError("password authentication failed")
 
-    monkeypatch.setattr(postgres, "_try", refuse)
+    monkeypatch.setattr(postgres.session, "_try", refuse)
 
     with pytest.raises(StoreError, match="password authentication failed"):
         await postgres.ensure_account("chat", "bot", "7")
@@ -325,16 +329,16 @@ async def test_a_database_that_refuses_everything_is_the_stores_trouble(
 
 @pytest.fixture
 def lose_an_answer(postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Makes the next statement be committed and its answer be lost."""
-    attempt = postgres._try
+    """Commit the next statement and lose its answer."""
+    attempt = postgres.session._try
 
     def arm() -> None:
         async def lost(text: str, values: list[Any]) -> list[Row]:
             await attempt(text, values)
-            monkeypatch.setattr(postgres, "_try", attempt)
+            monkeypatch.setattr(postgres.session, "_try", attempt)
             raise asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
 
-        monkeypatch.setattr(postgres, "_try", lost)
+        monkeypatch.setattr(postgres.session, "_try", lost)
 
     return arm
 
@@ -342,7 +346,7 @@ def lose_an_answer(postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> 
 async def test_an_order_whose_answer_was_lost_is_one_job(
     postgres: PostgresStore, lose_an_answer: Callable[[], None]
 ) -> None:
-    account_id = await person_with(postgres, 1000)
+    account_id = await account_with(postgres, 1000)
     lose_an_answer()
 
     accepted = await postgres.accept(order(account_id, price=100), ME)
@@ -355,7 +359,7 @@ async def test_an_order_whose_answer_was_lost_is_one_job(
 async def test_a_transfer_whose_answer_was_lost_is_made_once(
     postgres: PostgresStore, lose_an_answer: Callable[[], None]
 ) -> None:
-    account_id = await person_with(postgres, 0)
+    account_id = await account_with(postgres, 0)
     lose_an_answer()
 
     await postgres.transfer(account_id, EntryKind.TOPUP, 5, "key")
@@ -363,7 +367,7 @@ async def test_a_transfer_whose_answer_was_lost_is_made_once(
     assert (await postgres.wallet(account_id)).available == 5
 
 
-async def test_an_end_whose_answer_was_lost_gives_the_money_back_once(
+async def test_an_end_whose_answer_was_lost_releases_the_hold_once(
     postgres: PostgresStore, lose_an_answer: Callable[[], None]
 ) -> None:
     job = await running(postgres)
@@ -375,7 +379,7 @@ async def test_an_end_whose_answer_was_lost_gives_the_money_back_once(
     assert await postgres.violations(settled=False) == []
 
 
-async def test_a_finish_whose_answer_was_lost_is_paid_once(
+async def test_a_finished_delivery_whose_answer_was_lost_is_captured_once(
     postgres: PostgresStore, lose_an_answer: Callable[[], None]
 ) -> None:
     job = await ended(postgres)
@@ -396,17 +400,17 @@ async def test_a_notice_whose_beginning_was_lost_is_not_begun_twice(
     assert not await postgres.begin_notice(job.id, job.lease_token), "rather none than two"
 
 
-async def test_a_lease_taken_unseen_is_let_go_by_rescuing_oneself(
+async def test_an_instance_can_release_leases_it_never_saw(
     postgres: PostgresStore, lose_an_answer: Callable[[], None]
 ) -> None:
-    kept = await queued(postgres)
+    known = await queued(postgres)
     unseen = await queued(postgres, lease=None)
     lose_an_answer()
-    assert await postgres.claim(10, ME) == [], "the first answer had it, and nobody read that"
+    assert await postgres.claim(10, ME) == [], "the job was in the answer that was lost"
     assert postgres.uncertain_commits == 1
     assert (await see(postgres, unseen)).lease_owner == ME.owner
 
-    assert await postgres.release_leases(ME.owner, [kept.id]) == 1
+    assert await postgres.release_leases(ME.owner, [known.id]) == 1
 
     assert (await claimed(postgres, unseen)).lease_token == unseen.lease_token + 2
 
@@ -414,40 +418,40 @@ async def test_a_lease_taken_unseen_is_let_go_by_rescuing_oneself(
 # poolers
 
 
-async def test_a_pooler_is_noticed(pgbouncer_url: str, postgres_url: str, notebook: Notebook) -> None:
-    async with opened(pgbouncer_url, notebook) as behind, opened(postgres_url, notebook) as direct:
-        assert behind._pooled
-        assert not direct._pooled
+async def test_a_pooler_is_detected(pgbouncer_url: str, postgres_url: str, observer: RecordingObserver) -> None:
+    async with opened(pgbouncer_url, observer) as behind, opened(postgres_url, observer) as direct:
+        assert behind.session.pooled
+        assert not direct.session.pooled
 
 
-async def test_lives_go_by_through_a_pooler_in_transaction_mode(pgbouncer_url: str, notebook: Notebook) -> None:
+async def test_jobs_run_through_a_pooler_in_transaction_mode(pgbouncer_url: str, observer: RecordingObserver) -> None:
     """Two instances with more connections than the pooler has: each statement may meet another server process."""
-    async with opened(pgbouncer_url, notebook) as one, opened(pgbouncer_url, notebook) as other:
+    async with opened(pgbouncer_url, observer) as one, opened(pgbouncer_url, observer) as other:
         stores = (one, other)
-        people = [await person_with(one) for _ in range(10 * POOL_SIZE)]
+        accounts = [await account_with(one) for _ in range(10 * POOL_SIZE)]
 
         jobs = await asyncio.gather(
-            *(live(stores[place % 2], account_id) for place in range(4) for account_id in people)
+            *(complete_job(stores[place % 2], account_id) for place in range(4) for account_id in accounts)
         )
 
         rows = [await see(one, job) for job in jobs]
         assert {(row.delivery, row.hold_state, row.due_at) for row in rows} == {
             (Delivery.DELIVERED, HoldState.CAPTURED, None)
         }
-        assert len({row.id for row in rows}) == 4 * len(people)
+        assert len({row.id for row in rows}) == 4 * len(accounts)
         assert await one.violations(settled=True) == []
-        assert notebook.total("store_retries") == 0
-        assert notebook.total("store_batches") < notebook.total("store_batch_items") / 4, "batches were merged"
+        assert observer.total("store_retries") == 0
+        assert observer.total("store_batches") < observer.total("store_batch_items") / 4, "batches were merged"
 
 
-async def test_every_kind_of_statement_works_through_a_pooler(pgbouncer_url: str, notebook: Notebook) -> None:
-    async with opened(pgbouncer_url, notebook) as store:
-        account_id = await person_with(store)
+async def test_every_kind_of_statement_works_through_a_pooler(pgbouncer_url: str, observer: RecordingObserver) -> None:
+    async with opened(pgbouncer_url, observer) as store:
+        account_id = await account_with(store)
         await store.heartbeat("me", 3.0)
         role = await store.take_role("active", "me", 3.0)
         assert await store.expire_orphans(0.0, role) == []
         assert await store.reserve("create", 3, 1.0, 3, 1.0) == pytest.approx([0, 0, 0])
-        job = await live(store, account_id)
+        job = await complete_job(store, account_id)
         assert await store.resend(job.id, again(job.parts))
         assert await store.release_leases("me") == 0
         assert [taken.id for taken in await store.claim(10, ME)] == [job.id]
@@ -458,13 +462,13 @@ async def test_every_kind_of_statement_works_through_a_pooler(pgbouncer_url: str
 # the clock and the plan
 
 
-async def test_time_is_the_databases_own(postgres_url: str, notebook: Notebook) -> None:
-    """Whatever time zone somebody has set for it."""
+async def test_the_clock_is_that_of_the_server(postgres_url: str, observer: RecordingObserver) -> None:
+    """Also when the server has another time zone."""
     connection = await asyncpg.connect(postgres_url)
     await connection.execute(
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET timezone = ''Asia/Tokyo''', current_database()); END $$"
     )
-    async with opened(postgres_url, notebook) as store:
+    async with opened(postgres_url, observer) as store:
         before = await connection.fetchval("SELECT clock_timestamp()")
         job = await queued(store)
         after = await connection.fetchval("SELECT clock_timestamp()")
@@ -482,12 +486,12 @@ SELECT 'instant', n, 'old-' || n, '{}', 'done', now() FROM generate_series(1, 50
 
 
 @pytest.fixture
-async def long_used(postgres_url: str, notebook: Notebook) -> AsyncIterator[PostgresStore]:
-    """A store with so much history that the planner cannot take reading all of it for cheap."""
+async def long_used(postgres_url: str, observer: RecordingObserver) -> AsyncIterator[PostgresStore]:
+    """A store with so many finished jobs that the planner avoids scanning them."""
     await make_history("postgres", postgres_url, 5000)
-    async with opened(postgres_url, notebook) as store:
-        await store._pool.execute(CALLBACKS_OF_LONG_AGO)
-        await store._pool.execute("ANALYZE jobs, inbox")
+    async with opened(postgres_url, observer) as store:
+        await store.session.pool.execute(CALLBACKS_OF_LONG_AGO)
+        await store.session.pool.execute("ANALYZE jobs, inbox")
         yield store
 
 
@@ -502,13 +506,13 @@ async def long_used(postgres_url: str, notebook: Notebook) -> AsyncIterator[Post
         ("claim_poison_jobs", {"slots": "{100,10,1}", "owner": "me", "seconds": 30.0}, "jobs_poison"),
     ],
 )
-async def test_what_looks_for_work_does_not_read_history(
+async def test_statements_that_look_for_work_do_not_scan_finished_jobs(
     long_used: PostgresStore, name: str, values: dict[str, Any], index: str
 ) -> None:
-    text, names = long_used._statements[name]
+    text, names = long_used.session.statements[name]
     arguments = [{**values, "now": None}[parameter] for parameter in names]
 
-    plan = "\n".join(row[0] for row in await long_used._pool.fetch(f"EXPLAIN {text}", *arguments))
+    plan = "\n".join(row[0] for row in await long_used.session.pool.fetch(f"EXPLAIN {text}", *arguments))
 
     assert re.search(rf"\bIndex Scan (using|on) {index}\b", plan), plan
     assert "Seq Scan" not in plan, plan

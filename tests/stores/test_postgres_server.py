@@ -1,4 +1,4 @@
-"""The databases that the other tests stand on do what those rely on."""
+"""The servers that other tests use behave as those tests expect."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,14 +23,14 @@ async def test_a_server_comes_back_with_its_data(
     own_postgres: PostgresServer, end: Callable[[PostgresServer], None]
 ) -> None:
     url = own_postgres.create_database()
-    await fetch_value(url, "CREATE TABLE kept AS SELECT 42 AS answer")
+    await fetch_value(url, "CREATE TABLE stored AS SELECT 42 AS answer")
 
     end(own_postgres)
     with pytest.raises(ConnectionRefusedError):
         await asyncpg.connect(url)
 
     own_postgres.start()
-    assert await fetch_value(url, "SELECT answer FROM kept") == 42
+    assert await fetch_value(url, "SELECT answer FROM stored") == 42
 
 
 async def test_a_restart_breaks_open_connections(own_postgres: PostgresServer) -> None:

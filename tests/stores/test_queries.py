@@ -17,24 +17,24 @@ from genlock.domain.payment import PaymentState
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
-from genlock.ports import ChatStore, Reschedule
+from genlock.ports import Database, Reschedule
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     RESULT,
     SECRET,
-    HandClock,
+    ManualClock,
+    account_with,
     claimed,
     delivered,
     end,
     ended,
     finish,
     order,
-    person_with,
     queued,
     running,
     update,
@@ -64,7 +64,7 @@ def test_both_databases_have_the_same_statements() -> None:
 def test_both_databases_need_the_same_parameters() -> None:
     sqlite, postgres = ({name: parameters(query.text) for name, query in load(dialect).items()} for dialect in DIALECTS)
 
-    # Only PostgreSQL must be told the place of an item in its batch; on SQLite they come back one by one.
+    # Only PostgreSQL needs the position of an item in its batch; on SQLite the items run one by one.
     wrong = [
         f"{name}: {sqlite[name] ^ needed}" for name, needed in postgres.items() if sqlite[name] != needed - {"ord"}
     ]
@@ -72,7 +72,7 @@ def test_both_databases_need_the_same_parameters() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_statement_says_what_it_does(dialect: str) -> None:
+def test_every_statement_has_a_description(dialect: str) -> None:
     for query in load(dialect).values():
         assert query.description[:1].isupper(), query.name
         assert query.description.endswith("."), query.name
@@ -89,7 +89,7 @@ def test_both_databases_describe_the_rules_alike() -> None:
             assert sqlite[name].description == postgres[name].description
 
 
-def test_no_name_stands_for_two_statements() -> None:
+def test_statement_names_are_unique() -> None:
     for dialect in DIALECTS:
         names = re.findall(r"^-- name: (\w+)$", "\n".join(scripts(dialect)), re.MULTILINE)
         assert len(names) == len(set(names)) == len(load(dialect))
@@ -126,7 +126,7 @@ async def test_postgres_reads_a_column_as_it_was_written(postgres: PostgresStore
     kind = {str: "text", int: "bigint", float: "float8", bool: "boolean", bytes: "bytea"}
     known = next((kind[type(value)] for value in values if value is not None), "text")
 
-    assert await postgres._pool.fetchval(f"SELECT $1::text::{known}[]", array(values)) == values
+    assert await postgres.session.pool.fetchval(f"SELECT $1::text::{known}[]", array(values)) == values
 
 
 def test_a_column_with_a_text_that_cannot_be_stored_is_refused() -> None:
@@ -135,7 +135,7 @@ def test_a_column_with_a_text_that_cannot_be_stored_is_refused() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_no_parameter_hides_in_a_literal(dialect: str) -> None:
+def test_no_parameter_is_inside_a_literal(dialect: str) -> None:
     """`'$2 minutes'` is text, not a parameter."""
     for query in load(dialect).values():
         code = re.sub(r"--.*", "", query.text)
@@ -153,22 +153,22 @@ def test_a_script_is_split_where_sqlite_would() -> None:
     ]
 
 
-async def a_little_of_updates(store: SqlDatabase) -> None:
+async def use_updates(store: SqlDatabase) -> None:
     for number in range(3):
         await store.store_update(update(number))
-    [lane] = await store.claim_update_queues(10, ME, bots=["bot"], urgent=False)
-    assert await store.renew_update_queues([lane], ME) == {lane.id}
-    assert await store.next_update(lane)
-    assert lane.update
-    assert await store.update_behind(lane.update.id)
-    assert await store.settle_update(lane, UpdateState.DEAD, "", ME)
-    [aside] = await store.updates(UpdateState.DEAD, 10)
-    assert await store.retry_update(aside.id)
-    assert await store.postpone_update(lane, 0.0, "no")
+    [queue] = await store.claim_update_queues(10, ME, bots=["bot"], urgent=False)
+    assert await store.renew_update_queues([queue], ME) == {queue.id}
+    assert await store.next_update(queue)
+    assert queue.update
+    assert await store.update_behind(queue.update.id)
+    assert await store.settle_update(queue, UpdateState.DEAD, "", ME)
+    [dead] = await store.updates(UpdateState.DEAD, 10)
+    assert await store.retry_update(dead.id)
+    assert await store.postpone_update(queue, 0.0, "no")
     assert await store.release_update_queues("me", [1]) == 0
 
 
-async def a_little_of_upkeep(store: SqlDatabase) -> None:
+async def use_kv_and_retention(store: SqlDatabase) -> None:
     assert await store.kv_put_if_absent("key", "value") == "value"
     await store.kv_put("key", "other")
     assert await store.kv_get("key")
@@ -187,9 +187,9 @@ async def a_little_of_upkeep(store: SqlDatabase) -> None:
     assert await store.drop_callbacks(after, b"mark") == 1
 
 
-async def a_little_of_everything(store: SqlDatabase, clock: HandClock) -> None:
+async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     """Every method of the port, at least once."""
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
     await store.wallet(account_id)
     await store.account(account_id)
     await store.set_account_address(account_id, "address")
@@ -215,7 +215,7 @@ async def a_little_of_everything(store: SqlDatabase, clock: HandClock) -> None:
     assert await finish(store, lost := await ended(store), Delivery.UNDELIVERABLE)
     assert await store.resend_paid(lost.id, again(RESULT), lost.lease_token)
 
-    await a_little_of_the_inbox(store, clock)
+    await use_callbacks(store, clock)
     await store.heartbeat("me", 3.0)
     await store.release_leases("me", [1], died=True)
     await store.claim_poison_jobs([10, 1], ME)
@@ -224,11 +224,11 @@ async def a_little_of_everything(store: SqlDatabase, clock: HandClock) -> None:
     await store.jobs_needing_attention(10)
     await store.counts()
     await delivered(store)
-    await a_little_of_the_chat(store)
+    await use_the_bot_data(store)
     assert await store.violations(settled=True)
 
 
-async def a_little_of_the_inbox(store: SqlDatabase, clock: HandClock) -> None:
+async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     """Callbacks, orphans, and the role that deals with them."""
     waiting = await running(store, "task")
     assert await store.count_unauthenticated_callbacks(60.0, 10) == 0
@@ -238,7 +238,7 @@ async def a_little_of_the_inbox(store: SqlDatabase, clock: HandClock) -> None:
     unread = await store.store_callback("kie", None, "", b"{}")
     clock.advance(60)
     assert await store.claim_callbacks(10, 5.0)
-    assert not await store.expire_callback(unread.id, 3600.0, "nobody")
+    assert not await store.expire_callback(unread.id, 3600.0, "unreadable")
     await store.settle_callback(unread.id, InboxState.ORPHAN, "task")
     assert await store.match_orphans(10)
     assert await store.note_untrusted_callback(unread.id, "kie", "task")
@@ -251,8 +251,8 @@ async def a_little_of_the_inbox(store: SqlDatabase, clock: HandClock) -> None:
     await store.callbacks(InboxState.DONE, 10)
 
 
-async def a_little_of_the_chat(store: ChatStore) -> None:
-    """Every method of the chat product's port, at least once."""
+async def use_the_bot_data(store: Database) -> None:
+    """Every method that only the bot uses, at least once."""
     await store.see_profile(1, language="en", name="Ann", username="ann", referred_by=None)
     await store.profile(1)
     await store.find_profiles("ann", 1)
@@ -305,10 +305,10 @@ def _known(ledger_entries: Sequence[Any]) -> tuple[Any, int, str]:
     return ledger_entry.kind, ledger_entry.amount, ledger_entry.key
 
 
-async def test_every_statement_runs(store: SqlDatabase, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A statement that is new and not yet in `a_little_of_everything` fails here."""
+async def test_every_statement_runs(store: SqlDatabase, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement that is new and not yet in `use_jobs` fails here."""
     executed = set(SQLITE_ONLY)
-    one, many = store.one, store.many
+    one, many = store.session.one, store.session.many
 
     async def seen_one(name: str, /, **params: Any) -> list[Row]:
         executed.add(name)
@@ -318,11 +318,11 @@ async def test_every_statement_runs(store: SqlDatabase, clock: HandClock, monkey
         executed.add(name)
         return await many(name, shared, items)
 
-    monkeypatch.setattr(store, "one", seen_one)
-    monkeypatch.setattr(store, "many", seen_many)
+    monkeypatch.setattr(store.session, "one", seen_one)
+    monkeypatch.setattr(store.session, "many", seen_many)
 
-    await a_little_of_everything(store, clock)
-    await a_little_of_updates(store)
-    await a_little_of_upkeep(store)
+    await use_jobs(store, clock)
+    await use_updates(store)
+    await use_kv_and_retention(store)
 
-    assert store.queries.keys() - executed == set()
+    assert store.session.queries.keys() - executed == set()

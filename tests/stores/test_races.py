@@ -1,4 +1,4 @@
-"""The races of a busy deployment, run for real: four instances with their own pools on one PostgreSQL.
+"""Races between four instances with their own pools on one PostgreSQL.
 
 Whatever the order of events, each job has one winner and its money moves once.
 """
@@ -18,11 +18,11 @@ from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secre
 from genlock.domain.money import EntryKind, HoldState
 from genlock.ports import JobEnd, Lease, Reschedule
 from genlock.stores.postgres import PostgresStore
-from tests.stores.conftest import Notebook
-from tests.stores.lives import PRICE, SECRET, SHOWN, delivered, end, ended, finish, order, person_with, running
-from tests.stores.strangers import other_connection, waiting_for_locks
+from tests.stores.builders import PRICE, SECRET, SHOWN, account_with, delivered, end, ended, finish, order, running
+from tests.stores.conftest import RecordingObserver
+from tests.stores.other_connections import other_connection, waiting_for_locks
 
-pytestmark = pytest.mark.timeout(60)  # whoever waits for work that nobody can finish waits for ever
+pytestmark = pytest.mark.timeout(60)  # a lost job would be waited for for ever
 
 T = TypeVar("T")
 INSTANCES = 4
@@ -40,29 +40,29 @@ class Instance:
 
 @dataclass(frozen=True)
 class Fleet:
-    """All instances, the people they serve, and a dice."""
+    """All instances, the accounts they serve, and a source of randomness."""
 
     instances: list[Instance]
-    people: list[int]
-    notebook: Notebook
+    accounts: list[int]
+    observer: RecordingObserver
     rng: random.Random
 
     def any(self) -> Instance:
         return self.rng.choice(self.instances)
 
     async def at_once(self, calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-        """Everything together, in an order nobody planned."""
+        """Run all calls concurrently, in random order."""
         order = list(enumerate(calls))
         self.rng.shuffle(order)
         answers = await asyncio.gather(*(call for _, call in order))
         return [answer for _, answer in sorted(zip((place for place, _ in order), answers, strict=True), key=_place)]
 
     async def running_jobs(self, count: int) -> list[Job]:
-        """Jobs that wait for their provider; nobody's."""
+        """Jobs that wait for their provider, without a lease."""
 
         async def start(number: int) -> Job:
             instance = self.any()
-            wanted = order(self.people[number % PEOPLE], deadline_seconds=3600.0)
+            wanted = order(self.accounts[number % PEOPLE], deadline_seconds=3600.0)
             job = (await instance.store.accept(wanted, instance.lease)).job
             assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
             assert await instance.store.mark_submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
@@ -71,7 +71,7 @@ class Fleet:
         return await self.at_once(start(number) for number in range(count))
 
     async def sending_jobs(self, count: int, holder: Instance | None) -> list[Job]:
-        """Results that the holder, or else nobody, is bringing to the chat."""
+        """Jobs whose result is being delivered, leased to the holder if one is given."""
 
         async def succeed(job: Job) -> Job:
             instance = holder or self.any()
@@ -86,15 +86,15 @@ class Fleet:
         rows = await store.jobs(limit=10 * len(jobs))
         assert {row.id for row in rows} == {job.id for job in jobs}
         assert {(row.delivery, row.hold_state) for row in rows} == {(Delivery.DELIVERED, HoldState.CAPTURED)}
-        wallets = [await store.wallet(account_id) for account_id in self.people]
+        wallets = [await store.wallet(account_id) for account_id in self.accounts]
         assert sum(wallet.available for wallet in wallets) == PEOPLE * MONEY - PRICE * len(jobs)
         assert sum(wallet.held for wallet in wallets) == 0
-        lines = await store._pool.fetch("SELECT job_id, kind FROM ledger WHERE job_id IS NOT NULL")
+        lines = await store.session.pool.fetch("SELECT job_id, kind FROM ledger WHERE job_id IS NOT NULL")
         assert Counter(map(tuple, lines)) == Counter(
             (job.id, kind) for job in jobs for kind in (EntryKind.HOLD.value, EntryKind.CAPTURE.value)
         )
         assert await store.violations(settled=False) == []
-        assert self.notebook.total("store_retries") == 0, "no deadlock, no time-out"
+        assert self.observer.total("store_retries") == 0, "no deadlock, no time-out"
 
 
 def _place(pair: tuple[int, object]) -> int:
@@ -102,16 +102,16 @@ def _place(pair: tuple[int, object]) -> int:
 
 
 @pytest.fixture
-async def fleet(postgres_url: str, notebook: Notebook) -> AsyncIterator[Fleet]:
+async def fleet(postgres_url: str, observer: RecordingObserver) -> AsyncIterator[Fleet]:
     instances = [
         Instance(
-            await PostgresStore.open(postgres_url, observer=notebook, connections=10),
+            await PostgresStore.open(postgres_url, observer=observer, connections=10),
             Lease(owner=f"instance-{number}", seconds=600.0),
         )
         for number in range(INSTANCES)
     ]
-    people = [await person_with(instances[0].store, MONEY) for _ in range(PEOPLE)]
-    yield Fleet(instances, people, notebook, random.Random(7))
+    accounts = [await account_with(instances[0].store, MONEY) for _ in range(PEOPLE)]
+    yield Fleet(instances, accounts, observer, random.Random(7))
     await asyncio.gather(*(instance.store.close() for instance in instances))
 
 
@@ -120,7 +120,7 @@ def winners(attempts: Iterable[JobEnd]) -> list[Job]:
 
 
 async def deliver_claims(instance: Instance, wanted: int, done: list[int]) -> None:
-    """Claim and deliver until `wanted` jobs have been delivered by all together."""
+    """Claim and deliver until all instances together have delivered `wanted` jobs."""
     while len(done) < wanted:
         jobs = await instance.store.claim(50, instance.lease)
         sent = await asyncio.gather(*(finish(instance.store, job, lease=instance.lease) for job in jobs))
@@ -128,7 +128,7 @@ async def deliver_claims(instance: Instance, wanted: int, done: list[int]) -> No
 
 
 async def test_the_same_order_through_all_instances_is_one_job(fleet: Fleet) -> None:
-    orders = [order(fleet.people[number % PEOPLE]) for number in range(300)]
+    orders = [order(fleet.accounts[number % PEOPLE]) for number in range(300)]
 
     accepted = await fleet.at_once(
         instance.store.accept(wanted, instance.lease) for wanted in orders for instance in fleet.instances
@@ -137,15 +137,15 @@ async def test_the_same_order_through_all_instances_is_one_job(fleet: Fleet) -> 
     assert len({acceptance.job.id for acceptance in accepted}) == len(orders)
     assert sum(acceptance.fresh for acceptance in accepted) == len(orders)
     store = fleet.instances[0].store
-    assert sum([(await store.wallet(account_id)).held for account_id in fleet.people]) == PRICE * len(orders)
+    assert sum([(await store.wallet(account_id)).held for account_id in fleet.accounts]) == PRICE * len(orders)
     assert await store.violations(settled=False) == []
-    assert fleet.notebook.total("store_retries") == 0
+    assert fleet.observer.total("store_retries") == 0
 
 
-async def test_the_last_money_is_spent_once(fleet: Fleet) -> None:
-    """Orders of one person through all instances, with money for a few of them."""
+async def test_the_last_credits_are_spent_once(fleet: Fleet) -> None:
+    """Orders of one account through all instances, with balance for a few of them."""
     store = fleet.instances[0].store
-    poor = [await person_with(store, 5 * PRICE) for _ in range(20)]
+    poor = [await account_with(store, 5 * PRICE) for _ in range(20)]
 
     answers = await asyncio.gather(
         *(fleet.any().store.accept(order(account_id), None) for account_id in poor for _ in range(20)),
@@ -202,14 +202,14 @@ async def test_contradicting_reports_have_one_winner_and_one_settlement(fleet: F
     assert len(late) == len(set(late))
     assert all(states[job_id] is State.EXPIRED for job_id in late)
     store = fleet.instances[0].store
-    kept = sum(state is State.SUCCEEDED for state in states.values())
-    assert sum([(await store.wallet(account_id)).held for account_id in fleet.people]) == PRICE * kept
+    succeeded = sum(state is State.SUCCEEDED for state in states.values())
+    assert sum([(await store.wallet(account_id)).held for account_id in fleet.accounts]) == PRICE * succeeded
     assert await store.violations(settled=False) == []
-    assert fleet.notebook.total("store_retries") == 0
+    assert fleet.observer.total("store_retries") == 0
 
 
 async def test_two_instances_during_a_deploy_deliver_everything_once(fleet: Fleet) -> None:
-    """The old one hands over while it still finishes what it holds; the new ones take what they get."""
+    """The old instance releases its leases while it still finishes its jobs; the new ones claim what is due."""
     old, *new = fleet.instances
     jobs = await fleet.sending_jobs(600, old) + await fleet.sending_jobs(300, None)
     done: list[int] = []
@@ -268,7 +268,7 @@ async def test_a_repeated_callback_ends_a_job_once(fleet: Fleet) -> None:
     await fleet.all_delivered_and_paid_once(jobs)
 
 
-async def test_a_failed_send_is_retried_by_one_and_its_first_sender_is_fenced(fleet: Fleet) -> None:
+async def test_a_failed_send_is_retried_by_one_instance_and_its_first_sender_is_fenced(fleet: Fleet) -> None:
     first, *others = fleet.instances
     jobs = await fleet.sending_jobs(500, first)
     done: list[int] = []
@@ -276,14 +276,14 @@ async def test_a_failed_send_is_retried_by_one_and_its_first_sender_is_fenced(fl
     async def fail(job: Job) -> bool:
         wait = Reschedule(job_id=job.id, token=job.lease_token, after=0.0, delivery=Delivery.PENDING, failed=True)
         assert await first.store.reschedule(wait)
-        # A confirmation after all, as from a task that was not stopped: too late if somebody has taken over.
+        # A confirmation after all, as from a task that was not stopped: too late if another instance has taken over.
         return await finish(first.store, job, lease=first.lease)
 
     racing = [asyncio.create_task(deliver_claims(instance, len(jobs), done)) for instance in others]
     confirmed = await fleet.at_once(fail(job) for job in jobs)
     await asyncio.gather(*racing)
 
-    assert not any(confirmed), "what was given back is nobody's until it is claimed"
+    assert not any(confirmed), "a released job has no lease until it is claimed"
     assert len(done) == len(set(done)) == len(jobs)
     rows = await first.store.jobs(limit=10**6)
     assert all(row.lease_token == job.lease_token + 1 for row, job in zip(_by_id(rows), _by_id(jobs), strict=True))
@@ -291,8 +291,8 @@ async def test_a_failed_send_is_retried_by_one_and_its_first_sender_is_fenced(fl
     await fleet.all_delivered_and_paid_once(jobs)
 
 
-async def test_the_work_of_a_holder_that_died_is_done_once_though_it_comes_back(fleet: Fleet) -> None:
-    """All peers see its silence at the same time; and it was only asleep."""
+async def test_jobs_of_a_silent_instance_are_done_once_though_it_comes_back(fleet: Fleet) -> None:
+    """All peers notice the missing heartbeat at the same time, but the instance was only paused."""
     dead, *peers = fleet.instances
     await dead.store.heartbeat(dead.lease.owner, 3.0)
     jobs = await fleet.sending_jobs(500, dead)
@@ -310,9 +310,9 @@ async def test_the_work_of_a_holder_that_died_is_done_once_though_it_comes_back(
         if await finish(dead.store, job, lease=dead.lease):
             done.append(job.id)
 
-    rescues = [asyncio.create_task(take_over(peer)) for peer in peers]
+    takeovers = [asyncio.create_task(take_over(peer)) for peer in peers]
     await fleet.at_once(wake_up(job) for job in jobs)
-    await asyncio.gather(*rescues)
+    await asyncio.gather(*takeovers)
 
     assert len(done) == len(set(done)) == len(jobs)
     await fleet.all_delivered_and_paid_once(jobs)
@@ -335,14 +335,14 @@ async def shows_it_again(store: PostgresStore, job: Job) -> bool:
     [(ends, running), (finish, ended), (begins_its_notice, delivered), (shows_it_again, delivered)],
     ids=lambda one: str(one.__name__),
 )
-async def test_of_two_that_wait_for_the_same_row_one_wins(
+async def test_one_of_two_writers_that_wait_for_the_same_row_wins(
     fleet: Fleet, postgres_url: str, step: Callable[..., Coroutine[Any, Any, bool]], stage: Any
 ) -> None:
-    """Both have looked before either writes. The job is free: no line of the ledger helps to tell them apart."""
+    """Both have read the row before either writes. The job is free, so no unique ledger key can stop the second."""
     one, other = (instance.store for instance in fleet.instances[:2])
     job = await stage(one, price=0)
-    async with other_connection(postgres_url) as stranger:
-        await stranger.execute("SELECT * FROM jobs FOR UPDATE")
+    async with other_connection(postgres_url) as blocker:
+        await blocker.execute("SELECT * FROM jobs FOR UPDATE")
         steps = [asyncio.create_task(step(store, job)) for store in (one, other)]
         await waiting_for_locks(fleet.instances[2].store, 2)
 
@@ -350,7 +350,7 @@ async def test_of_two_that_wait_for_the_same_row_one_wins(
     assert await one.violations(settled=False) == []
 
 
-async def test_a_notice_is_begun_once_by_whoever_gets_there(fleet: Fleet) -> None:
+async def test_concurrent_instances_begin_a_notice_once(fleet: Fleet) -> None:
     jobs = await fleet.sending_jobs(200, fleet.instances[0])
     assert all(await fleet.at_once(finish(fleet.any().store, job) for job in jobs))
 
@@ -365,12 +365,12 @@ async def test_a_notice_is_begun_once_by_whoever_gets_there(fleet: Fleet) -> Non
     assert await fleet.instances[0].store.violations(settled=True) == []
 
 
-async def test_orphans_are_found_however_they_cross_with_the_answer(fleet: Fleet) -> None:
-    """A callback on the open door and the answer of the create call at the same moment: none is lost."""
+async def test_orphans_are_matched_however_they_race_with_the_answer(fleet: Fleet) -> None:
+    """An unauthenticated callback and the answer of the create call at the same moment: none is lost."""
 
     async def start(number: int) -> Job:
         instance = fleet.any()
-        wanted = order(fleet.people[number % PEOPLE])
+        wanted = order(fleet.accounts[number % PEOPLE])
         job = (await instance.store.accept(wanted, instance.lease)).job
         assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
         return job
@@ -380,12 +380,12 @@ async def test_orphans_are_found_however_they_cross_with_the_answer(fleet: Fleet
     async def answer(job: Job) -> None:
         assert await fleet.any().store.mark_submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
 
-    async def hint(job: Job) -> None:
+    async def untrusted(job: Job) -> None:
         store = fleet.any().store
         callback = await store.store_callback("kie", None, "", b"{}")
         await store.note_untrusted_callback(callback.id, "kie", f"task-{job.id}")
 
-    await fleet.at_once(step(job) for job in jobs for step in (answer, hint, hint))
+    await fleet.at_once(step(job) for job in jobs for step in (answer, untrusted, untrusted))
     store = fleet.instances[0].store
     while await store.match_orphans(100):
         pass
@@ -393,16 +393,16 @@ async def test_orphans_are_found_however_they_cross_with_the_answer(fleet: Fleet
     assert len(await store.callbacks(InboxState.MATCHED, 10**6)) == 2 * len(jobs)
     due = await store.claim(10**6, fleet.instances[0].lease)
     assert {job.id for job in due} == {job.id for job in jobs}, "all are to be asked about at once"
-    assert fleet.notebook.total("store_retries") == 0
+    assert fleet.observer.total("store_retries") == 0
 
 
 def _by_id(jobs: Iterable[Job]) -> list[Job]:
     return sorted(jobs, key=lambda job: job.id)
 
 
-async def test_reports_and_results_of_one_person_do_not_deadlock(fleet: Fleet) -> None:
-    """Failures give money back while deliveries take it and new orders hold it, all from the same few wallets."""
-    few = replace(fleet, people=fleet.people[:4] * (PEOPLE // 4))
+async def test_ends_and_deliveries_of_one_account_do_not_deadlock(fleet: Fleet) -> None:
+    """Failures release holds while deliveries capture and new orders hold, all on the same few wallets."""
+    few = replace(fleet, accounts=fleet.accounts[:4] * (PEOPLE // 4))
     jobs = await few.running_jobs(300)
     sending = await few.sending_jobs(200, fleet.instances[0])
 
@@ -410,13 +410,13 @@ async def test_reports_and_results_of_one_person_do_not_deadlock(fleet: Fleet) -
         [
             *(end(fleet.any().store, job, State.FAILED) for job in jobs),
             *(finish(fleet.any().store, job) for job in sending),
-            *(fleet.any().store.accept(order(account_id), None) for account_id in few.people[:40]),
+            *(fleet.any().store.accept(order(account_id), None) for account_id in few.accounts[:40]),
         ]
     )
 
     store = fleet.instances[0].store
     assert await store.violations(settled=False) == []
-    wallets = [await store.wallet(account_id) for account_id in fleet.people[:4]]
+    wallets = [await store.wallet(account_id) for account_id in fleet.accounts[:4]]
     assert sum(wallet.held for wallet in wallets) == 40 * PRICE
     assert sum(wallet.available for wallet in wallets) == 4 * MONEY - (len(sending) + 40) * PRICE
-    assert fleet.notebook.total("store_retries") == 0
+    assert fleet.observer.total("store_retries") == 0

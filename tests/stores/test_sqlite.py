@@ -1,4 +1,4 @@
-"""What is SQLite's own: one process, durable commits, off the event loop."""
+"""What only SQLite has: one process, durable commits, a thread outside the event loop."""
 
 import asyncio
 import os
@@ -18,19 +18,19 @@ from genlock.domain.errors import StoreError, StoreInUse
 from genlock.domain.money import EntryKind
 from genlock.ports import Accepted
 from genlock.stores.sqlite import SqliteStore
-from tests.stores.conftest import Notebook
-from tests.stores.lives import ME, HandClock, order, person_with, queued, until
+from tests.stores.builders import ME, ManualClock, account_with, order, queued, until
+from tests.stores.conftest import RecordingObserver
 
-#: Opens the store at argv[1], credits a person, says so, and then goes on crediting until it is killed.
+#: Opens the store at argv[1], credits an account, prints a line, and continues crediting until it is killed.
 HOLDER = """
 import asyncio, sys
 from genlock.domain.money import EntryKind
 from genlock.stores.sqlite import SqliteStore
-from tests.stores.conftest import Notebook
-from tests.stores.lives import HandClock
+from tests.stores.conftest import RecordingObserver
+from tests.stores.builders import ManualClock
 
 async def main():
-    store = await SqliteStore.open(sys.argv[1], clock=HandClock(), observer=Notebook())
+    store = await SqliteStore.open(sys.argv[1], clock=ManualClock(), observer=RecordingObserver())
     account_id = await store.ensure_account("chat", "bot", "7")
     for number in range(1, 10**9):
         await store.transfer(account_id, EntryKind.TOPUP, 1, f"topup:{number}")
@@ -58,11 +58,11 @@ async def holder(path: str) -> AsyncIterator[Process]:
 
 
 class Held:
-    """A statement that goes on until it is let go, and keeps the store's thread so long."""
+    """A statement that blocks the store's thread until the test releases it."""
 
     def __init__(self, store: SqliteStore) -> None:
         self.began, self.go = threading.Event(), threading.Event()
-        self.task = asyncio.create_task(store._call(self._work))
+        self.task = asyncio.create_task(store.session.call(self._work))
 
     @classmethod
     async def by(cls, store: SqliteStore) -> Self:
@@ -72,7 +72,7 @@ class Held:
 
     def _work(self, _: sqlite3.Connection) -> None:
         self.began.set()
-        assert self.go.wait(10), "nobody let it go: was the event loop blocked?"
+        assert self.go.wait(10), "the test did not release it: was the event loop blocked?"
 
 
 @pytest.fixture
@@ -80,10 +80,12 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "new" / "genlock.db")
 
 
-async def test_a_second_process_is_refused_in_plain_words(path: str, clock: HandClock, notebook: Notebook) -> None:
+async def test_a_second_process_is_refused_with_a_message_that_names_the_first(
+    path: str, clock: ManualClock, observer: RecordingObserver
+) -> None:
     async with holder(path) as other:
         with pytest.raises(StoreInUse) as refusal:
-            await SqliteStore.open(path, clock=clock, observer=notebook)
+            await SqliteStore.open(path, clock=clock, observer=observer)
 
     assert str(refusal.value) == (
         f"{path} is in use by another genlock process (pid {other.pid}). SQLite serves one process: stop that one, "
@@ -91,8 +93,8 @@ async def test_a_second_process_is_refused_in_plain_words(path: str, clock: Hand
     )
 
 
-async def test_what_was_answered_survives_the_death_of_the_process_and_its_file_is_free(
-    path: str, clock: HandClock, notebook: Notebook
+async def test_commits_survive_a_killed_process_and_its_file_is_free(
+    path: str, clock: ManualClock, observer: RecordingObserver
 ) -> None:
     async with holder(path) as other:
         assert other.stdout is not None
@@ -103,19 +105,21 @@ async def test_what_was_answered_survives_the_death_of_the_process_and_its_file_
         assert other.returncode == -signal.SIGKILL
     answered = 21 + rest.count(b"\n")
 
-    store = await SqliteStore.open(path, clock=clock, observer=notebook)
+    store = await SqliteStore.open(path, clock=clock, observer=observer)
     account_id = await store.ensure_account("chat", "bot", "7")
     available = (await store.wallet(account_id)).available
-    assert available in (answered, answered + 1), "the last one may have been committed and not yet told"
+    assert available in (answered, answered + 1), "the last one may have been committed but not printed"
     assert len(await store.ledger_entries(account_id, 10**6)) == available
     assert await store.violations(settled=True) == []
     await store.close()
 
 
-async def test_nobody_else_on_the_machine_reads_its_files(tmp_path: Path, clock: HandClock, notebook: Notebook) -> None:
+async def test_the_files_are_readable_by_their_owner_only(
+    tmp_path: Path, clock: ManualClock, observer: RecordingObserver
+) -> None:
     before = os.umask(0o022)
     try:
-        store = await SqliteStore.open(str(tmp_path / "own.db"), clock=clock, observer=notebook)
+        store = await SqliteStore.open(str(tmp_path / "own.db"), clock=clock, observer=observer)
     finally:
         os.umask(before)
     await store.ensure_account("chat", "bot", "7")
@@ -125,24 +129,24 @@ async def test_nobody_else_on_the_machine_reads_its_files(tmp_path: Path, clock:
     assert modes == ["0o600"] * 4
 
 
-async def test_a_closed_store_lets_its_file_go(path: str, clock: HandClock, notebook: Notebook) -> None:
+async def test_closing_the_store_releases_the_file(path: str, clock: ManualClock, observer: RecordingObserver) -> None:
     for _ in range(2):
-        store = await SqliteStore.open(path, clock=clock, observer=notebook)
+        store = await SqliteStore.open(path, clock=clock, observer=observer)
         assert await store.ensure_account("chat", "bot", "7") == 1
         await store.close()
 
 
-async def test_a_file_is_refused_twice_in_one_process_too(sqlite: SqliteStore, tmp_path: Path) -> None:
+async def test_the_same_process_cannot_open_a_file_twice(sqlite: SqliteStore, tmp_path: Path) -> None:
     with pytest.raises(StoreInUse):
-        await SqliteStore.open(str(tmp_path / "genlock.db"), clock=HandClock(), observer=Notebook())
+        await SqliteStore.open(str(tmp_path / "genlock.db"), clock=ManualClock(), observer=RecordingObserver())
 
-    await person_with(sqlite)
+    await account_with(sqlite)
 
 
-async def test_a_commit_survives_a_power_cut(sqlite: SqliteStore) -> None:
+async def test_every_commit_is_synced_to_the_disk(sqlite: SqliteStore) -> None:
     """In WAL mode only `synchronous = FULL` syncs every commit before it is answered."""
     pragmas = ("journal_mode", "synchronous", "foreign_keys")
-    values = await sqlite._call(
+    values = await sqlite.session.call(
         lambda connection: [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
     )
 
@@ -150,7 +154,7 @@ async def test_a_commit_survives_a_power_cut(sqlite: SqliteStore) -> None:
 
 
 async def test_the_event_loop_runs_while_a_statement_does(sqlite: SqliteStore) -> None:
-    """The statement ends only when the loop lets it: if it blocked the loop, both would wait for ever."""
+    """The loop ends the statement: if the statement blocked the loop, both would wait for ever."""
     held = await Held.by(sqlite)
 
     held.go.set()
@@ -162,11 +166,11 @@ async def test_calls_that_wait_are_committed_together(sqlite: SqliteStore) -> No
     """A commit costs a sync of the disk: ten callers pay for one."""
     commits = await count_commits(sqlite)
     held = await Held.by(sqlite)
-    people = [asyncio.create_task(sqlite.ensure_account("chat", "bot", str(number))) for number in range(10)]
-    await until(lambda: sqlite._work.qsize() == len(people))
+    accounts = [asyncio.create_task(sqlite.ensure_account("chat", "bot", str(number))) for number in range(10)]
+    await until(lambda: sqlite.session._requests.qsize() == len(accounts))
     held.go.set()
 
-    await asyncio.gather(held.task, *people)
+    await asyncio.gather(held.task, *accounts)
     assert commits[0] == 2
 
 
@@ -177,14 +181,14 @@ async def count_commits(store: SqliteStore) -> list[int]:
     def note(statement: str) -> None:
         commits[0] += statement == "COMMIT"
 
-    await store._call(lambda connection: connection.set_trace_callback(note))
+    await store.session.call(lambda connection: connection.set_trace_callback(note))
     await until(lambda: commits[0] == 1)  # its own
     commits[0] = 0
     return commits
 
 
 async def test_work_that_fails_is_undone_alone(sqlite: SqliteStore) -> None:
-    """Others of the same transaction are committed."""
+    """The other work of the same transaction is committed."""
 
     def fail(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO limits VALUES ('half', 1)")
@@ -192,9 +196,9 @@ async def test_work_that_fails_is_undone_alone(sqlite: SqliteStore) -> None:
 
     held = await Held.by(sqlite)
     before = asyncio.create_task(sqlite.ensure_account("chat", "bot", "before"))
-    failed = asyncio.create_task(sqlite._call(fail))
+    failed = asyncio.create_task(sqlite.session.call(fail))
     after = asyncio.create_task(sqlite.ensure_account("chat", "bot", "after"))
-    await until(lambda: sqlite._work.qsize() == 3)
+    await until(lambda: sqlite.session._requests.qsize() == 3)
     held.go.set()
 
     answers = await asyncio.gather(held.task, before, failed, after, return_exceptions=True)
@@ -203,13 +207,13 @@ async def test_work_that_fails_is_undone_alone(sqlite: SqliteStore) -> None:
         answers[1],
         answers[3],
     ]
-    assert await sqlite._call(lambda connection: connection.execute("SELECT * FROM limits").fetchall()) == []
+    assert await sqlite.session.call(lambda connection: connection.execute("SELECT * FROM limits").fetchall()) == []
 
 
-async def test_a_caller_that_is_cancelled_takes_nobody_with_it(sqlite: SqliteStore) -> None:
+async def test_a_cancelled_caller_does_not_affect_the_others(sqlite: SqliteStore) -> None:
     held = await Held.by(sqlite)
     other = asyncio.create_task(sqlite.ensure_account("chat", "bot", "7"))
-    await until(lambda: sqlite._work.qsize() == 1)
+    await until(lambda: sqlite.session._requests.qsize() == 1)
     held.task.cancel()
     held.go.set()
 
@@ -218,9 +222,9 @@ async def test_a_caller_that_is_cancelled_takes_nobody_with_it(sqlite: SqliteSto
         await held.task
 
 
-async def test_a_full_disk_is_told_and_forgotten(sqlite: SqliteStore) -> None:
-    """What cannot be committed is nobody's; when there is room again, work goes on."""
-    account_id = await person_with(sqlite, 1000)
+async def test_a_full_disk_is_reported_and_work_resumes_when_there_is_space(sqlite: SqliteStore) -> None:
+    """A commit that fails leaves nothing behind; when there is space again, commits succeed."""
+    account_id = await account_with(sqlite, 1000)
     await set_pages_max(sqlite, 0)  # as few as there are now
 
     answers = await asyncio.gather(
@@ -241,11 +245,11 @@ async def set_pages_max(store: SqliteStore, pages: int) -> None:
         count = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages or count}")
 
-    await store._call(work)
+    await store.session.call(work)
 
 
-async def test_whatever_breaks_in_its_thread_is_told_to_those_who_wait(sqlite: SqliteStore) -> None:
-    sqlite._connection.close()  # not even a roll-back is possible any more
+async def test_an_error_of_the_thread_reaches_the_waiting_callers(sqlite: SqliteStore) -> None:
+    sqlite.session.connection.close()  # now not even a rollback is possible
 
     async with asyncio.timeout(5):
         for _ in range(2):
@@ -253,24 +257,26 @@ async def test_whatever_breaks_in_its_thread_is_told_to_those_who_wait(sqlite: S
                 await sqlite.wallet(1)
 
 
-async def test_instances_known_before_it_was_opened_are_dead(path: str, clock: HandClock, notebook: Notebook) -> None:
-    first = await SqliteStore.open(path, clock=clock, observer=notebook)
+async def test_instances_in_a_file_that_was_just_locked_are_orphaned(
+    path: str, clock: ManualClock, observer: RecordingObserver
+) -> None:
+    first = await SqliteStore.open(path, clock=clock, observer=observer)
     await first.heartbeat("before", 3.0)
     assert await first.orphaned_instances() == []
-    visitor = await SqliteStore.open(path, clock=clock, observer=notebook, beside=True)
-    assert list(await visitor.orphaned_instances()) == [], "whoever has the file lives"
+    visitor = await SqliteStore.open(path, clock=clock, observer=observer, beside=True)
+    assert list(await visitor.orphaned_instances()) == [], "the process that has the file is alive"
     await visitor.close()
     await first.close()
 
-    second = await SqliteStore.open(path, clock=clock, observer=notebook)
+    second = await SqliteStore.open(path, clock=clock, observer=observer)
     await second.heartbeat("after", 3.0)
 
     assert await second.orphaned_instances() == ["before"]
     await second.close()
 
 
-async def test_a_store_in_memory_keeps_nothing(clock: HandClock, notebook: Notebook) -> None:
+async def test_a_store_in_memory_is_not_persistent(clock: ManualClock, observer: RecordingObserver) -> None:
     for _ in range(2):
-        store = await SqliteStore.open(":memory:", clock=clock, observer=notebook)
+        store = await SqliteStore.open(":memory:", clock=clock, observer=observer)
         assert (await queued(store)).id == 1
         await store.close()

@@ -45,7 +45,7 @@ class House:
     job_id: int
 
     def inbox(self) -> list[tuple[int, bytes, str, int | None]]:
-        rows = self.store._connection.execute("SELECT id, body, state, job_id FROM inbox ORDER BY id")
+        rows = self.store.session.connection.execute("SELECT id, body, state, job_id FROM inbox ORDER BY id")
         return [tuple(row) for row in rows]
 
 

@@ -48,8 +48,10 @@ class Neighbourhood:
     def check(self, path: str, body: bytes, headers: dict[str, str], *, signed: bool = False) -> int:
         status = self.post(path, body, headers, signed=signed)
         assert status in (200, 401)
-        rows = self.house.store._connection.execute("SELECT body, state FROM inbox ORDER BY id DESC LIMIT 1").fetchall()
-        [count] = self.house.store._connection.execute("SELECT count(*) FROM inbox").fetchone()
+        rows = self.house.store.session.connection.execute(
+            "SELECT body, state FROM inbox ORDER BY id DESC LIMIT 1"
+        ).fetchall()
+        [count] = self.house.store.session.connection.execute("SELECT count(*) FROM inbox").fetchone()
         self.stored += status == 200
         assert count == self.stored, "what was acknowledged is there, once; what was refused is not"
         if status == 200:

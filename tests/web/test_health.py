@@ -20,7 +20,7 @@ from genlock.metrics import COUNTS, GAUGES, MetricsObserver
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.health import HealthEndpoints
 from genlock.web.server import make_web
-from tests.stores.lives import ended, queued, update
+from tests.stores.builders import ended, queued, update
 from tests.web.asgi import request
 
 

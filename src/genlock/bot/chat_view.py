@@ -16,7 +16,7 @@ from genlock.bot.screen_context import ScreenContext, quote
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Caller, Priority
-from genlock.channels.telegram.errors import HasMedia, Unchanged
+from genlock.channels.telegram.errors import MessageHasMedia, MessageNotModified
 from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.channels.telegram.text import fitted, keyboard
 from genlock.domain.draft import SavedDraft
@@ -147,9 +147,9 @@ class ChatView:
                 message_id=message,
                 **_content(said),
             )
-        except Unchanged:
+        except MessageNotModified:
             return True
-        except (PlaceholderGone, HasMedia):
+        except (PlaceholderGone, MessageHasMedia):
             return False
         return True
 

@@ -8,7 +8,7 @@ class Account:
     id: int
     channel: str
     bot: str
-    #: the id that the channel knows the user by
+    #: the id by which the channel knows the user
     external_id: str
     #: where the channel reaches the user outside a job; opaque, "" when it is not known
     address: str

@@ -1,4 +1,4 @@
-"""How far each part of a result has come on its way into the chat."""
+"""The parts of a result, and how far the delivery of each has come."""
 
 import json
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ PARTS_MAX = 10
 
 
 class Level(StrEnum):
-    """Ways of showing one part, best first. Each is an edit of the same message; we only go down."""
+    """Ways of showing a part, best first. Each is an edit of the same message; a delivery only goes down."""
 
     ADDRESS = "address"
     BYTES = "bytes"
@@ -25,11 +25,11 @@ _BELOW = {Level.ADDRESS: Level.BYTES, Level.BYTES: Level.DOCUMENT, Level.DOCUMEN
 
 
 class Step(StrEnum):
-    """What may be on the wire for a part. Written before the call, read by whoever takes over."""
+    """Which call may have been made for a part. Written before the call, read by the instance that takes over."""
 
-    PUT = "put"  #: only edits, which may be repeated → DONE by the deliverer
-    SEND = "send"  #: a send that replaces a deleted message may have been made: never repeat it
-    DONE = "done"  #: the channel confirmed it
+    PUT = "put"  #: only edits, which can be repeated → done by the deliver stage
+    SEND = "send"  #: a send in place of a deleted message may have been made: it must not be repeated
+    DONE = "done"  #: the channel confirmed the part
 
 
 @value
@@ -38,15 +38,15 @@ class Part:
     value: str = ""
     level: Level = Level.ADDRESS
     step: Step = Step.PUT
-    #: the message that becomes, or is, this part; None until one has been placed
+    #: the message that shows, or will show, this part; None until it exists
     message: str | None = None
-    #: the channel's own copy of the file, once it has one
+    #: the channel's file id, once it has the file
     file: str | None = None
-    #: the channel has refused to edit the message: the part may only be sent
+    #: the message was deleted: the part can only be sent
     gone: bool = False
 
     def lower(self) -> "Part | None":
-        """The same part without the channel's copy, if that was tried, else one level down; None below the last."""
+        """Return the part without its file id if it has one, else one level lower; None below the last level."""
         if self.file is not None:
             return replace(self, file=None)
         below = _BELOW.get(self.level)
@@ -54,21 +54,21 @@ class Part:
 
 
 def plan(pieces: Iterable[Piece]) -> tuple[Part, ...]:
-    """The parts of a result. The first will take the placeholder, the others get messages of their own."""
+    """Return the parts of a result. The first takes the placeholder, the others get messages of their own."""
     return tuple(Part(kind=piece.kind, value=piece.value) for piece in pieces if piece.value.strip())[:PARTS_MAX]
 
 
 def message_instead(part: Part) -> Part:
-    """Our own words on the message of a part that is no result."""
+    """Return the part that shows our own message in place of an invalid result."""
     return Part(kind=PartKind.MESSAGE, level=Level.TEXT, message=part.message, gone=part.gone)
 
 
-#: The single part of a job that ended without a result: words on its placeholder.
+#: The single part of a job that ended without a result: a message on its placeholder.
 MESSAGE_ONLY: tuple[Part, ...] = (Part(kind=PartKind.MESSAGE, level=Level.TEXT),)
 
 
 def again(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The parts, to be shown anew on messages of their own: what an operator's resend asks for."""
+    """Return the parts as not shown yet, to be delivered again on new messages."""
     return tuple(replace(part, step=Step.PUT, message=None, gone=False) for part in parts)
 
 
@@ -77,7 +77,7 @@ def dump_parts(parts: Iterable[Part]) -> str:
 
 
 def _dump(part: Part) -> str:
-    """By hand: every life does it twice, and the encoder of the standard library is made anew for each call."""
+    """Encode by hand: every job does it twice, and json.dumps would create an encoder for each call."""
     row = f'{{"kind":"{part.kind}","value":{_quote(part.value)},"level":"{part.level}","step":"{part.step}"'
     if part.message is not None:
         row += f',"message":{_quote(part.message)}'

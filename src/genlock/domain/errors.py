@@ -1,4 +1,4 @@
-"""Everything that can go wrong, by who can do something about it.
+"""Every error, grouped by what the caller can do about it.
 
 GenlockError
 ├── Refusal                the caller's request cannot be done; nothing has changed
@@ -7,40 +7,40 @@ GenlockError
 │   ├── AccountNotFound
 │   ├── JobNotFound
 │   ├── ModelNotFound
-│   ├── InvalidInput       what a person gave does not fit the model; says what is allowed
+│   ├── InvalidInput       a value does not fit the model; the message says what is allowed
 │   └── ActionNotAllowed
-├── InvalidCatalog          a file that describes models is wrong; says where and what
+├── InvalidCatalog         a file that describes models is wrong; says where and what
 ├── StoreError
-│   ├── StoreUnavailable   the database did not answer in time; what was asked may or may not have happened
+│   ├── StoreUnavailable   the database did not answer in time; the statement may have been committed
 │   ├── StoreInUse         another process has the SQLite file
-│   ├── TaskIdConflict          a task id is another job's already
+│   ├── TaskIdConflict     another job already has this task id
 │   └── SchemaMismatch     the migrations applied are not the migrations shipped
 ├── ProviderError
-│   ├── SubmitRefused      for good: nothing runs, nothing is billed
-│   ├── ProviderBusy       provably not accepted: try again later
-│   └── SubmitUnknown      the call may have been accepted: never repeat it blindly
+│   ├── SubmitRefused      permanent: nothing runs, nothing is billed
+│   ├── ProviderBusy       not accepted for now: retry later
+│   └── SubmitUnknown      the task may have been accepted: never repeat the call
 └── ChannelError
-    ├── LevelRefused       this way of showing the part cannot work: take the next level
-    ├── PlaceholderGone    there is no message left to edit
-    ├── ChannelBusy        provably not done: try again later
-    ├── ChannelOutcomeUnknown     may have been done: repeat a put, never a send
-    ├── AddressChanged          the chat has another address now, where nothing has been shown yet
-    ├── InvalidResult       what the provider calls a result is none: a page, an empty file
-    └── RecipientUnreachable         this person cannot be reached any more
+    ├── LevelRefused       the channel cannot show the part at this level: try the next one
+    ├── PlaceholderGone    the message to edit was deleted
+    ├── ChannelBusy        nothing was done: retry later
+    ├── ChannelOutcomeUnknown  the call may have taken effect: repeat a put, never a send
+    ├── AddressChanged     the chat has a new address, where nothing has been shown yet
+    ├── InvalidResult      the provider's result is an HTML page or an empty file
+    └── RecipientUnreachable   the user cannot be reached any more
 """
 
 from collections.abc import Mapping
 
 
 class GenlockError(Exception):
-    """Something went wrong."""
+    """An error of genlock."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.__doc__)
 
 
 class Refusal(GenlockError):
-    """This cannot be done; nothing has changed."""
+    """The request was refused; nothing has changed."""
 
 
 class InsufficientBalance(Refusal):
@@ -53,11 +53,11 @@ class InsufficientBalance(Refusal):
 
 
 class IdempotencyKeyReused(Refusal):
-    """This idempotency key already stands for another order."""
+    """This idempotency key was used for another order."""
 
 
 class AccountNotFound(Refusal):
-    """Nobody is known under this id."""
+    """There is no account with this id."""
 
 
 class JobNotFound(Refusal):
@@ -71,7 +71,7 @@ class ModelNotFound(Refusal):
 class InvalidInput(Refusal):
     """A value does not fit the model.
 
-    The message says what is allowed; `problem` and `allowed` say the same as data, for other languages.
+    The message says what is allowed; `problem` and `allowed` hold the same as data, for translated messages.
     """
 
     def __init__(self, field: str, message: str, *, problem: str = "type", allowed: Mapping[str, object] | None = None):
@@ -91,7 +91,7 @@ class InvalidCatalog(GenlockError):
 
 
 class StoreError(GenlockError):
-    """The store could not do its work."""
+    """The store failed."""
 
 
 class StoreUnavailable(StoreError):
@@ -103,7 +103,7 @@ class StoreInUse(StoreError):
 
 
 class TaskIdConflict(StoreError):
-    """The provider gave a task id that is another job's already."""
+    """The provider returned the task id of another job."""
 
 
 class SchemaMismatch(StoreError):
@@ -111,11 +111,11 @@ class SchemaMismatch(StoreError):
 
 
 class ProviderError(GenlockError):
-    """The provider did not do what was asked."""
+    """The provider failed."""
 
 
 class SubmitRefused(ProviderError):
-    """The provider refused the order for good."""
+    """The provider refused the order permanently."""
 
     def __init__(self, code: str, text: str = "") -> None:
         super().__init__(f"{code}: {text}" if text else code)
@@ -136,15 +136,15 @@ class SubmitUnknown(ProviderError):
 
 
 class ChannelError(GenlockError):
-    """The channel did not do what was asked."""
+    """The channel failed."""
 
 
 class LevelRefused(ChannelError):
-    """The channel cannot show the part in this way."""
+    """The channel cannot show the part at this level."""
 
 
 class PlaceholderGone(ChannelError):
-    """The message to edit does not exist any more."""
+    """The message to edit was deleted."""
 
 
 class ChannelBusy(ChannelError):
@@ -153,7 +153,7 @@ class ChannelBusy(ChannelError):
     def __init__(self, after: float, reason: str = "", *, failed: bool = False) -> None:
         super().__init__(reason or None)
         self.after = after
-        #: it was not the channel that asked: this counts as a try that failed
+        #: the channel did not ask for the pause, so this counts as a failed attempt
         self.failed = failed
 
 
@@ -162,7 +162,7 @@ class ChannelOutcomeUnknown(ChannelError):
 
 
 class AddressChanged(ChannelError):
-    """The chat has another address now; nothing was shown at the old one."""
+    """The chat has a new address; nothing was shown at the old one."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class AddressChanged(ChannelError):
 
 
 class InvalidResult(ChannelError):
-    """What the provider calls a result cannot be one."""
+    """The provider's result is not usable."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -178,7 +178,7 @@ class InvalidResult(ChannelError):
 
 
 class RecipientUnreachable(ChannelError):
-    """The person cannot be reached: blocked, deactivated, kicked."""
+    """The user cannot be reached: the bot was blocked or removed, or the user's account deleted."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""Callbacks as they came in: stored first, understood later."""
+"""Callbacks: stored as received, processed afterwards."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -8,10 +8,10 @@ from genlock.domain.value import value
 
 class InboxState(StrEnum):
     NEW = "new"  #: stored and acknowledged → done, orphan or unreadable by the collect stage
-    DONE = "done"  #: its effect, or that it had none, is committed
-    ORPHAN = "orphan"  #: its job is not known → matched by the submit stage or the sweep, → expired after an hour
-    MATCHED = "matched"  #: an orphan whose job turned up; the job was made due for a status query
-    EXPIRED = "expired"  #: an orphan nobody claimed, or of a provider nobody has; kept for the operator
+    DONE = "done"  #: processed; its effect, if any, is committed
+    ORPHAN = "orphan"  #: its job is not known → matched by the submit stage or the sweeper, → expired after an hour
+    MATCHED = "matched"  #: an orphan whose job is known now; the job was made due for a status query
+    EXPIRED = "expired"  #: no job, or no instance with its provider, was found in time; kept for the operator
     UNREADABLE = "unreadable"  #: could not be parsed; kept for the operator
 
 
@@ -21,13 +21,13 @@ class Callback:
 
     id: int
     provider: str
-    #: the job whose secret address it was sent to; None on the open door or with a wrong secret
+    #: the job whose secret its URL carried; None without a secret or with a wrong one
     job_id: int | None
-    #: the task it speaks of, once read
+    #: the task it names, once parsed
     task_id: str | None
     body: bytes
     state: InboxState
     note: str
     received_at: datetime
-    #: the job's, where it is known
+    #: that of the job, where the job is known
     correlation_id: str = ""

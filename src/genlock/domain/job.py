@@ -1,4 +1,4 @@
-"""A job: one order, one row, its whole life."""
+"""A job: one order and everything that happens to it, in one row."""
 
 import hashlib
 from datetime import datetime
@@ -10,17 +10,17 @@ from genlock.domain.value import value
 
 
 class State(StrEnum):
-    """Where the order stands with the provider."""
+    """The state of the order at the provider."""
 
     QUEUED = "queued"  #: accepted, money held → submitting by the submit stage, as soon as the provider's limit allows
-    SUBMITTING = "submitting"  #: the create call may be on the wire → running by its answer; after a crash or a lost
-    #: answer it waits for its callback, then → expired by the submit stage when the grace time is over
+    SUBMITTING = "submitting"  #: the create call may have been made → running by its answer; after a crash or a lost
+    #: answer it waits for its callback, then → expired by the submit stage when the grace period is over
     RUNNING = "running"  #: the task id is known → succeeded or failed by the first terminal report, callback or poll;
     #: → expired by the collect stage at the deadline
     SUCCEEDED = "succeeded"  #: an end; the result is recorded and the deliver stage takes over
-    FAILED = "failed"  #: an end; the money is back and the deliver stage tells the person
-    CANCELLED = "cancelled"  #: an end, by the person or an operator; the money is back
-    EXPIRED = "expired"  #: an end: we stopped waiting, the money is back; a result that comes later is shown, free
+    FAILED = "failed"  #: an end; the hold is released and the deliver stage informs the user
+    CANCELLED = "cancelled"  #: an end, by the user or an operator; the hold is released
+    EXPIRED = "expired"  #: an end: we stopped waiting, the hold is released; a later result is delivered free of charge
 
 
 class Actor(StrEnum):
@@ -44,54 +44,54 @@ class AttentionCode(StrEnum):
 
 
 OPEN = (State.QUEUED, State.SUBMITTING, State.RUNNING)
-#: 128 bits: nobody finds a second text for them, and every version of a row carries them
+#: 128 bits: enough against collisions, and short because every version of a row contains them
 _HASH_DIGITS = 32
 
 
 class Delivery(StrEnum):
-    """Where the end of a job stands with the chat."""
+    """The state of the delivery to the chat."""
 
-    NONE = "none"  #: the job has not ended → pending or sending by whatever ends it
-    PENDING = "pending"  #: waits for somebody to deliver it → sending by the next claim
-    SENDING = "sending"  #: a lease holder is at it → delivered, undeliverable, unknown, or pending for another try
-    DELIVERED = "delivered"  #: the channel confirmed every part; this commit captures the money
-    UNDELIVERABLE = "undeliverable"  #: nobody can be reached there; money back, on the operator's list
-    UNKNOWN = "unknown"  #: a send whose answer was lost; not repeated; money back, on the operator's list
+    NONE = "none"  #: the job has not ended → pending or sending by the write that ends it
+    PENDING = "pending"  #: waits for a worker → sending by the next claim
+    SENDING = "sending"  #: the lease holder delivers it → delivered, undeliverable, unknown, or pending for a retry
+    DELIVERED = "delivered"  #: the channel confirmed every part; the same commit captures the hold
+    UNDELIVERABLE = "undeliverable"  #: unreachable user or unusable result; hold released, on the operator's list
+    UNKNOWN = "unknown"  #: the answer to a send was lost; it is not repeated; hold released, on the operator's list
 
 
 class Notice(StrEnum):
-    """The short message after a result."""
+    """The state of the short message after a result."""
 
-    NONE = "none"  #: this job wants none
+    NONE = "none"  #: this job has none
     WANTED = "wanted"  #: → due by the delivered commit
     DUE = "due"  #: → sent by the deliver stage, just before the call
-    SENT = "sent"  #: journaled; the call has been made at most once
+    SENT = "sent"  #: journaled; the call was made at most once
 
 
 class Verdict(StrEnum):
-    """What became of one attempt to end a job."""
+    """The outcome of one attempt to end a job."""
 
     WON = "won"  #: this ended the job
-    LATE = "late"  #: a result after we stopped waiting: delivered, free
-    BUSY = "busy"  #: as late, but somebody is telling the person at this moment: the callback comes back later
-    DUPLICATE = "duplicate"  #: says what is known already
-    CONTRADICTION = "contradiction"  #: says the opposite of what is known: alarm
-    CANCELLED = "cancelled"  #: the person had cancelled; the bill is the operator's loss
-    WRONG_TASK = "foreign"  #: names a task that is not the job's own, or is another job's: nothing changed
-    STALE = "stale"  #: the writer's lease was gone: nothing changed
+    LATE = "late"  #: a result after the job expired: delivered free of charge
+    BUSY = "busy"  #: as late, but the user is being informed at this moment: the callback is processed later
+    DUPLICATE = "duplicate"  #: repeats what is known
+    CONTRADICTION = "contradiction"  #: contradicts what is known: alarm
+    CANCELLED = "cancelled"  #: the job was cancelled; the cost is the operator's loss
+    WRONG_TASK = "wrong_task"  #: names a task that is not the job's own: nothing changed
+    STALE = "stale"  #: the writer had lost its lease: nothing changed
     MISSING = "missing"  #: there is no such job
 
 
 @value
 class NewJob:
-    """An order, as the caller makes it."""
+    """An order as the caller creates it."""
 
     account_id: int
-    #: the caller's idempotency key, unique per person
+    #: the caller's idempotency key, unique per account
     request_key: str
     provider: str
     channel: str
-    #: where the channel reaches the person; opaque to the engine
+    #: where the channel reaches the user; opaque to the engine
     address: str
     model: str
     #: the provider's input, JSON
@@ -107,7 +107,7 @@ class NewJob:
     bot: str = ""
 
     def fingerprint(self) -> str:
-        """What makes two orders under one key the same order."""
+        """Return a hash of what makes two orders under one key the same order."""
         body = "\0".join((self.provider, self.channel, self.model, str(self.price), self.input))
         return hashlib.sha256(body.encode()).hexdigest()[:_HASH_DIGITS]
 
@@ -142,15 +142,15 @@ class Job:
     #: why an operator should look, as a code and as a text; both are None when there is no need
     attention_code: AttentionCode | None
     attention_reason: str | None
-    #: tries of the present step that failed
+    #: failed attempts of the current step
     attempts: int
-    #: when somebody must next look at this row; None when all is done
+    #: when a worker must process the row next; None when all is done
     due_at: datetime | None
     deadline_at: datetime
     #: until when an unknown submit waits for its callback
     grace_until: datetime | None
     lease_owner: str | None
-    #: grows with every claim; every later write names it
+    #: the fencing token: grows with every claim, and every write names it
     lease_token: int
     created_at: datetime
     submitted_at: datetime | None
@@ -158,9 +158,9 @@ class Job:
     delivered_at: datetime | None
     #: the store's clock when the row was read
     read_at: datetime
-    #: so many instances died with it in hand, one after the other
+    #: consecutive worker crashes while this job was being processed
     crash_count: int = 0
-    #: somebody else was at it when it ended: a progress edit of theirs may still be on the wire
+    #: another worker was processing it when it ended: its progress edit may still take effect
     interrupted: bool = False
 
     @property
@@ -169,7 +169,7 @@ class Job:
 
     @property
     def unpaid(self) -> bool:
-        """Whether there is a result that could not be delivered, so that its money went back."""
+        """Whether there is a result that could not be delivered, so that its hold was released."""
         return (
             self.state is State.SUCCEEDED
             and self.delivery is Delivery.UNDELIVERABLE
@@ -179,10 +179,10 @@ class Job:
 
     @property
     def fresh(self) -> bool:
-        """Whether this is the row of the commit that ended the job: nobody can have begun to deliver it."""
+        """Whether this row was returned by the commit that ended the job, before any delivery."""
         return self.ended_at == self.read_at
 
 
 def hash_secret(secret: str) -> str:
-    """How a callback secret is stored: whoever reads the database cannot call back."""
+    """Return the hash under which a callback secret is stored: the database must not reveal the secret."""
     return hashlib.sha256(secret.encode()).hexdigest()[:_HASH_DIGITS]

@@ -1,4 +1,4 @@
-"""Money: whole numbers of thousandths of a credit, moved between three accounts, never made or lost."""
+"""Money: integers in thousandths of a credit, moved between three ledger accounts (double entry)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,13 +8,13 @@ THOUSANDTHS = 1000
 
 
 class LedgerAccount(StrEnum):
-    AVAILABLE = "available"  #: a person may spend it
-    HELD = "held"  #: a person's, set aside for a job that has not ended
+    AVAILABLE = "available"  #: the user may spend it
+    HELD = "held"  #: the user's, reserved for a job that has not ended
     HOUSE = "house"  #: the operator's side of every payment; its balance is minus the sum of all others
 
 
 class EntryKind(StrEnum):
-    """Why money moved. The first three are a job's; a person's balance changes by the others."""
+    """Why money moved. The first three belong to a job; the others change a user's balance."""
 
     HOLD = "hold"
     CAPTURE = "capture"
@@ -25,7 +25,7 @@ class EntryKind(StrEnum):
     DEBIT = "debit"
 
 
-#: From which account to which each kind moves.
+#: From which ledger account to which each kind moves money.
 ROUTE: dict[EntryKind, tuple[LedgerAccount, LedgerAccount]] = {
     EntryKind.HOLD: (LedgerAccount.AVAILABLE, LedgerAccount.HELD),
     EntryKind.CAPTURE: (LedgerAccount.HELD, LedgerAccount.HOUSE),
@@ -38,12 +38,12 @@ ROUTE: dict[EntryKind, tuple[LedgerAccount, LedgerAccount]] = {
 
 
 class HoldState(StrEnum):
-    """Where a job's money is. HELD is left by the commit that ends the job's delivery or the job."""
+    """The state of a job's hold. The commit that ends the job or its delivery captures or releases it."""
 
     FREE = "free"  #: costs nothing; stays so
     HELD = "held"  #: → captured by the delivered commit, → released by any other end
     CAPTURED = "captured"  #: paid for a delivered result; stays so
-    RELEASED = "released"  #: → held again when a person wants to see a result that could not be delivered to them
+    RELEASED = "released"  #: → held again when the user asks for a result that could not be delivered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

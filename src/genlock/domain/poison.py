@@ -1,21 +1,21 @@
-"""Suspicion: a job may be what its process died of. The more often it was in hand, the fewer like it are tried at once.
+"""Poison jobs: a job may be what crashed its process. The more crashes it saw, the fewer such jobs are tried at once.
 
-Nothing is written before work is begun: whoever takes over from the dead counts what they held. So most of those
-counted are innocent, but an innocent one comes to its end as soon as its process lives long enough, and starts anew.
+Nothing is written before work begins: the instance that takes over a crashed one counts a crash for every job it held.
+Most of these jobs did not cause the crash; they are processed at the next attempt, which resets their count.
 """
 
 from collections.abc import Iterable
 
-#: how many jobs that saw one death, two crash_count, three and more may be in one instance's hands
+#: how many jobs with one crash, with two, with three and more one instance processes at the same time
 SLOTS = (100, 10, 1)
-#: from so many crash_count on a job is tried alone, after a pause that doubles each time
+#: from this many crashes on a job is tried alone, after a back-off that doubles each time
 ISOLATED_FROM = len(SLOTS)
 
 
-def free_slots(crash_count: Iterable[int]) -> list[int]:
-    """How many more of each may be taken by an instance that holds jobs with these numbers of crash_count."""
+def free_slots(crash_counts: Iterable[int]) -> list[int]:
+    """Return how many more jobs of each class an instance may claim that processes jobs with these crash counts."""
     left = list(SLOTS)
-    for number in crash_count:
-        if number > 0:
-            left[min(number, ISOLATED_FROM) - 1] -= 1
-    return [max(0, room) for room in left]
+    for crashes in crash_counts:
+        if crashes > 0:
+            left[min(crashes, ISOLATED_FROM) - 1] -= 1
+    return [max(0, free) for free in left]

@@ -1,4 +1,4 @@
-"""What a provider says of a task, and the one table that understands its words."""
+"""What a provider reports about a task."""
 
 from enum import StrEnum
 
@@ -9,18 +9,18 @@ class Outcome(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
     RUNNING = "running"
-    UNKNOWN = "unknown"  #: a word we do not know: the job goes on, the operator sees the word
+    UNKNOWN = "unknown"  #: a state word that we do not know: the job keeps running, the operator sees the word
 
 
 class PartKind(StrEnum):
-    FILE = "file"  #: an address; what it is, is found by looking at the content
-    TEXT = "text"  #: the words themselves are the result
-    MESSAGE = "message"  #: no result: our own message about a job that ended without one
+    FILE = "file"  #: a URL; the kind of file is found from its content
+    TEXT = "text"  #: the text itself is the result
+    MESSAGE = "message"  #: our own message about a job that ended without a result
 
 
 @value
 class Piece:
-    """One result of a task, as the provider gave it."""
+    """One result of a task as the provider returned it."""
 
     kind: PartKind = PartKind.FILE
     value: str
@@ -28,21 +28,21 @@ class Piece:
 
 @value
 class Report:
-    """What a callback or a status answer says, in our words."""
+    """What a callback or a status answer says, in our own terms."""
 
     outcome: Outcome
     task_id: str | None = None
     pieces: tuple[Piece, ...] = ()
     error_code: str = ""
     error_text: str = ""
-    #: what the provider billed, in thousandths of its own credit, if it says
+    #: what the provider billed, in thousandths of its own credit, if reported
     cost: int | None = None
     #: the provider's own state word, kept for the operator
     word: str = ""
 
 
 def settle_report(report: Report) -> Report:
-    """A success without anything to show is a failure: the money goes back and the person is told."""
+    """Turn a success without a result into a failure, so that the hold is released and the user informed."""
     if report.outcome is not Outcome.SUCCESS or any(piece.value.strip() for piece in report.pieces):
         return report
     return Report(

@@ -1,18 +1,18 @@
-"""When to try again. Pure: the caller brings the random number."""
+"""When to try again. Pure functions: the caller passes the random number."""
 
 BACKOFF_MAX = 300.0
 #: seconds between the first status queries of a task
 POLL_SECONDS = 2.5
-#: a task younger than so many seconds is asked after so many times the first pause
-_POLL_PACE = ((30.0, 1.0), (120.0, 2.0), (float("inf"), 6.0))
+#: (age in seconds, factor): a younger task is queried after the first pause times the factor
+_POLL_FACTORS = ((30.0, 1.0), (120.0, 2.0), (float("inf"), 6.0))
 
 
 def backoff(attempt: int, jitter: float, *, base: float = 1.0, most: float = BACKOFF_MAX) -> float:
-    """Seconds before try number `attempt` + 1: doubling, capped, spread by `jitter` in [0, 1)."""
+    """Return the seconds before attempt `attempt` + 1: doubling, capped, spread by `jitter` in [0, 1)."""
     return min(most, base * 2.0 ** min(attempt, 20)) * (0.75 + 0.5 * jitter)
 
 
 def poll_delay(age: float, jitter: float, first: float = POLL_SECONDS) -> float:
-    """Seconds until the next status query of a task `age` seconds old: often at first, gently later."""
-    pauses = next(pauses for until, pauses in _POLL_PACE if age < until)
+    """Return the seconds until the next status query of a task `age` seconds old: short at first, longer later."""
+    pauses = next(pauses for until, pauses in _POLL_FACTORS if age < until)
     return first * pauses * (0.75 + 0.5 * jitter)

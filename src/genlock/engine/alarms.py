@@ -11,7 +11,7 @@ from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
 from genlock.engine.stats import Stats
-from genlock.ports import UpkeepStore
+from genlock.ports import Database
 
 PERIOD_SECONDS = 10.0
 #: rounds without a finding before an incident is over: what comes and goes is one incident
@@ -29,7 +29,7 @@ class Alarms:
         self,
         ctx: EngineContext,
         leader: Leader,
-        store: UpkeepStore,
+        store: Database,
         stats: Stats,
         tell: Callable[[Words], Awaitable[None]],
     ) -> None:

@@ -1,4 +1,4 @@
-"""Collect: turn callbacks and status answers into results. Both end in `apply_report`; the first terminal report wins."""
+"""Collect: callbacks and status answers become results, both in `apply_report`; the first terminal report wins."""
 
 from dataclasses import replace
 from typing import Any

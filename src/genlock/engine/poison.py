@@ -7,7 +7,7 @@ from genlock.engine.deliver import abandon_delivery
 
 
 def is_poison(ctx: EngineContext, job: Job) -> bool:
-    """Whether so many instances crashed while processing the job that it must not be tried again.
+    """Whether `crashes_max` instances crashed while processing the job, so that it must not be tried again.
 
     An unknown submit only waits, and a notice is tried once: neither can crash instances again and again.
     """

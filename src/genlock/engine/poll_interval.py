@@ -9,7 +9,7 @@ WITHOUT_CALLBACKS, UNCERTAIN, WITH_CALLBACKS = 1.0, 2.0, 8.0
 
 
 class PollInterval:
-    """What one instance has seen of a provider's callbacks. The shared rate limit bounds the queries of all instances."""
+    """What one instance has seen of a provider's callbacks. The shared rate limit bounds all instances' queries."""
 
     def __init__(self, *, first: float, callbacks: bool) -> None:
         self._first = first

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
-from genlock.ports import UpkeepStore
+from genlock.ports import RetentionStore
 
 DAY = 86_400.0
 #: How long rows are kept. A chat repeats updates for a day, a provider its callbacks for an hour; an operator may look
@@ -22,7 +22,7 @@ PERIOD_SECONDS = 60.0
 class Retention:
     ctx: EngineContext
     leader: Leader
-    store: UpkeepStore
+    store: RetentionStore
 
     async def prune(self) -> None:
         """Delete every row that is too old, in small steps that other statements can pass."""

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Mapping
 
 from genlock.engine.context import EngineContext
-from genlock.ports import UpkeepStore
+from genlock.ports import StatsStore
 
 FRESH_SECONDS = 2.0
 TIMEOUT_SECONDS = 3.0
 
 
 class Stats:
-    def __init__(self, ctx: EngineContext, store: UpkeepStore) -> None:
+    def __init__(self, ctx: EngineContext, store: StatsStore) -> None:
         self._ctx = ctx
         self._store = store
         self._task: asyncio.Task[None] | None = None

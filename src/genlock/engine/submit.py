@@ -1,4 +1,4 @@
-"""Submit: create the provider's task for a queued job. The intent is committed before the call; the call is made once."""
+"""Submit: create the provider's task of a queued job. The intent is committed before the call, which is made once."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The update worker: updates are stored before they are acknowledged, then handled by any instance, in order per user."""
+"""The update worker: updates are stored, acknowledged, then handled by any instance, in order for each user."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -147,7 +147,7 @@ class UpdateWorker:
             ctx.observer.event(Event.LEASE_LOST, update.correlation_id, queue=queue.id, token=queue.token)
             return None
         self._report_settled(update, state, note, took)
-        return settled.lane if settled.waiting and not self._stopping else None
+        return settled.queue if settled.waiting and not self._stopping else None
 
     def _report_settled(self, update: Update, state: UpdateState, note: str, seconds: float) -> None:
         event = Event.UPDATE_DEAD if state is UpdateState.DEAD else Event.UPDATE_DONE

@@ -22,7 +22,7 @@ UNCONFIGURED_SECONDS = 5.0
 
 
 async def advance(ctx: EngineContext, job: Job, on_new_lease: Callable[[Job], None] = lambda _: None) -> None:
-    """Process a leased job as far as possible now. `on_new_lease` receives the job again when its end renewed the lease."""
+    """Process a leased job as far as possible now. `on_new_lease` gets the job with the new lease that its end brought."""
     current: Job | None = job
     if job.provider not in ctx.providers or job.channel not in ctx.channels:
         await _leave_to_others(ctx, job)
@@ -171,7 +171,7 @@ class Worker:
             # The callback stays in the inbox and becomes due again.
             self._ctx.observer.event(Event.STAGE_ERROR, callback.correlation_id, callback=callback.id, error=str(error))
             return
-        except Exception as error:  # noqa: BLE001 - a callback that always fails must not become due for ever
+        except Exception as error:  # noqa: BLE001 - a callback that always fails must not become due forever
             await self._settle_unreadable(callback, error)
             return
         if job is not None:
@@ -264,7 +264,7 @@ class Worker:
         return self._jobs.get(job.id) is running and running.job is job
 
     async def _has_newer_lease(self, job: Job) -> bool:
-        """Whether a job that could not be renewed was claimed again; while its notice is sent it has no lease at all."""
+        """Whether a job that could not be renewed was claimed again. While its notice is sent it has no lease."""
         row = await self._ctx.store.job(job.id)
         return row is None or row.lease_token != job.lease_token
 

@@ -1,4 +1,4 @@
-"""Fetching results: from public addresses only, within limits of size and time, never a whole film in memory."""
+"""Download results: from public addresses only, within limits of size and time, to disk instead of memory."""
 
 import asyncio
 import socket
@@ -15,26 +15,26 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
 
-#: some hosts of results refuse libraries that name themselves
+#: some hosts refuse the User-Agent values of HTTP libraries
 AGENT = "Mozilla/5.0 (compatible; genlock)"
 REDIRECTS_MAX = 5
 HEAD_BYTES = 65_536
-PIECE_BYTES = 1024 * 1024
-LOOK_SECONDS = 15.0
+WRITE_BYTES = 1024 * 1024
+PEEK_SECONDS = 15.0
 FETCH_SECONDS = 180.0
-SILENT_SECONDS = 30.0
+READ_SECONDS = 30.0
 _NAT64 = 0x64FF9B << 96
-#: whatever the standard library calls them: clouds' own services, sites of old, examples
+#: networks that are not public although the standard library may call them global: cloud services, site-local, examples
 _NOT_PUBLIC = tuple(map(ip_network, ("168.63.129.16/32", "192.0.0.0/24", "fec0::/10", "3fff::/20")))
 _SCHEMES = frozenset({"http", "https"})
 
 
 class AddressRefused(Exception):
-    """We do not go there: not the web, or not public."""
+    """The URL is not http(s), or its host is not a public address."""
 
 
 class FetchFailed(Exception):
-    """It could not be fetched; `status` is what the server said, if it did."""
+    """The download failed; `status` is the HTTP status, if the server answered."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -42,29 +42,29 @@ class FetchFailed(Exception):
 
     @property
     def missing(self) -> bool:
-        """Whether the server says that it is not there, rather than being ill."""
+        """Whether the server states that the file does not exist, as opposed to a failure that may pass."""
         return self.status is not None and 400 <= self.status < 500 and self.status not in (408, 425, 429)  # noqa: PLR2004
 
 
 class TooLarge(Exception):
-    """There is more than we take."""
+    """The file is larger than the limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Look:
-    """What the first bytes and the headers say."""
+class PeekedFile:
+    """The first bytes of a file and what the response headers state."""
 
     head: bytes
     content_type: str
-    #: None where the server does not say
+    #: None if the server does not state it
     size: int | None
-    #: everybody may fetch it, by https
+    #: any host on the internet can fetch it, by https
     public: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fetched:
-    #: without a name on the disk: nothing is left behind, however we end
+class FetchedFile:
+    #: has no name on disk, so a crash leaves nothing behind
     file: IO[bytes]
     head: bytes
     content_type: str
@@ -72,7 +72,7 @@ class Fetched:
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is out on the internet, seen through every way of writing one inside another."""
+    """Whether an IP address is public, also when it is embedded in an IPv6 address (mapped, NAT64, 6to4, Teredo)."""
     found = ip_address(address.partition("%")[0])
     if isinstance(found, IPv6Address):
         if found.ipv4_mapped:
@@ -91,7 +91,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 class _PublicResolver(AbstractResolver):
-    """Names become addresses here, and the connection goes to what was checked here: no second answer counts."""
+    """Resolve names and check the addresses. The connection uses these addresses, so DNS rebinding has no effect."""
 
     def __init__(self, private: Collection[str]) -> None:
         self._private = private
@@ -118,11 +118,11 @@ class _PublicResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing: the resolver holds no connection."""
 
 
 class _PublicConnector(aiohttp.TCPConnector):
-    """The second line: before anything is asked, whoever is at the other end is one we may go to."""
+    """Second check: verify the address of the connected peer before a request is sent."""
 
     def __init__(self, private: Collection[str]) -> None:
         super().__init__(resolver=_PublicResolver(private), use_dns_cache=False, limit=32)
@@ -132,11 +132,11 @@ class _PublicConnector(aiohttp.TCPConnector):
         self,
         req: aiohttp.ClientRequest,
         traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
     ) -> Connection:
         connection = await super().connect(req, traces, timeout)
         try:
-            if _pair(req.url) not in self._private:
+            if _host_and_port(req.url) not in self._private:
                 assert connection.transport is not None
                 _check_public(connection.transport.get_extra_info("peername")[0], req.url.raw_host or "")
         except BaseException:
@@ -151,7 +151,7 @@ def _check_public(address: str, host: str) -> None:
 
 
 class Downloads:
-    """Fetches what providers call results. `private` names the `host:port` pairs that may be fetched all the same."""
+    """Downloads results. `private` lists the `host:port` pairs that may be fetched although they are not public."""
 
     def __init__(self, *, private: Collection[str] = ()) -> None:
         self._private = frozenset(pair.strip().lower() for pair in private if pair.strip())
@@ -162,16 +162,16 @@ class Downloads:
             await self._opened.close()
             self._opened = None
 
-    async def look(self, url: str) -> Look:
-        """The first bytes of a file, and what its server says of it."""
-        async with _within(LOOK_SECONDS), self._get(url) as (response, final):
+    async def peek(self, url: str) -> PeekedFile:
+        """Read the first bytes and the headers of a file."""
+        async with _within(PEEK_SECONDS), self._get(url) as (response, final):
             head = await _read_head(response)
-            public = final.scheme == "https" and _pair(final) not in self._private
-            return Look(head=head, content_type=response.content_type, size=_size(response), public=public)
+            public = final.scheme == "https" and _host_and_port(final) not in self._private
+            return PeekedFile(head=head, content_type=response.content_type, size=_size(response), public=public)
 
     @asynccontextmanager
-    async def fetch(self, url: str, limit: int) -> AsyncIterator[Fetched]:
-        """The whole file, on disk as long as the block lasts. Raises TooLarge as soon as it is known to be."""
+    async def fetch(self, url: str, limit: int) -> AsyncIterator[FetchedFile]:
+        """Download the whole file to disk for as long as the block lasts. Raises TooLarge as early as possible."""
         with TemporaryFile() as file:
             async with _within(FETCH_SECONDS), self._get(url) as (response, _):
                 announced = _size(response)
@@ -180,39 +180,39 @@ class Downloads:
                 head = await _read_head(response)
                 size = await _write(response, head, file, limit)
                 if announced is not None and size < announced:
-                    raise FetchFailed(f"only {size} of {announced} bytes came")
+                    raise FetchFailed(f"only {size} of {announced} bytes arrived")
                 content_type = response.content_type
-            yield Fetched(file=file, head=head, content_type=content_type, size=size)
+            yield FetchedFile(file=file, head=head, content_type=content_type, size=size)
 
     @asynccontextmanager
     async def _get(self, url: str) -> AsyncIterator[tuple[aiohttp.ClientResponse, URL]]:
-        """The answer of the last of the redirects, each of which is checked like the first."""
+        """Follow redirects, checking each target like the first URL, and yield the last response."""
         try:
-            target = _read(url)
+            target = _parse(url)
             for _ in range(REDIRECTS_MAX + 1):
                 self._check(target)
                 async with self._session.get(target, allow_redirects=False) as response:
-                    if response.status in (301, 302, 303, 307, 308) and (place := response.headers.get("Location")):
-                        target = target.join(_read(place))
+                    if response.status in (301, 302, 303, 307, 308) and (location := response.headers.get("Location")):
+                        target = target.join(_parse(location))
                         continue
-                    if response.status != 200:  # noqa: PLR2004 - no part of it, nothing else will do
+                    if response.status != 200:  # noqa: PLR2004 - a partial or empty response is no file
                         raise FetchFailed(f"the server answered {response.status}", response.status)
                     yield response, target
                     return
             raise FetchFailed(f"more than {REDIRECTS_MAX} redirects", 400)
         except aiohttp.InvalidURL as error:
-            raise AddressRefused(f"not an address: {error}") from error
+            raise AddressRefused(f"not a valid URL: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise FetchFailed(f"{type(error).__name__}: {error}"[:200]) from error
 
     def _check(self, target: URL) -> None:
-        """Raises AddressRefused for what is not the web; hosts that are numbers are not asked of the resolver."""
-        host = target.raw_host  # as the connection is made to it: digits of other scripts are plain ones here
+        """Raise AddressRefused unless the URL is http(s) and its host, if it is an IP address, is public."""
+        host = target.raw_host  # normalised as the connection uses it: digits of other scripts are ASCII digits here
         if target.scheme not in _SCHEMES or not host:
-            raise AddressRefused("only http and https addresses are fetched")
+            raise AddressRefused("only http and https URLs are fetched")
         if not host.isascii():
-            raise AddressRefused("the host's name is not one")
-        if _pair(target) not in self._private and _is_number(host):
+            raise AddressRefused("the host name is not valid")
+        if _host_and_port(target) not in self._private and _is_ip_address(host):
             _check_public(host, host)
 
     @property
@@ -225,7 +225,7 @@ class Downloads:
                 auto_decompress=False,
                 trust_env=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=SILENT_SECONDS),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=READ_SECONDS),
             )
         return self._opened
 
@@ -239,19 +239,19 @@ async def _within(seconds: float) -> AsyncIterator[None]:
         raise FetchFailed(f"it took more than {seconds:.0f} seconds") from error
 
 
-def _read(url: str) -> URL:
-    """Read once: what is checked is what is connected to. Raises AddressRefused."""
+def _parse(url: str) -> URL:
+    """Parse a URL once, so that the checked URL is the requested one. Raises AddressRefused."""
     try:
         return URL(url)
     except ValueError as error:
-        raise AddressRefused(f"not an address: {error}") from error
+        raise AddressRefused(f"not a valid URL: {error}") from error
 
 
-def _pair(target: URL) -> str:
+def _host_and_port(target: URL) -> str:
     return f"{target.raw_host}:{target.port}"
 
 
-def _is_number(host: str) -> bool:
+def _is_ip_address(host: str) -> bool:
     try:
         ip_address(host.partition("%")[0])
     except ValueError:
@@ -260,33 +260,33 @@ def _is_number(host: str) -> bool:
 
 
 def _size(response: aiohttp.ClientResponse) -> int | None:
-    """What the server says the file's size is, if what it sends is the file as it is."""
-    packed: Any = response.headers.get("Content-Encoding", "identity")
-    if packed != "identity":
-        raise FetchFailed(f"the server packs it as {packed[:20]!r}, which nobody asked for", 400)
+    """Return the stated size of the file. Raises FetchFailed if the body is compressed."""
+    encoding: Any = response.headers.get("Content-Encoding", "identity")
+    if encoding != "identity":
+        raise FetchFailed(f"the server sent it compressed as {encoding[:20]!r}, although identity was requested", 400)
     return response.content_length
 
 
 async def _read_head(response: aiohttp.ClientResponse) -> bytes:
     head = b""
-    while len(head) < HEAD_BYTES and (piece := await response.content.read(HEAD_BYTES - len(head))):
-        head += piece
+    while len(head) < HEAD_BYTES and (chunk := await response.content.read(HEAD_BYTES - len(head))):
+        head += chunk
     return head
 
 
 async def _write(response: aiohttp.ClientResponse, head: bytes, file: IO[bytes], limit: int) -> int:
-    """Piece by piece to the disk, off the event loop."""
+    """Write the body to disk chunk by chunk, in a thread."""
     size = len(head)
-    pieces, waiting = [head], len(head)
-    while piece := await response.content.read(HEAD_BYTES):
-        size += len(piece)
+    chunks, pending = [head], len(head)
+    while chunk := await response.content.read(HEAD_BYTES):
+        size += len(chunk)
         if size > limit:
             raise TooLarge(f"more than {limit} bytes")
-        pieces.append(piece)
-        waiting += len(piece)
-        if waiting >= PIECE_BYTES:
-            await asyncio.to_thread(file.writelines, pieces)
-            pieces, waiting = [], 0
-    await asyncio.to_thread(file.writelines, pieces)
+        chunks.append(chunk)
+        pending += len(chunk)
+        if pending >= WRITE_BYTES:
+            await asyncio.to_thread(file.writelines, chunks)
+            chunks, pending = [], 0
+    await asyncio.to_thread(file.writelines, chunks)
     file.seek(0)
     return size

@@ -1,51 +1,74 @@
-"""What the engine needs from the outside: a page for each thing one can implement."""
+"""The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
+from genlock.ports.accounts import AccountStore
+from genlock.ports.audit import AuditStore
+from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.callbacks import CallbackStore
 from genlock.ports.channel import Channel, Placed
-from genlock.ports.chat import ChatStore
 from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
-from genlock.ports.limits import LimitStore
-from genlock.ports.observer import Observer
-from genlock.ports.provider import Provider
-from genlock.ports.store import (
+from genlock.ports.drafts import DraftStore
+from genlock.ports.instances import InstanceStore, Role
+from genlock.ports.job_queries import JobQueries
+from genlock.ports.jobs import (
     Accepted,
     DeliveryEnd,
     EndJob,
     FinishDelivery,
     JobEnd,
+    JobStore,
     Lease,
     NewCallback,
     Reschedule,
-    Role,
-    Store,
-    Violation,
 )
+from genlock.ports.kv import KvEntry, KvStore
+from genlock.ports.limits import LimitStore
+from genlock.ports.observer import Observer
+from genlock.ports.payments import PaymentStore
+from genlock.ports.profiles import ProfileStore
+from genlock.ports.promos import PromoStore
+from genlock.ports.provider import Provider
+from genlock.ports.retention import RetentionStore
+from genlock.ports.stats import InvariantStore, StatsStore, Violation
+from genlock.ports.store import Store
 from genlock.ports.updates import Settled, UpdateStore
-from genlock.ports.upkeep import KvEntry, UpkeepStore
 
 __all__ = [
     "Accepted",
+    "AccountStore",
+    "AuditStore",
+    "BroadcastStore",
+    "CallbackStore",
     "Channel",
-    "ChatStore",
     "Clock",
     "Database",
     "DatabaseCheck",
     "DeliveryEnd",
+    "DraftStore",
     "EndJob",
     "FinishDelivery",
+    "InstanceStore",
+    "InvariantStore",
     "JobEnd",
+    "JobQueries",
+    "JobStore",
     "KvEntry",
+    "KvStore",
     "Lease",
     "LimitStore",
     "NewCallback",
     "Observer",
+    "PaymentStore",
     "Placed",
+    "ProfileStore",
+    "PromoStore",
     "Provider",
     "Reschedule",
+    "RetentionStore",
     "Role",
     "Settled",
+    "StatsStore",
     "Store",
     "UpdateStore",
-    "UpkeepStore",
     "Violation",
 ]

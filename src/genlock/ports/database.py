@@ -1,22 +1,39 @@
-"""Everything a store does, and a store as the doctor looks at it."""
+"""The whole database, and a database as the doctor checks it."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from genlock.ports.chat import ChatStore
+from genlock.ports.audit import AuditStore
+from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.clock import Clock
-from genlock.ports.limits import LimitStore
+from genlock.ports.drafts import DraftStore
+from genlock.ports.kv import KvStore
+from genlock.ports.payments import PaymentStore
+from genlock.ports.profiles import ProfileStore
+from genlock.ports.promos import PromoStore
+from genlock.ports.stats import StatsStore
 from genlock.ports.store import Store
 from genlock.ports.updates import UpdateStore
-from genlock.ports.upkeep import UpkeepStore
 
 
-class Database(Store, LimitStore, ChatStore, UpdateStore, UpkeepStore, Protocol):
-    """Everything a store does."""
+class Database(
+    Store,
+    UpdateStore,
+    KvStore,
+    ProfileStore,
+    DraftStore,
+    PaymentStore,
+    PromoStore,
+    BroadcastStore,
+    AuditStore,
+    StatsStore,
+    Protocol,
+):
+    """Everything the database does: the engine's store, and what the bot and the operators need besides."""
 
 
 class DatabaseCheck(Protocol):
-    """A store as the doctor looks at it: compared with what it should be, tried out, and left as it was."""
+    """A database as the doctor checks it: compared with a fresh schema, tried out, and left unchanged."""
 
     dialect: str
 
@@ -24,14 +41,15 @@ class DatabaseCheck(Protocol):
     def store(self) -> Database: ...
 
     async def missing(self) -> list[str]:
-        """The migrations that are not applied. Raises SchemaMismatch if its past is not ours."""
+        """The migrations that are not applied. Raises SchemaMismatch if others were applied."""
 
     async def differences(self) -> list[str]:
-        """What a fresh schema has and this one has not."""
+        """What a fresh schema has and this database has not."""
 
     def rehearsal(self, clock: Clock) -> AbstractAsyncContextManager[Database]:
-        """A store whose every statement really runs, and is undone at the end of the block."""
+        """A database whose statements really run, in a transaction that is rolled back at the end of the block."""
 
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """The kind of database, and which process uses it."""
 
     async def close(self) -> None: ...

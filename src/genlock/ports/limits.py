@@ -1,20 +1,20 @@
-"""Limits that all instances keep together."""
+"""Rate limits that all instances share."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 
 class LimitStore(Protocol):
-    """Limits by key that all instances keep together: when the next turn of each is free."""
+    """Rate limits by key: when the next permit of each is free."""
 
     async def reserve(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
-        """Reserve up to `count` turns of a limit; for each, the seconds until it may be used."""
+        """Reserve up to `count` permits. Returns the seconds until each may be used, at most `horizon`."""
 
     async def take_permits(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
-        """Take a turn of each of these limits, now or not at all; for each, 0 or the seconds until one is free.
+        """Take a permit of each limit that has one now. Returns for each key 0, or the seconds until one is free.
 
-        Only turns that have been free for `spare` seconds are taken.
+        Only permits that have been free for `spare` seconds are taken.
         """
 
     async def block(self, key: str, seconds: float) -> None:
-        """No turn of this limit for so long."""
+        """Give no permit of this limit for so long."""

@@ -1,4 +1,4 @@
-"""Natural batching: calls that arrive while a statement is in flight share the next one. No timer, no added wait."""
+"""Natural batching: calls that arrive while a statement is running share the next one. There is no timer."""
 
 import asyncio
 from collections import deque
@@ -7,74 +7,75 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from genlock.domain.errors import StoreUnavailable
 
-Asked = TypeVar("Asked")
+Call = TypeVar("Call")
 Answer = TypeVar("Answer")
+Value = TypeVar("Value")
 Params = dict[str, Any]
 
 
-class Item(NamedTuple):
-    """One call of a batched operation."""
+class Item(NamedTuple, Generic[Value]):
+    """One call of a batched statement."""
 
-    #: what it is about; no two calls of a batch share one, and they are made in its order
+    #: the row it is about: no two items of a batch share a key, and the statement gets them in the order of their keys
     key: Any
-    #: what it shares with the whole batch
+    #: parameters that all items of a batch have in common
     shared: Params
     params: Params
     #: what the parameters were made from
-    value: Any = None
+    value: Value
 
 
-class Batch(Generic[Asked, Answer]):
+class Batch(Generic[Call, Answer]):
     """Merges concurrent calls of one operation. Each caller gets its own answer, or its own exception.
 
-    `key` names what two items of one batch must not share, `alike` what they all must; others wait for the next batch.
+    Two calls with the same `key`, or with a different `alike`, never run in the same batch.
     """
 
     def __init__(
         self,
-        run: Callable[[list[Asked]], Awaitable[Sequence[Answer | Exception]]],
+        run: Callable[[list[Call]], Awaitable[Sequence[Answer | Exception]]],
         *,
-        key: Callable[[Asked], Hashable],
-        alike: Callable[[Asked], object] = lambda _: None,
+        key: Callable[[Call], Hashable],
+        alike: Callable[[Call], object] = lambda _: None,
         limit: int = 250,
     ) -> None:
         self._run = run
         self._key = key
         self._alike = alike
         self._limit = limit
-        self._queue: deque[tuple[Asked, asyncio.Future[Answer]]] = deque()
+        self._queue: deque[tuple[Call, asyncio.Future[Answer]]] = deque()
         self._drain: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def __call__(self, item: Asked) -> asyncio.Future[Answer]:
+    def __call__(self, call: Call) -> asyncio.Future[Answer]:
         if self._drain is None:
             self._loop = asyncio.get_running_loop()
             self._drain = self._loop.create_task(self._work())
         assert self._loop is not None
         future: asyncio.Future[Answer] = self._loop.create_future()
-        self._queue.append((item, future))
+        self._queue.append((call, future))
         return future
 
     async def _work(self) -> None:
-        taken: list[tuple[Asked, asyncio.Future[Answer]]] = []
+        taken: list[tuple[Call, asyncio.Future[Answer]]] = []
         try:
             while self._queue:
                 taken = self._take()
                 await self._answer(taken)
         except BaseException as error:
-            # Only a cancelled loop comes here; nobody may be left waiting for an answer.
+            # Only a cancelled event loop leads here; every caller must still get an answer.
             for _, future in [*taken, *self._queue]:
                 if not future.done():
                     future.set_exception(asyncio.CancelledError() if not isinstance(error, Exception) else error)
             self._queue.clear()
             raise
         finally:
-            # No await between the last look into the queue and this line, so no call can be overlooked.
+            # There is no await between the last look into the queue and this line, so no call can be missed.
             self._drain = None
 
-    def _take(self) -> list[tuple[Asked, asyncio.Future[Answer]]]:
-        taken: list[tuple[Asked, asyncio.Future[Answer]]] = []
-        later: list[tuple[Asked, asyncio.Future[Answer]]] = []
+    def _take(self) -> list[tuple[Call, asyncio.Future[Answer]]]:
+        taken: list[tuple[Call, asyncio.Future[Answer]]] = []
+        later: list[tuple[Call, asyncio.Future[Answer]]] = []
         seen: set[Hashable] = set()
         alike = self._alike(self._queue[0][0])
         while self._queue and len(taken) < self._limit:
@@ -89,8 +90,8 @@ class Batch(Generic[Asked, Answer]):
             self._queue.extendleft(reversed(later))
         return taken
 
-    async def _answer(self, taken: list[tuple[Asked, asyncio.Future[Answer]]]) -> None:
-        answers = await self._attempt([item for item, _ in taken])
+    async def _answer(self, taken: list[tuple[Call, asyncio.Future[Answer]]]) -> None:
+        answers = await self._attempt([call for call, _ in taken])
         for (_, future), answer in zip(taken, answers, strict=True):
             if future.done():
                 continue
@@ -99,11 +100,11 @@ class Batch(Generic[Asked, Answer]):
             else:
                 future.set_result(answer)
 
-    async def _attempt(self, items: list[Asked]) -> Sequence[Answer | Exception]:
+    async def _attempt(self, calls: list[Call]) -> Sequence[Answer | Exception]:
         try:
-            return await self._run(items)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the callers' to see
-            if len(items) == 1 or isinstance(error, StoreUnavailable):  # which says nothing about the items
-                return [error] * len(items)
-        # Something in the batch is bad. One by one, so that it fails alone.
-        return [(await self._attempt([item]))[0] for item in items]
+            return await self._run(calls)
+        except Exception as error:  # noqa: BLE001 - the callers get it
+            if len(calls) == 1 or isinstance(error, StoreUnavailable):  # which says nothing about the calls
+                return [error] * len(calls)
+        # One of the calls is invalid. Run them one by one, so that only that one fails.
+        return [(await self._attempt([call]))[0] for call in calls]

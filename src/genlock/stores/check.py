@@ -1,24 +1,23 @@
-"""A database as the doctor looks at it: compared with what it should be, tried out, and left as it was."""
+"""A database as the doctor checks it: compared with a fresh schema, tried out, and left unchanged."""
 
 import sqlite3
 from abc import ABC, abstractmethod
 from asyncio import Lock
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any
 
 import asyncpg
 
-from genlock.ports import Clock, Observer
+from genlock.ports import Clock
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import Migration, pending, shipped
-from genlock.stores.postgres import PostgresStore
+from genlock.stores.postgres import PostgresSession, PostgresStore
 from genlock.stores.rows import Row
-from genlock.stores.sqlite import SqliteStore, _alone, _connect, file_holder
+from genlock.stores.sqlite import SqliteSession, SqliteStore, T, Work, alone, connect, file_holder
 
-T = TypeVar("T")
-_DRAFT = "genlock_doctor"
+_SCRATCH_SCHEMA = "genlock_doctor"
 _POSTGRES_SHAPE = """
 SELECT 'column ' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
@@ -32,31 +31,29 @@ FROM pg_indexes WHERE schemaname = $1
 """
 
 
-class Examination(ABC):
-    """What one may ask of a database without changing it."""
+class SchemaCheck(ABC):
+    """Questions about a database that change nothing in it."""
 
     dialect: str
     store: SqlDatabase
 
     async def missing(self) -> list[str]:
-        """The migrations that are not applied. Raises SchemaMismatch if its past is not ours."""
+        """The migrations that are not applied. Raises SchemaMismatch if others were applied."""
         todo = pending(shipped(self.dialect), await self._applied())
         return [f"{migration.number:04d}_{migration.name}" for migration in todo]
 
     async def differences(self) -> list[str]:
-        """What is not as a fresh schema has it. What is there beside it is the operator's own."""
-        wanted = await self._shape_of(
-            (files("genlock.stores") / "sql" / self.dialect / "schema.sql").read_text("utf-8")
-        )
-        return sorted(wanted - await self._shape())
+        """What a fresh schema has and this database has not. Additions of the operator are ignored."""
+        script = (files("genlock.stores") / "sql" / self.dialect / "schema.sql").read_text("utf-8")
+        return sorted(await self._shape_of(script) - await self._shape())
 
     @abstractmethod
     def rehearsal(self, clock: Clock) -> AbstractAsyncContextManager[SqlDatabase]:
-        """A store whose every statement really runs, and is undone at the end of the block."""
+        """A database whose statements really run, in a transaction that is rolled back at the end of the block."""
 
     @abstractmethod
     def description(self) -> str:
-        """What kind of database it is, and who has it."""
+        """The kind of database, and which process uses it."""
 
     async def close(self) -> None:
         await self.store.close()
@@ -65,47 +62,48 @@ class Examination(ABC):
     async def _applied(self) -> list[Migration]: ...
 
     @abstractmethod
-    async def _shape(self) -> set[str]: ...
+    async def _shape(self) -> set[str]:
+        """The columns, constraints and indexes of the database, each as one line."""
 
     @abstractmethod
-    async def _shape_of(self, script: str) -> set[str]: ...
+    async def _shape_of(self, script: str) -> set[str]:
+        """The same for the schema that a script creates."""
 
 
-class _UndonePostgres(PostgresStore):
-    """On one connection, in one transaction, whose end is not a commit."""
+class _PostgresRehearsal(PostgresSession):
+    """Runs every statement on one connection, in a savepoint of a transaction that is never committed."""
 
-    _connection: Any
-    _one_at_a_time: Lock
+    def __init__(self, session: PostgresSession, connection: Any, *, clock: Clock) -> None:
+        super().__init__(
+            session.pool, pooled=True, clock=clock, observer=session.observer,
+            patience_seconds=0.0, statement_seconds=10.0, rng=session.rng,
+        )  # fmt: skip
+        self._connection = connection
+        self._one_at_a_time = Lock()
 
     async def _try(self, text: str, values: list[Any]) -> list[Row]:
         async with self._one_at_a_time, self._connection.transaction():
-            rows: list[Row] = await self._connection.fetch(text, *values, timeout=self._statement_seconds)
+            rows: list[Row] = await self._connection.fetch(text, *values, timeout=self.statement_seconds)
             return rows
 
 
-class PostgresExamination(Examination):
+class PostgresCheck(SchemaCheck):
     dialect = "postgres"
 
-    def __init__(self, store: PostgresStore, observer: Observer) -> None:
+    def __init__(self, store: PostgresStore) -> None:
         self.store: PostgresStore = store
-        self._observer = observer
 
     @asynccontextmanager
     async def rehearsal(self, clock: Clock) -> AsyncIterator[SqlDatabase]:
-        async with self._undone() as connection:
-            undone = _UndonePostgres(
-                self.store._pool, pooled=True, clock=clock, observer=self._observer,  # noqa: SLF001 - of this package
-                patience_seconds=0.0, statement_seconds=10.0, rng=self.store._rng,  # noqa: SLF001
-            )  # fmt: skip
-            undone._connection, undone._one_at_a_time = connection, Lock()  # noqa: SLF001
-            yield undone
+        async with self._rolled_back() as connection:
+            yield SqlDatabase(_PostgresRehearsal(self.store.session, connection, clock=clock))
 
     def description(self) -> str:
         return "PostgreSQL"
 
     @asynccontextmanager
-    async def _undone(self) -> AsyncIterator[Any]:
-        async with self.store._pool.acquire() as connection:  # noqa: SLF001 - of this package
+    async def _rolled_back(self) -> AsyncIterator[Any]:
+        async with self.store.session.pool.acquire() as connection:
             transaction = connection.transaction()
             await transaction.start()
             try:
@@ -115,50 +113,48 @@ class PostgresExamination(Examination):
 
     async def _applied(self) -> list[Migration]:
         try:
-            rows = await self.store._pool.fetch("SELECT number, name, checksum FROM migrations")  # noqa: SLF001
+            rows = await self.store.session.pool.fetch("SELECT number, name, checksum FROM migrations")
         except asyncpg.UndefinedTableError:
             return []
         return [Migration(**dict(row)) for row in rows]
 
     async def _shape(self) -> set[str]:
-        async with self._undone() as connection:
+        async with self._rolled_back() as connection:
             return await _postgres_shape(connection, await connection.fetchval("SELECT current_schema()"))
 
     async def _shape_of(self, script: str) -> set[str]:
-        async with self._undone() as connection:
-            await connection.execute(f"CREATE SCHEMA {_DRAFT}; SET LOCAL search_path TO {_DRAFT}")
+        async with self._rolled_back() as connection:
+            await connection.execute(f"CREATE SCHEMA {_SCRATCH_SCHEMA}; SET LOCAL search_path TO {_SCRATCH_SCHEMA}")
             await connection.execute(script)
-            return await _postgres_shape(connection, _DRAFT)
+            return await _postgres_shape(connection, _SCRATCH_SCHEMA)
 
 
 async def _postgres_shape(connection: Any, schema: str) -> set[str]:
     return {row[0] for row in await connection.fetch(_POSTGRES_SHAPE, schema)}
 
 
-class _UndoneSqlite(SqliteStore):
-    """In one transaction, whose end is not a commit."""
+class _SqliteRehearsal(SqliteSession):
+    """Runs every statement in a savepoint of a transaction that is never committed."""
 
-    async def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        answer = _alone(self._connection, work)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer  # type: ignore[no-any-return]
+    async def call(self, work: Work[T]) -> T:
+        return alone(self.connection, work)
 
 
-class SqliteExamination(Examination):
+class SqliteCheck(SchemaCheck):
     dialect = "sqlite"
 
-    def __init__(self, store: SqliteStore, path: str, observer: Observer) -> None:
+    def __init__(self, store: SqliteStore, path: str) -> None:
         self.store: SqliteStore = store
         self._path = path
-        self._observer = observer
 
     @asynccontextmanager
     async def rehearsal(self, clock: Clock) -> AsyncIterator[SqlDatabase]:
-        connection = _connect(self._path)
+        connection = connect(self._path)
         connection.execute("BEGIN IMMEDIATE")
         try:
-            yield _UndoneSqlite(connection, clock=clock, observer=self._observer, lock=None)
+            yield SqlDatabase(
+                _SqliteRehearsal(connection, clock=clock, observer=self.store.session.observer, lock=None)
+            )
         finally:
             connection.execute("ROLLBACK")
             connection.close()
@@ -168,18 +164,10 @@ class SqliteExamination(Examination):
         return f"SQLite, {self._path}" + (f", in use by process {holder}" if holder else "")
 
     async def _applied(self) -> list[Migration]:
-        try:
-            rows = await self.store._call(  # noqa: SLF001 - of this package
-                lambda connection: list(connection.execute("SELECT number, name, checksum FROM migrations"))
-            )
-        except Exception as error:
-            if "no such table" in str(error):
-                return []
-            raise
-        return [Migration(number=number, name=name, checksum=checksum) for number, name, checksum in rows]
+        return await self.store.session.call(_sqlite_applied)
 
     async def _shape(self) -> set[str]:
-        return await self.store._call(_sqlite_shape)  # noqa: SLF001 - of this package
+        return await self.store.session.call(_sqlite_shape)
 
     async def _shape_of(self, script: str) -> set[str]:
         connection = sqlite3.connect(":memory:")
@@ -190,12 +178,19 @@ class SqliteExamination(Examination):
             connection.close()
 
 
+def _sqlite_applied(connection: sqlite3.Connection) -> list[Migration]:
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'migrations'").fetchone():
+        return []
+    rows = connection.execute("SELECT number, name, checksum FROM migrations")
+    return [Migration(number=number, name=name, checksum=checksum) for number, name, checksum in rows]
+
+
 def _sqlite_shape(connection: sqlite3.Connection) -> set[str]:
-    """Tables and indexes by the text that made them: SQLite keeps it."""
+    """Indexes by the statement that created them, which SQLite stores; tables by their columns."""
     rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-    tidy = {name: (kind, " ".join(sql.split())) for kind, name, sql in rows}
-    found = {f"{kind} {name} {sql}" for name, (kind, sql) in tidy.items() if kind != "table"}
-    for table, (kind, _) in tidy.items():
+    objects = {name: (kind, " ".join(sql.split())) for kind, name, sql in rows}
+    found = {f"{kind} {name} {sql}" for name, (kind, sql) in objects.items() if kind != "table"}
+    for table, (kind, _) in objects.items():
         if kind == "table":
             columns = connection.execute(f"PRAGMA table_info({table})")
             found |= {f"column {table}.{column[1]} {column[2]}" for column in columns}

@@ -1,4 +1,4 @@
-"""Numbered migrations: applied once, in order, remembered with their checksums, never changed afterwards."""
+"""Numbered migrations: applied once, in order, recorded with their checksums, and never changed afterwards."""
 
 import hashlib
 import re
@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from genlock.domain.errors import SchemaMismatch
 
-#: The same on both databases, so that it needs no migration itself.
+#: the table of applied migrations, the same on both databases, so that it needs no migration itself
 REGISTER = """
 CREATE TABLE IF NOT EXISTS migrations (
     number      integer PRIMARY KEY,
@@ -40,7 +40,7 @@ def shipped(dialect: str) -> list[Migration]:
 
 
 def pending(known: Sequence[Migration], applied: Iterable[Migration]) -> list[Migration]:
-    """What is still to be applied. Refuses a database whose past is not ours."""
+    """The migrations that are not applied yet. Raises SchemaMismatch if the database has others."""
     by_number = {migration.number: migration for migration in known}
     done = {}
     for old in applied:

@@ -1,4 +1,4 @@
-"""PostgreSQL: many instances, statements over arrays, everything retried that failed in passing."""
+"""PostgreSQL: many instances, statements over arrays, and retries of everything that failed temporarily."""
 
 import asyncio
 import random
@@ -18,10 +18,11 @@ from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import array, load, positional
 from genlock.stores.rows import Row
+from genlock.stores.session import Session
 
-#: Locks out other instances while one migrates; any number nobody else uses.
+#: the advisory lock that an instance holds while it migrates; an arbitrary number
 _MIGRATION_LOCK = 4_729_106
-#: Generic plans stay good while the tables grow from nothing: they are made for index look-ups only.
+#: Generic plans that use only index look-ups stay good while the tables grow from nothing.
 _SETTINGS = {
     "jit": "off",
     "enable_seqscan": "off",
@@ -29,15 +30,15 @@ _SETTINGS = {
     "enable_mergejoin": "off",
     "plan_cache_mode": "force_generic_plan",
 }
-#: how long a server that is starting up is waited for
+#: how long we wait for a server that is starting up
 STARTING_SECONDS = 30.0
 STARTING_PAUSE_SECONDS = 0.2
-#: What says nothing about the statement itself: the connection or the moment was bad.
-PASSING: tuple[type[BaseException], ...] = (
+#: Errors of the connection or of the moment, not of the statement: it is retried.
+TEMPORARY: tuple[type[BaseException], ...] = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # a connection whose end has begun: the server's last word is read, its close is not
+    asyncpg.InternalClientError,  # the server has announced the end of the connection but not closed it yet
     asyncpg.PostgresConnectionError,
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
@@ -45,14 +46,14 @@ PASSING: tuple[type[BaseException], ...] = (
     asyncpg.LockNotAvailableError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
-    asyncpg.ReadOnlySQLTransactionError,  # the server we are connected to has handed over to another
+    asyncpg.ReadOnlySQLTransactionError,  # after a failover we are still connected to the old primary
 )
 
 
-class PostgresStore(SqlDatabase):
-    """The Store port on PostgreSQL. Relies on no session state, so a transaction pooler may stand in between."""
+class PostgresSession(Session):
+    """Relies on no session state of the server, so a pooler in transaction mode may stand in between."""
 
-    not_unique = asyncpg.UniqueViolationError
+    unique_violation = asyncpg.UniqueViolationError
 
     def __init__(
         self, pool: "asyncpg.Pool[asyncpg.Record]", *, pooled: bool, clock: Clock | None, observer: Observer,
@@ -60,13 +61,84 @@ class PostgresStore(SqlDatabase):
     ) -> None:  # fmt: skip
         super().__init__(observer)
         self.queries = load("postgres")
-        self._statements = {name: positional(query.text) for name, query in self.queries.items()}
-        self._pool = pool
-        self._pooled = pooled
+        self.statements = {name: positional(query.text) for name, query in self.queries.items()}
+        self.pool = pool
+        #: whether a pooler stands between us and the server
+        self.pooled = pooled
         self._clock = clock
         self._patience = patience_seconds
-        self._statement_seconds = statement_seconds
-        self._rng = rng
+        self.statement_seconds = statement_seconds
+        self.rng = rng
+
+    async def close(self) -> None:
+        await self.pool.close()
+
+    async def migrate(self) -> list[str]:
+        """Apply the pending migrations. Instances that start together wait for each other here."""
+        async with self.pool.acquire() as connection, connection.transaction():
+            await connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+            await connection.execute(REGISTER)
+            rows = await connection.fetch("SELECT number, name, checksum FROM migrations")
+            todo = pending(shipped("postgres"), [Migration(**dict(row)) for row in rows])
+            for migration in todo:
+                await connection.execute(migration.text)
+                await connection.execute(
+                    "INSERT INTO migrations VALUES ($1, $2, $3, now()::text)",
+                    migration.number, migration.name, migration.checksum,
+                )  # fmt: skip
+        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
+
+    @staticmethod
+    def time(value: datetime | None) -> datetime | None:
+        return value
+
+    def array(self, values: Sequence[Any]) -> Any:
+        return array(values)
+
+    async def one(self, name: str, /, **params: Any) -> list[Row]:
+        return await self._fetch(name, params)
+
+    async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
+        columns = {column: array([item[column] for item in items]) for column in items[0]}
+        return await self._fetch(name, {**shared, **columns})
+
+    async def _fetch(self, name: str, params: Params) -> list[Row]:
+        text, names = self.statements[name]
+        params["now"] = self._clock.now() if self._clock else None
+        values = [params[parameter] for parameter in names]
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + self._patience
+        attempt = 0
+        while True:
+            try:
+                return await self._try(text, values)
+            except TEMPORARY as error:
+                self.uncertain_commits += 1
+                self.observer.count("store_retries", 1, operation=name, reason=type(error).__name__)
+                self.observer.event(Event.STORE_RETRY, operation=name, reason=type(error).__name__, attempt=attempt)
+                if loop.time() > give_up:
+                    raise StoreUnavailable(f"the database did not answer: {error}") from error
+                if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+                    await self.pool.expire_connections()  # new connections may lead to the new primary
+            except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
+                raise  # the parameters are to blame
+            except asyncpg.PostgresError as error:
+                raise StoreError(f"PostgreSQL could not run {name}: {error}") from error
+            await asyncio.sleep(backoff(attempt, self.rng.random(), base=0.05, most=1.0))
+            attempt += 1
+
+    async def _try(self, text: str, values: list[Any]) -> list[Row]:
+        async with self.pool.acquire(timeout=self.statement_seconds) as connection:
+            if not self.pooled:
+                return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
+            async with connection.transaction():  # keeps parse and execute on one server connection
+                return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
+
+
+class PostgresStore(SqlDatabase):
+    """The database on PostgreSQL."""
+
+    session: PostgresSession
 
     @classmethod
     async def open(
@@ -81,7 +153,7 @@ class PostgresStore(SqlDatabase):
         rng: random.Random | None = None,
         migrate: bool = True,
     ) -> "PostgresStore":
-        """Connect and bring the schema up to date. `clock` replaces the database's own, for simulations."""
+        """Connect and apply pending migrations. `clock` replaces the server's clock, for simulations."""
         pooled = await _behind_pooler(url)
         pool = await asyncpg.create_pool(
             url,
@@ -92,96 +164,36 @@ class PostgresStore(SqlDatabase):
             reset=_nothing,
             server_settings=None if pooled else _SETTINGS,
         )
-        store = cls(
+        session = PostgresSession(
             pool,
             pooled=pooled,
             clock=clock,
             observer=observer,
             patience_seconds=patience_seconds,
             statement_seconds=statement_seconds,
-            rng=rng or random.Random(),  # noqa: S311 - spreads retries, guards nothing
+            rng=rng or random.Random(),  # noqa: S311 - it only spreads retries
         )
+        store = cls(session)
         try:
-            store.applied = await store.migrate() if migrate else []
+            store.applied = await session.migrate() if migrate else []
         except BaseException:
             await store.close()
             raise
         return store
 
-    async def close(self) -> None:
-        await self._pool.close()
 
-    async def migrate(self) -> list[str]:
-        """Apply what is pending and say what it was. Instances that start together wait for each other here."""
-        async with self._pool.acquire() as connection, connection.transaction():
-            await connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
-            await connection.execute(REGISTER)
-            rows = await connection.fetch("SELECT number, name, checksum FROM migrations")
-            todo = pending(shipped("postgres"), [Migration(**dict(row)) for row in rows])
-            for migration in todo:
-                await connection.execute(migration.text)
-                await connection.execute(
-                    "INSERT INTO migrations VALUES ($1, $2, $3, now()::text)",
-                    migration.number, migration.name, migration.checksum,
-                )  # fmt: skip
-        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
-
-    @staticmethod
-    def time(value: Any) -> datetime | None:
-        return value  # type: ignore[no-any-return]
-
-    def array(self, values: Sequence[Any]) -> Any:
-        return array(values)
-
-    async def one(self, name: str, /, **params: Any) -> list[Row]:
-        return await self._fetch(name, params)
-
-    async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
-        columns = {column: array([item[column] for item in items]) for column in items[0]}
-        return await self._fetch(name, {**shared, **columns})
-
-    async def _fetch(self, name: str, params: Params) -> list[Row]:
-        text, names = self._statements[name]
-        params["now"] = self._clock.now() if self._clock else None
-        values = [params[parameter] for parameter in names]
-        loop = asyncio.get_running_loop()
-        give_up = loop.time() + self._patience
-        attempt = 0
-        while True:
-            try:
-                return await self._try(text, values)
-            except PASSING as error:
-                self.uncertain_commits += 1
-                self._observer.count("store_retries", 1, operation=name, reason=type(error).__name__)
-                self._observer.event(Event.STORE_RETRY, operation=name, reason=type(error).__name__, attempt=attempt)
-                if loop.time() > give_up:
-                    raise StoreUnavailable(f"the database did not answer: {error}") from error
-                if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-                    await self._pool.expire_connections()  # the address may lead to the new one by now
-            except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
-                raise  # the fault of what was asked
-            except asyncpg.PostgresError as error:
-                raise StoreError(f"PostgreSQL could not do it: {error}") from error
-            await asyncio.sleep(backoff(attempt, self._rng.random(), base=0.05, most=1.0))
-            attempt += 1
-
-    async def _try(self, text: str, values: list[Any]) -> list[Row]:
-        rows: Any
-        async with self._pool.acquire(timeout=self._statement_seconds) as connection:
-            if not self._pooled:
-                rows = await connection.fetch(text, *values, timeout=self._statement_seconds)
-            else:
-                async with connection.transaction():  # keeps parse and execute on one server connection
-                    rows = await connection.fetch(text, *values, timeout=self._statement_seconds)
-        return rows  # type: ignore[no-any-return]
+def _rows(records: Any) -> list[Row]:
+    """Asyncpg's records are mappings in all but their declared type."""
+    rows: list[Row] = records
+    return rows
 
 
 async def _nothing(_: object) -> None:
-    """We leave no session state behind, so there is none to reset."""
+    """Reset nothing when a connection returns to the pool: we leave no session state."""
 
 
 def _place(url: str, error: Exception) -> str:
-    """Where it was and what it said, without the password, which a broken address may have anywhere."""
+    """The address and the error without the password; an invalid address may contain it anywhere, so it is omitted."""
     try:
         parts = urlsplit(url)
         return (
@@ -192,7 +204,7 @@ def _place(url: str, error: Exception) -> str:
 
 
 async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
-    """A server that is only just starting is waited for: whoever restarts it restarts us at the same time."""
+    """Connect; wait while the server is starting up, because a restart of the machine starts both at the same time."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + STARTING_SECONDS
     while True:
@@ -205,7 +217,7 @@ async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
 
 
 async def _behind_pooler(url: str) -> bool:
-    """A pooler hands out its own process ids, not the server's."""
+    """Whether a pooler answers: it reports its own process ids, not those of the server."""
     try:
         connection = await _connect(url)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:

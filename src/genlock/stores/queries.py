@@ -20,14 +20,14 @@ class Query:
 
 
 def load(dialect: str) -> dict[str, Query]:
-    """Every statement of the dialect by its name."""
+    """The statements of a dialect by name, each with its description: the comment above it."""
     pieces = [piece for text in scripts(dialect) for piece in _NAME.split(text)[1:]]
     queries = {}
     for name, body in zip(pieces[::2], pieces[1::2], strict=True):
         lines = body.strip().splitlines()
-        said = [line for line in lines if line.startswith("-- ")]
+        comment = [line for line in lines if line.startswith("-- ")]
         queries[name] = Query(
-            name, "\n".join(lines[len(said) :]).strip(), " ".join(line.removeprefix("-- ") for line in said)
+            name, "\n".join(lines[len(comment) :]).strip(), " ".join(line.removeprefix("-- ") for line in comment)
         )
     return queries
 
@@ -48,7 +48,7 @@ def statements(text: str) -> list[str]:
 
 
 def array(values: Sequence[Any]) -> str:
-    """A column as PostgreSQL writes arrays. A list costs four times as much: asyncpg searches each element for more."""
+    """An array in PostgreSQL's text form: four times as fast as a list, whose elements asyncpg inspects one by one."""
     kinds = set(map(type, values))
     if kinds != {str}:
         return "{" + ",".join(map(str if kinds == {int} else _element, values)) + "}"

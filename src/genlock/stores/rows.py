@@ -1,32 +1,43 @@
-"""Rows become values here, and nowhere else."""
+"""Rows become values here and nowhere else."""
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from genlock.domain.account import Account
+from genlock.domain.activity import Activity
+from genlock.domain.audit import AuditLine
+from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.delivery import Part, load_parts
+from genlock.domain.draft import SavedDraft
+from genlock.domain.figures import Figures
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry
-from genlock.domain.update import Update, UpdateState
-from genlock.ports import NewCallback
+from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.profile import AccountSummary, Profile
+from genlock.domain.promo import Promo
+from genlock.domain.update import Update, UpdateQueue, UpdateState
+from genlock.domain.upload import Upload
+from genlock.ports import KvEntry, NewCallback
 
 Row = Mapping[str, Any]
-#: how a dialect's time becomes an aware datetime
+#: converts a time column of the database to an aware datetime
 Time = Callable[[Any], datetime | None]
 
-# Twice as fast as calling the enums, and a job is read often.
+# A dictionary is twice as fast as calling the enum, and jobs are read often.
 HOLD_STATE = {word.value: word for word in HoldState}
 _STATE = {word.value: word for word in State}
-_ACTOR = {"": None, **{word.value: word for word in Actor}}
-_ATTENTION = {None: None, **{word.value: word for word in AttentionCode}}
+_ACTOR: dict[str, Actor | None] = {"": None, **{word.value: word for word in Actor}}
+_ATTENTION: dict[str | None, AttentionCode | None] = {None: None, **{word.value: word for word in AttentionCode}}
 _DELIVERY = {word.value: word for word in Delivery}
 VERDICT = {word.value: word for word in Verdict}
 NOTICE = {word.value: word for word in Notice}
 
 
 def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job:
-    """A job from its row. Whoever has just written the parts brings them, which saves reading them back."""
+    """A job from its row. A caller that has just written the parts passes them, which saves parsing them."""
     return Job(
         id=row["id"],
         account_id=row["account_id"],
@@ -55,22 +66,22 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         attention_reason=row["attention_reason"],
         attempts=row["attempts"],
         due_at=time(row["due_at"]),
-        deadline_at=_certain(time(row["deadline_at"])),
+        deadline_at=certain(time(row["deadline_at"])),
         grace_until=time(row["grace_until"]),
         lease_owner=row["lease_owner"],
         lease_token=row["lease_token"],
-        created_at=_certain(time(row["created_at"])),
+        created_at=certain(time(row["created_at"])),
         submitted_at=time(row["submitted_at"]),
         ended_at=time(row["ended_at"]),
         delivered_at=time(row["delivered_at"]),
         crash_count=row["crash_count"],
-        read_at=_certain(time(row["read_at"])),
+        read_at=certain(time(row["read_at"])),
     )
 
 
 def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
-    """A job from its order and what the database added to it: the rest of the row needs no reading back."""
-    created_at = _certain(time(row["created_at"]))
+    """A job from its order and the columns that the database has set; the rest of the row is not read back."""
+    created_at = certain(time(row["created_at"]))
     return Job(
         id=row["id"],
         account_id=order.account_id,
@@ -99,7 +110,7 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
         attention_reason=None,
         attempts=0,
         due_at=time(row["due_at"]),
-        deadline_at=_certain(time(row["deadline_at"])),
+        deadline_at=certain(time(row["deadline_at"])),
         grace_until=None,
         lease_owner=owner,
         lease_token=1,
@@ -120,13 +131,13 @@ def read_callback(row: Row, time: Time) -> Callback:
         body=bytes(row["body"]),
         state=InboxState(row["state"]),
         note=row["note"],
-        received_at=_certain(time(row["received_at"])),
+        received_at=certain(time(row["received_at"])),
         correlation_id=row["correlation_id"] or "",
     )
 
 
 def read_arrival(row: Row, time: Time, arrival: NewCallback, task_id: str | None) -> Callback:
-    """A callback that was kept with what it said, from the row of its job."""
+    """A callback that was stored in the commit that applied it, from the row of its job."""
     return Callback(
         id=row["callback_id"],
         provider=arrival.provider,
@@ -135,7 +146,7 @@ def read_arrival(row: Row, time: Time, arrival: NewCallback, task_id: str | None
         body=arrival.body.encode(),
         state=InboxState.NEW if row["verdict"] == Verdict.BUSY else InboxState.DONE,
         note=row["verdict"],
-        received_at=_certain(time(row["read_at"])),
+        received_at=certain(time(row["read_at"])),
         correlation_id=row["correlation_id"],
     )
 
@@ -150,7 +161,7 @@ def read_ledger_entry(row: Row, time: Time) -> LedgerEntry:
         credit=LedgerAccount(row["credit"]),
         amount=row["amount"],
         reason=row["reason"],
-        at=_certain(time(row["at"])),
+        at=certain(time(row["at"])),
     )
 
 
@@ -163,11 +174,157 @@ def read_update(row: Row, time: Time) -> Update:
         body=row["body"],
         state=UpdateState(row["state"]),
         note=row["note"],
-        received_at=_certain(time(row["received_at"])),
+        received_at=certain(time(row["received_at"])),
         attempts=row["attempts"],
     )
 
 
-def _certain(time: datetime | None) -> datetime:
+def read_new_callback(row: Row, time: Time, provider: str, body: bytes) -> Callback:
+    """A callback that was just stored, from the columns that the database has set."""
+    return Callback(
+        id=row["id"],
+        provider=provider,
+        job_id=row["job_id"],
+        task_id=None,
+        body=body,
+        state=InboxState.NEW,
+        note="",
+        received_at=certain(time(row["received_at"])),
+        correlation_id=row["correlation_id"] or "",
+    )
+
+
+def read_update_queue(row: Row, time: Time) -> UpdateQueue:
+    update = None if row["id"] is None else read_update(row, time)
+    return UpdateQueue(id=row["queue_id"], token=row["lease_token"], update=update, crash_count=row["crash_count"])
+
+
+def read_account(row: Row) -> Account:
+    return Account(
+        id=row["id"],
+        channel=row["channel"],
+        bot=row["bot"],
+        external_id=row["external_id"],
+        address=row["address"],
+    )
+
+
+def read_kv_entry(row: Row, time: Time) -> KvEntry:
+    age = certain(time(row["read_at"])) - certain(time(row["at"]))
+    return KvEntry(key=row["key"], value=row["value"], age=age.total_seconds(), bot=row["bot"])
+
+
+def read_profile(row: Row, time: Time) -> Profile:
+    return Profile(
+        account_id=row["account_id"],
+        external_id=row["external_id"],
+        language=row["language"],
+        name=row["name"],
+        username=row["username"],
+        referred_by=row["referred_by"],
+        last_model=row["last_model"],
+        banned_at=time(row["banned_at"]),
+        ban_reason=row["ban_reason"],
+        blocked_at=time(row["blocked_at"]),
+        created_at=certain(time(row["created_at"])),
+    )
+
+
+def read_account_summary(row: Row, time: Time) -> AccountSummary:
+    return AccountSummary(
+        account_id=row["id"],
+        channel=row["channel"],
+        external_id=row["external_id"],
+        name=row["name"],
+        username=row["username"],
+        available=row["available"],
+        held=row["held"],
+        since=certain(time(row["created_at"])),
+    )
+
+
+def read_activity(row: Row) -> Activity:
+    return Activity(**{name: row[name] for name in Activity.__slots__})
+
+
+def read_draft(row: Row) -> SavedDraft:
+    return SavedDraft(version=row["version"], message=row["message"], body=row["body"], uploads=_texts(row["uploads"]))
+
+
+def read_upload(row: Row) -> Upload:
+    return Upload(
+        address=row["address"],
+        account_id=row["account_id"],
+        file=row["file"],
+        kind=row["kind"],
+        seconds=row["seconds"],
+        age_seconds=row["age_seconds"],
+    )
+
+
+def read_payment(row: Row, time: Time) -> Payment:
+    return Payment(
+        charge=row["charge"],
+        account_id=row["account_id"],
+        stars=row["stars"],
+        amount=row["amount"],
+        state=PaymentState(row["state"]),
+        refunds=row["refunds"],
+        at=certain(time(row["at"])),
+    )
+
+
+def read_promo(row: Row, time: Time) -> Promo:
+    return Promo(
+        code=row["code"],
+        amount=row["amount"],
+        runs=row["runs"],
+        uses_max=row["uses_max"],
+        per_account=row["per_account"],
+        until=time(row["until_at"]),
+        closed=row["closed_at"] is not None,
+        uses=row["used"],
+        bot=row["bot"],
+    )
+
+
+def read_broadcast(row: Row, time: Time) -> Broadcast:
+    return Broadcast(
+        id=row["id"],
+        bot=row["bot"],
+        text=row["text"],
+        content=row["content"],
+        author=row["author"],
+        state=BroadcastState(row["state"]),
+        reached=row["reached"],
+        sent=row["sent"],
+        failed=row["failed"],
+        total=row["total"],
+        created_at=certain(time(row["created_at"])),
+    )
+
+
+def read_audit_line(row: Row, time: Time) -> AuditLine:
+    return AuditLine(
+        id=row["id"],
+        bot=row["bot"],
+        at=certain(time(row["at"])),
+        actor=row["actor"],
+        action=row["action"],
+        subject=row["subject"],
+        detail=row["detail"],
+    )
+
+
+def read_figures(row: Row) -> Figures:
+    return Figures(**{name: row[name] for name in Figures.__slots__})
+
+
+def _texts(column: Any) -> tuple[str, ...]:
+    """A list of texts: PostgreSQL has arrays, SQLite has them as JSON."""
+    return tuple(json.loads(column) if isinstance(column, str) else column)
+
+
+def certain(time: datetime | None) -> datetime:
     assert time is not None, "a column that is NOT NULL was NULL"
     return time

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Generic, TypeVar
 
 from genlock.domain.errors import StoreError, StoreInUse, StoreUnavailable
 from genlock.ports import Clock, Observer
@@ -19,71 +19,81 @@ from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import load, statements
 from genlock.stores.rows import Row
+from genlock.stores.session import Session
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], Any]
+Work = Callable[[sqlite3.Connection], T]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 GROUP_COMMIT_MAX = 64
 _EVER_SECONDS = 1e9
-#: people's texts and money: nobody else on the machine reads them
-_OURS = 0o600
-#: Not in ASCII: half a character would be written as one that nobody can read again; so it is refused when bound.
+#: the file holds messages and money of users: no other account of the machine may read it
+_OWNER_ONLY = 0o600
+#: ensure_ascii would write half a surrogate pair as an escape that cannot be read back; like this, binding refuses it
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
-class SqliteStore(SqlDatabase):
-    """The Store port on SQLite. Everything that waits is committed together, durably, off the event loop."""
+class Request(Generic[T]):
+    """A piece of work for the thread, and where its result goes."""
 
-    not_unique = sqlite3.IntegrityError
+    def __init__(self, work: Work[T], future: asyncio.Future[T]) -> None:
+        self._work = work
+        self.future = future
+        self._result: tuple[T] | None = None
+        self._error: Exception | None = None
+
+    def run(self, connection: sqlite3.Connection) -> None:
+        try:
+            self._result = (alone(connection, self._work),)
+        except Exception as error:  # noqa: BLE001 - the caller of this piece of work gets it
+            self._error = error
+
+    def fail(self, error: Exception) -> None:
+        self._error = error
+
+    def answer(self) -> None:
+        """Resolve the future, in its own event loop."""
+        if self.future.done():
+            return
+        if self._error is not None:
+            self.future.set_exception(self._error)
+        elif self._result is not None:
+            self.future.set_result(self._result[0])
+
+
+class SqliteSession(Session):
+    """Statements that wait at the same time are committed together, durably, outside the event loop."""
+
+    unique_violation = sqlite3.IntegrityError
 
     def __init__(
         self, connection: sqlite3.Connection, *, clock: Clock, observer: Observer, lock: IO[str] | None
     ) -> None:
         super().__init__(observer)
         self.queries = load("sqlite")
-        self._statements = {name: statements(query.text) for name, query in self.queries.items()}
-        self._connection = connection
+        self.statements = {name: statements(query.text) for name, query in self.queries.items()}
+        self.connection = connection
         self._clock = clock
         self._lock = lock
-        self._work: queue.SimpleQueue[tuple[Work, asyncio.Future[Any]] | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[Request[Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    @classmethod
-    async def open(cls, path: str, *, clock: Clock, observer: Observer, beside: bool = False) -> "SqliteStore":
-        """Open (or make) the file, take it for this process, bring its schema up to date.
-
-        One who comes for a moment may do so beside the process that has it: the schema is taken as it is, and each
-        commit waits for its turn. Only to work on jobs, one must have the file.
-        """
-        if beside:
-            must_exist(path)
-        lock = _take_file(path) if path != ":memory:" and not beside else None
-        store = cls(_connect(path), clock=clock, observer=observer, lock=lock)
-        if path != ":memory:":
-            store._thread = threading.Thread(target=store._serve, name="genlock-sqlite", daemon=True)
-            store._thread.start()
-        try:
-            store.applied = [] if beside else await store.migrate()
-            if lock:  # whoever is known here had the file before us, and has it no more
-                store._orphaned_instances = await store.live_instances(_EVER_SECONDS)
-        except BaseException:
-            await store.close()
-            raise
-        return store
+    def start_thread(self) -> None:
+        """Move the work to a thread of its own. Without it, statements run in the event loop."""
+        self._thread = threading.Thread(target=self._serve, name="genlock-sqlite", daemon=True)
+        self._thread.start()
 
     async def close(self) -> None:
         if self._thread:
-            self._work.put(None)
+            self._requests.put(None)
             await asyncio.to_thread(self._thread.join)
-        self._connection.close()
+        self.connection.close()
         if self._lock:
             self._lock.close()
 
     async def migrate(self) -> list[str]:
-        """Apply what is pending and say what it was."""
-        return await self._call(self._migrate)
+        return await self.call(self._migrate)
 
     def _migrate(self, connection: sqlite3.Connection) -> list[str]:
         connection.execute(REGISTER)
@@ -105,108 +115,140 @@ class SqliteStore(SqlDatabase):
     def time(value: Any) -> datetime | None:
         return None if value is None else _EPOCH + value * _MICROSECOND
 
+    def array(self, values: Sequence[Any]) -> Any:
+        return json.dumps(list(values))
+
     async def one(self, name: str, /, **params: Any) -> list[Row]:
-        return await self._call(lambda connection: self._execute(connection, name, params))
+        return await self.call(lambda connection: self._execute(connection, name, params))
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
         if ":items" in self.queries[name].text:
             text = _encode(items)
             if "\\u0000" in text and any("\0" in str(value) for item in items for value in item.values()):
-                raise ValueError("a text with a NUL character cannot be stored")  # SQLite's JSON would cut it off there
-            return await self._call(lambda connection: self._execute(connection, name, {**shared, "items": text}))
+                raise ValueError("a text with a NUL character cannot be stored")  # SQLite's JSON would cut it there
+            return await self.call(lambda connection: self._execute(connection, name, {**shared, "items": text}))
 
-        def work(connection: sqlite3.Connection) -> list[Row]:
-            """What JSON cannot carry goes one by one."""
+        def one_by_one(connection: sqlite3.Connection) -> list[Row]:
+            """For items that JSON cannot carry."""
             return [
                 {**row, "ord": item["ord"]}
                 for item in items
                 for row in self._execute(connection, name, {**shared, **item})
             ]
 
-        return await self._call(work)
+        return await self.call(one_by_one)
 
     def _execute(self, connection: sqlite3.Connection, name: str, params: Params) -> list[Row]:
         params["now"] = (self._clock.now() - _EPOCH) // _MICROSECOND
         rows: list[Row] = []
-        for statement in self._statements[name]:
+        for statement in self.statements[name]:
             cursor = connection.execute(statement, params)
             if cursor.description:
                 names = [column[0] for column in cursor.description]
                 rows += [dict(zip(names, row, strict=True)) for row in cursor]
         return rows
 
-    async def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._thread is None:
-            answer = _together(self._connection, [work])[0]
-            if isinstance(answer, Exception):
-                raise answer
-            return answer  # type: ignore[no-any-return]
+    async def call(self, work: Work[T]) -> T:
+        """Run a function on the connection, in a transaction that may have other work in it."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._work.put((work, future))
+        request = Request(work, future)
+        if self._thread is None:
+            _commit(self.connection, [request])
+            request.answer()
+        else:
+            self._requests.put(request)
         return await future
 
     def _serve(self) -> None:
-        """The thread: everything that is waiting goes into one transaction, then all are answered at once."""
-        while (first := self._work.get()) is not None:
-            group = [first]
+        """The thread: commit all waiting requests in one transaction, then answer them together."""
+        while (first := self._requests.get()) is not None:
+            group: list[Request[Any]] = [first]
             stop = False
-            while len(group) < GROUP_COMMIT_MAX and not self._work.empty():
-                entry = self._work.get()
-                if entry is None:
+            while len(group) < GROUP_COMMIT_MAX and not self._requests.empty():
+                request = self._requests.get()
+                if request is None:
                     stop = True
                     break
-                group.append(entry)
+                group.append(request)
             try:
-                answers = _together(self._connection, [work for work, _ in group])
-            except Exception as error:  # noqa: BLE001 - a thread that ends leaves everybody waiting for ever
-                answers = [StoreError(f"SQLite could not roll back: {error!r}")] * len(group)
-            loop = group[0][1].get_loop()
+                _commit(self.connection, group)
+            except Exception as error:  # noqa: BLE001 - if this thread ended, every later caller would wait for ever
+                for request in group:
+                    request.fail(StoreError(f"SQLite could not roll back: {error!r}"))
+            loop = first.future.get_loop()
             if not loop.is_closed():
-                loop.call_soon_threadsafe(_tell, [future for _, future in group], answers)
+                loop.call_soon_threadsafe(_answer, group)
             if stop:
                 return
 
 
-def _together(connection: sqlite3.Connection, works: list[Work]) -> list[Any]:
-    """Run several pieces of work in one durable transaction; one that fails is undone alone."""
+class SqliteStore(SqlDatabase):
+    """The database on SQLite."""
+
+    session: SqliteSession
+
+    @classmethod
+    async def open(cls, path: str, *, clock: Clock, observer: Observer, beside: bool = False) -> "SqliteStore":
+        """Open or create the file, lock it for this process, and apply pending migrations.
+
+        With `beside`, open it while another process has the lock, to read or to do single operations: nothing is
+        migrated, and each commit waits for its turn. A process that works on jobs must have the lock.
+        """
+        if beside:
+            must_exist(path)
+        lock = _take_file(path) if path != ":memory:" and not beside else None
+        session = SqliteSession(connect(path), clock=clock, observer=observer, lock=lock)
+        if path != ":memory:":
+            session.start_thread()
+        store = cls(session)
+        try:
+            store.applied = [] if beside else await session.migrate()
+            if lock:  # only one process can have the file, so all instances in it have ended
+                store.orphaned = await store.live_instances(_EVER_SECONDS)
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+
+def _commit(connection: sqlite3.Connection, requests: Sequence[Request[Any]]) -> None:
+    """Run several requests in one durable transaction; one that fails is undone alone."""
     try:
         connection.execute("BEGIN IMMEDIATE")
-        answers = [_alone(connection, work) for work in works]
+        for request in requests:
+            request.run(connection)
         connection.execute("COMMIT")
     except sqlite3.Error as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        return [StoreError(f"SQLite could not commit: {error}")] * len(works)
-    return answers
+        for request in requests:
+            request.fail(StoreError(f"SQLite could not commit: {error}"))
 
 
-def _alone(connection: sqlite3.Connection, work: Work) -> Any:
+def alone(connection: sqlite3.Connection, work: Work[T]) -> T:
+    """Run one piece of work in the current transaction and undo it if it fails."""
     connection.execute("SAVEPOINT work")
     try:
         return work(connection)
-    except sqlite3.OperationalError as error:  # the disk is full or broken: not the fault of what was asked
+    except sqlite3.OperationalError as error:  # the disk is full or broken: the request is not to blame
         connection.execute("ROLLBACK TO work")
-        return StoreError(f"SQLite could not do it: {error}")
-    except Exception as error:  # noqa: BLE001 - the caller of this piece gets it
+        raise StoreError(f"SQLite could not run the statement: {error}") from error
+    except Exception:
         connection.execute("ROLLBACK TO work")
-        return error
+        raise
     finally:
         connection.execute("RELEASE work")
 
 
-def _tell(futures: list[asyncio.Future[Any]], answers: list[Any]) -> None:
-    for future, answer in zip(futures, answers, strict=True):
-        if future.done():
-            continue
-        if isinstance(answer, Exception):
-            future.set_exception(answer)
-        else:
-            future.set_result(answer)
+def _answer(requests: Sequence[Request[Any]]) -> None:
+    for request in requests:
+        request.answer()
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def connect(path: str) -> sqlite3.Connection:
+    """Open a connection with our settings and the temporary tables of the batches."""
     if path != ":memory:" and not Path(path).exists():
-        Path(path).touch(_OURS)  # what SQLite puts beside it may be read by as many
+        Path(path).touch(_OWNER_ONLY)  # SQLite gives the files beside it the same mode
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     for pragma in (
         "journal_mode = WAL",
@@ -222,7 +264,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def must_exist(path: str) -> None:
-    """Refuse to look into a file that is not there: an empty one would say that all is well."""
+    """Raise StoreUnavailable if there is no such file: SQLite would create an empty database without a word."""
     if path != ":memory:" and not Path(path).exists():
         raise StoreUnavailable(
             f"{Path(path).absolute()} does not exist: set GENLOCK_DATABASE_URL as the service has it, "
@@ -231,7 +273,7 @@ def must_exist(path: str) -> None:
 
 
 def file_holder(path: str) -> str | None:
-    """The id of the process that has this file, if one has."""
+    """The id of the process that has locked this file, or None."""
     lock = Path(f"{path}.lock")
     if not lock.exists():
         return None
@@ -244,9 +286,9 @@ def file_holder(path: str) -> str | None:
 
 
 def _take_file(path: str) -> IO[str]:
-    """Refuse a second process. The lock goes with the process, however it ends."""
+    """Lock the file for this process. The lock is released when the process ends, however it ends."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    lock = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, _OURS), "r+", encoding="utf-8")
+    lock = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, _OWNER_ONLY), "r+", encoding="utf-8")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

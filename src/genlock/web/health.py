@@ -1,4 +1,4 @@
-"""The doors for those who watch: is it alive, may it have traffic, how does it go."""
+"""The endpoints for monitoring: liveness, readiness, metrics."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from genlock import __version__
 from genlock.engine.engine import Engine
@@ -18,22 +17,15 @@ from genlock.engine.stats import Stats
 class HealthEndpoints:
     engine: Engine
     stats: Stats
-    #: whether traffic may come: started, and not stopping
+    #: whether the instance accepts traffic: started, and not stopping
     is_open: Callable[[], bool]
     render: Callable[[Mapping[str, float], bool], bytes]
     started: float
 
-    def routes(self) -> list[Route]:
-        return [
-            Route("/health", self.health, methods=["GET"]),
-            Route("/ready", self.ready, methods=["GET"]),
-            Route("/metrics", self.metrics, methods=["GET"]),
-        ]
-
     async def health(self, request: Request) -> Response:
-        """That we answer at all is the point: a restart does not help a database that is away."""
+        """Answer 200 even if the database does not answer: a restart of this process would not help."""
         stats = await self.stats.read()
-        said: dict[str, Any] = {
+        status: dict[str, Any] = {
             "active": self.engine.active,
             "queue_depth": None if stats is None else _depth(stats),
             "store": "ok" if stats is not None else "does not answer",
@@ -44,8 +36,8 @@ class HealthEndpoints:
             "busy": self.engine.worker.busy,
         }
         counts = self.stats.last if stats is None else stats
-        said |= {name: round(counts.get(name, 0), 1) for name in _TOLD}
-        return JSONResponse(said)
+        status |= {name: round(counts.get(name, 0), 1) for name in _REPORTED}
+        return JSONResponse(status)
 
     async def ready(self, request: Request) -> Response:
         if not self.is_open():
@@ -56,13 +48,13 @@ class HealthEndpoints:
 
     async def metrics(self, request: Request) -> Response:
         stats = await self.stats.read()
-        said = self.render(self.stats.last if stats is None else stats, self.engine.active)
-        return Response(said, media_type="text/plain; version=0.0.4; charset=utf-8")
+        text = self.render(self.stats.last if stats is None else stats, self.engine.active)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-_TOLD = ("undelivered", "undelivered_age", "orphans", "attention", "updates", "updates_dead", "instances")
+_REPORTED = ("undelivered", "undelivered_age", "orphans", "attention", "updates", "updates_dead", "instances")
 
 
 def _depth(stats: Mapping[str, float]) -> int:
-    """What waits for somebody now: due jobs, callbacks not understood, updates not worked off."""
+    """Return the number of due jobs, unprocessed callbacks and unprocessed updates."""
     return round(sum(stats.get(name, 0.0) for name in ("due", "callbacks", "updates")))

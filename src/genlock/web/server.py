@@ -1,50 +1,34 @@
-"""The web application: every door of an instance under one roof."""
+"""The HTTP server of an instance."""
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Protocol
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.routing import Route
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-
-class Endpoint(Protocol):
-    """Something people and machines may knock at."""
-
-    def routes(self) -> list[Route]: ...
-
-
-def make_web(endpoints: Iterable[Endpoint]) -> Starlette:
-    web = Starlette(routes=[route for endpoint in endpoints for route in endpoint.routes()])
-    web.router.redirect_slashes = False  # a callback that is sent elsewhere may not come again
-    return web
-
-
 CONNECTIONS_MAX = 2000
 HEAD_SECONDS = 15.0
-#: more than any door waits for a body
+#: longer than any endpoint waits for a body
 BODY_SECONDS = 30.0
-#: how long a stop waits for those who are still talking
+#: how long a stop waits for open requests
 STOP_SECONDS = 5
 
 
 class _Protocol(HttpToolsProtocol):
-    """Whoever does not bring a whole request in time is closed: idle connections must not keep out the others."""
+    """Closes connections that do not send a whole request in time, so that idle ones do not use up the limit."""
 
     _timer: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's signature
         super().connection_made(transport)
         self._expect(HEAD_SECONDS)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        if self._timer is None:  # a further request: waiting for it has a limit of its own
+        if self._timer is None:  # a further request on the same connection
             self._expect(HEAD_SECONDS)
 
     def on_headers_complete(self) -> None:
@@ -68,14 +52,14 @@ class _Protocol(HttpToolsProtocol):
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """They belong to whoever runs the process."""
+        """Leave signals to the process that runs the server."""
         yield
 
 
 @asynccontextmanager
 async def serving(web: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
-    """Serve until the block ends; says where. Port 0 takes a free one."""
-    listener = socket.create_server((host, port), backlog=2048)  # from here on callers wait, they are not refused
+    """Serve until the block ends, and yield the URL. Port 0 takes a free port."""
+    listener = socket.create_server((host, port), backlog=2048)  # from here on clients wait instead of being refused
     server = _Server(
         uvicorn.Config(
             web,

@@ -1,4 +1,4 @@
-"""The door for Telegram's updates: check the secret and the size, keep the update, say 200."""
+"""The endpoint for Telegram's updates: check the secret and the size, store the update, answer 200."""
 
 import hmac
 import json
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from genlock.channels.telegram.updates import read_update
 from genlock.domain.errors import StoreError
@@ -14,10 +13,10 @@ from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate
 from genlock.engine.updates import UpdateWorker
 from genlock.ports import Observer
-from genlock.web.callbacks import Refused, answer, read_body
+from genlock.web.requests import RequestRefused, answer, read_body
 
 UPDATE_BYTES_MAX = 1_000_000
-SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - its name
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the name of a header
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,29 +27,26 @@ class TelegramEndpoint:
     bot_id: str
     secret: str
 
-    def routes(self) -> list[Route]:
-        return [Route(self.path, self.receive, methods=["POST"])]
-
     async def receive(self, request: Request) -> Response:
         try:
             await self.updates.receive(await self._read(request))
-        except Refused as refused:
+        except RequestRefused as refused:
             self.observer.event(Event.UPDATE_REFUSED, status=refused.status, reason=refused.reason)
             return answer(refused.status, refused.reason)
-        except StoreError as error:  # the update is not kept: Telegram must send it again
-            self.observer.event(Event.STAGE_ERROR, step="telegram door", error=repr(error))
+        except StoreError as error:  # the update is not stored: Telegram must send it again
+            self.observer.event(Event.STAGE_ERROR, step="telegram endpoint", error=repr(error))
             return answer(503, "try again later")
-        except Exception as error:  # noqa: BLE001 - its own fault: it would come again for ever, before all others
+        except Exception as error:  # noqa: BLE001 - Telegram would repeat it for ever and hold back all others
             self.observer.event(Event.UPDATE_REFUSED, status=200, reason=repr(error)[:200])
         return Response(status_code=200)
 
     async def _read(self, request: Request) -> NewUpdate:
-        shown = request.headers.get(SECRET_HEADER, "")
-        if not hmac.compare_digest(shown.encode("latin-1"), self.secret.encode()):
-            raise Refused(401, "the secret is missing or wrong")
+        secret = request.headers.get(SECRET_HEADER, "")
+        if not hmac.compare_digest(secret.encode("latin-1"), self.secret.encode()):
+            raise RequestRefused(401, "the secret is missing or wrong")
         body = await read_body(request, UPDATE_BYTES_MAX)
         try:
             text = body.decode()
             return read_update(self.bot_id, json.loads(text), text)
         except (ValueError, RecursionError) as error:
-            raise Refused(400, f"this is no update: {error}"[:200]) from None
+            raise RequestRefused(400, f"this is not an update: {error}"[:200]) from None

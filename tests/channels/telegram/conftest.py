@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from tests.channels.telegram.house import House, running_house
+from tests.channels.telegram.harness import Harness, running_harness
 
 
 @pytest.fixture
@@ -14,14 +14,14 @@ async def telegram() -> AsyncIterator[TelegramSimulator]:
 
 
 @pytest.fixture
-async def house(telegram: TelegramSimulator, tmp_path: Path) -> AsyncIterator[House]:
-    """Telegram reaches the files as we do."""
-    async with running_house(telegram, tmp_path) as running:
+async def harness(telegram: TelegramSimulator, tmp_path: Path) -> AsyncIterator[Harness]:
+    """The Bot API server can reach the file server."""
+    async with running_harness(telegram, tmp_path) as running:
         yield running
 
 
 @pytest.fixture
-async def far_house(telegram: TelegramSimulator, tmp_path: Path) -> AsyncIterator[House]:
-    """Telegram is out on the internet and reaches nothing here, as in real life."""
-    async with running_house(telegram, tmp_path, near=False) as running:
+async def remote_harness(telegram: TelegramSimulator, tmp_path: Path) -> AsyncIterator[Harness]:
+    """The Bot API server cannot reach the file server, like the public one."""
+    async with running_harness(telegram, tmp_path, local_bot_api=False) as running:
         yield running

@@ -1,4 +1,4 @@
-"""Addresses are written and read back as they are."""
+"""Addresses of Telegram chats are formatted and parsed."""
 
 import pytest
 
@@ -10,17 +10,17 @@ def test_an_address_is_read_as_it_was_written(text: str) -> None:
     assert str(Address.parse(text)) == text
 
 
-def test_its_parts_have_names() -> None:
+def test_a_parsed_address_has_named_parts() -> None:
     assert Address.parse("-100123.77/en") == Address(chat=-100123, thread=77, language="en")
     assert Address.parse("-100123.77/en").group
     assert not Address.parse("5/ru").group
 
 
 @pytest.mark.parametrize("text", ["", "5", "5/", "/ru", "a/ru", "5.b/ru", "5/ru/x", "5 /ru", "5/ru\n"])
-def test_anything_else_is_refused(text: str) -> None:
+def test_any_other_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not the address"):
         Address.parse(text)
 
 
-def test_a_group_that_moved_keeps_its_language() -> None:
-    assert str(Address.parse("-5.7/en").moved(-1005)) == "-1005/en"
+def test_a_migrated_group_keeps_its_language() -> None:
+    assert str(Address.parse("-5.7/en").migrated_to(-1005)) == "-1005/en"

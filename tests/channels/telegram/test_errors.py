@@ -1,4 +1,4 @@
-"""Facts 2: what Telegram's answers mean, and which failures prove that nothing was sent."""
+"""Telegram's errors are classified; some failures prove that nothing was sent."""
 
 import httpx
 import pytest
@@ -16,16 +16,16 @@ from telegram.error import (
 
 from genlock.channels.telegram.errors import (
     FileRefused,
-    Flooded,
-    HasMedia,
-    HasNoMedia,
-    Migrated,
+    GroupMigrated,
+    MessageHasMedia,
+    MessageHasNoMedia,
+    MessageNotModified,
     QueryTooOld,
+    RateLimited,
+    TextRefused,
     TokenRefused,
-    Unchanged,
-    WordsRefused,
-    known,
-    sort,
+    classify_error,
+    is_known_error,
 )
 from genlock.domain.errors import (
     ChannelBusy,
@@ -36,15 +36,18 @@ from genlock.domain.errors import (
 )
 
 REFUSALS = [
-    ("Message is not modified: specified new message content and reply markup are exactly the same", Unchanged),
+    (
+        "Message is not modified: specified new message content and reply markup are exactly the same",
+        MessageNotModified,
+    ),
     ("Canceled by new edit message request", ChannelOutcomeUnknown),
     ("message to edit not found", PlaceholderGone),
     ("MESSAGE_ID_INVALID", PlaceholderGone),
     ("message was deleted", PlaceholderGone),
     ("message can't be edited", PlaceholderGone),
     ("message media can't be edited", PlaceholderGone),
-    ("there is no text in the message to edit", HasMedia),
-    ("there is no caption in the message to edit", HasNoMedia),
+    ("there is no text in the message to edit", MessageHasMedia),
+    ("there is no caption in the message to edit", MessageHasNoMedia),
     ("failed to get HTTP URL content", LevelRefused),
     ("wrong type of the web page content", LevelRefused),
     ("wrong file identifier/HTTP URL specified", LevelRefused),
@@ -57,12 +60,12 @@ REFUSALS = [
     ("FILE_REFERENCE_EXPIRED", FileRefused),
     ("file of size 52428801 bytes is too big for a photo", LevelRefused),
     ("file must be non-empty", LevelRefused),
-    ("message caption is too long", WordsRefused),
-    ("can't parse entities: unsupported start tag", WordsRefused),
-    ("BUTTON_DATA_INVALID", WordsRefused),
-    ("reply markup is too long", WordsRefused),
-    ("message to be replied not found", WordsRefused),
-    ("reply message not found", WordsRefused),
+    ("message caption is too long", TextRefused),
+    ("can't parse entities: unsupported start tag", TextRefused),
+    ("BUTTON_DATA_INVALID", TextRefused),
+    ("reply markup is too long", TextRefused),
+    ("message to be replied not found", TextRefused),
+    ("reply message not found", TextRefused),
     ("not enough rights to send photos to the chat", LevelRefused),
     ("CHAT_SEND_PHOTOS_FORBIDDEN", LevelRefused),
     ("CHAT_WRITE_FORBIDDEN", RecipientUnreachable),
@@ -75,12 +78,12 @@ REFUSALS = [
 ]
 
 
-def test_a_refusal_is_known_by_a_piece_of_its_text_in_any_case() -> None:
+def test_an_error_is_classified_by_part_of_its_text_ignoring_case() -> None:
     wrong = []
     for text, meaning in REFUSALS:
         for spelling in (text, text.upper(), text.lower(), f"Bad Request: {text}"):
-            found = sort(BadRequest(spelling))
-            if type(found) is not meaning or not known(found):
+            found = classify_error(BadRequest(spelling))
+            if type(found) is not meaning or not is_known_error(found):
                 wrong.append(f"{spelling}: {found!r}")
     assert not wrong, "\n".join(wrong)
 
@@ -98,16 +101,16 @@ def test_a_refusal_is_known_by_a_piece_of_its_text_in_any_case() -> None:
         "something nobody has read before",
     ],
 )
-def test_whatever_is_forbidden_closes_the_chat_and_says_why(text: str) -> None:
-    found = sort(Forbidden(f"Forbidden: {text}"))
+def test_forbidden_means_unreachable_and_keeps_the_reason(text: str) -> None:
+    found = classify_error(Forbidden(f"Forbidden: {text}"))
     assert isinstance(found, RecipientUnreachable)
     assert text in found.reason
 
 
-def test_a_refusal_nobody_knows_is_about_this_content_and_is_told() -> None:
-    found = sort(BadRequest("SOMETHING_NEW_INVALID"))
+def test_an_unknown_refusal_refuses_the_level_and_is_reported() -> None:
+    found = classify_error(BadRequest("SOMETHING_NEW_INVALID"))
     assert type(found) is LevelRefused
-    assert not known(found)
+    assert not is_known_error(found)
 
 
 def caused(error: TelegramError, cause: Exception) -> TelegramError:
@@ -118,7 +121,7 @@ def caused(error: TelegramError, cause: Exception) -> TelegramError:
 @pytest.mark.parametrize("cause", [httpx.ConnectError(""), httpx.ConnectTimeout(""), httpx.PoolTimeout("")], ids=repr)
 @pytest.mark.parametrize("error", [NetworkError("x"), TimedOut()], ids=repr)
 def test_without_a_connection_nothing_was_sent(error: TelegramError, cause: Exception) -> None:
-    assert type(sort(caused(error, cause))) is ChannelBusy
+    assert type(classify_error(caused(error, cause))) is ChannelBusy
 
 
 @pytest.mark.parametrize(
@@ -133,8 +136,8 @@ def test_without_a_connection_nothing_was_sent(error: TelegramError, cause: Exce
     ],
     ids=repr,
 )
-def test_with_a_connection_it_may_have_been_done(cause: Exception) -> None:
-    assert type(sort(caused(NetworkError("x"), cause))) is ChannelOutcomeUnknown
+def test_after_a_connection_was_made_the_outcome_is_unknown(cause: Exception) -> None:
+    assert type(classify_error(caused(NetworkError("x"), cause))) is ChannelOutcomeUnknown
 
 
 @pytest.mark.parametrize(
@@ -148,27 +151,27 @@ def test_with_a_connection_it_may_have_been_done(cause: Exception) -> None:
     ],
     ids=repr,
 )
-def test_an_answer_that_tells_nothing_may_have_been_a_success(error: Exception) -> None:
-    assert type(sort(error)) is ChannelOutcomeUnknown
+def test_after_an_unreadable_answer_the_outcome_is_unknown(error: Exception) -> None:
+    assert type(classify_error(error)) is ChannelOutcomeUnknown
 
 
-def test_a_flood_is_obeyed_for_as_long_as_it_says() -> None:
+def test_a_429_keeps_its_retry_time() -> None:
     for error in (RetryAfter(137), NetworkError("Too Many Requests: retry after 137")):
-        found = sort(error)
-        assert isinstance(found, Flooded)
+        found = classify_error(error)
+        assert isinstance(found, RateLimited)
         assert found.after == 137
 
 
-def test_too_large_is_about_the_content() -> None:
-    assert type(sort(NetworkError("Request Entity Too Large"))) is LevelRefused
+def test_too_large_refuses_the_level() -> None:
+    assert type(classify_error(NetworkError("Request Entity Too Large"))) is LevelRefused
 
 
-def test_a_moved_group_says_where_it_is_now() -> None:
-    found = sort(ChatMigrated(-100777))
-    assert isinstance(found, Migrated)
+def test_a_migrated_group_keeps_its_new_id() -> None:
+    found = classify_error(ChatMigrated(-100777))
+    assert isinstance(found, GroupMigrated)
     assert found.chat == -100777
 
 
-def test_a_refused_token_and_a_rival_keep_the_work() -> None:
-    assert isinstance(sort(InvalidToken("Unauthorized")), TokenRefused)
-    assert type(sort(Conflict("terminated by other getUpdates request"))) is ChannelBusy
+def test_a_refused_token_and_a_conflict_can_be_retried() -> None:
+    assert isinstance(classify_error(InvalidToken("Unauthorized")), TokenRefused)
+    assert type(classify_error(Conflict("terminated by other getUpdates request"))) is ChannelBusy

@@ -1,4 +1,4 @@
-"""A sender killed at every step of a delivery, with and without the answer lost: each part ends on one message."""
+"""A process killed at any step of a delivery, with or without a lost answer, leaves each part on one message."""
 
 import asyncio
 import json
@@ -18,12 +18,14 @@ from genlock.domain.job import Delivery
 from genlock.domain.money import HoldState
 from genlock.sandbox.kie.media import make_image
 from genlock.stores.sqlite import SqliteStore
-from tests.channels.telegram.house import Shelf, film, running_shelf
-from tests.channels.telegram.sender_alone import Case
+from tests.channels.telegram.killable_sender import Case
 from tests.engine.world import Recorder
+from tests.media.file_server import FileServer, running_file_server
+from tests.media.samples import short_video
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KILLED = -9
+pytestmark = pytest.mark.process
 
 
 @asynccontextmanager
@@ -48,13 +50,13 @@ async def line(running: asyncio.subprocess.Process) -> str:
         return (await running.stdout.readline()).decode().strip()
 
 
-class Stage:
-    """The simulated Telegram in a process of its own, and senders in theirs."""
+class Processes:
+    """The simulated Telegram in one process, and a process that forks killable senders."""
 
-    def __init__(self, api: str, web: aiohttp.ClientSession, zygote: asyncio.subprocess.Process, folder: Path) -> None:
+    def __init__(self, api: str, web: aiohttp.ClientSession, sender: asyncio.subprocess.Process, folder: Path) -> None:
         self._api = api
         self._web = web
-        self._zygote = zygote
+        self._sender = sender
         self._folder = folder
         self._number = 0
         self._calls = 0
@@ -65,16 +67,16 @@ class Stage:
             assert answer.status == 200, await answer.text()
             return await answer.json()
 
-    async def play(
+    async def deliver(
         self,
         pieces: list[list[str]],
-        shelf: Shelf,
+        files: FileServer,
         *,
         die_at: int | None = None,
         lose: bool = False,
         deleted: bool = False,
     ) -> tuple[list[str], list[dict[str, Any]], int]:
-        """One delivery, killed or not, and whatever the next sender makes of it: steps, messages, uploads."""
+        """Deliver once, killed or not, then let a second sender finish; return the steps, messages and uploads."""
         self._number += 1
         person = await self.ask("people", name=f"P{self._number}")
         log = self._folder / f"steps-{self._number}"
@@ -85,7 +87,7 @@ class Stage:
             chat=person["id"],
             key=f"k{self._number}",
             pieces=pieces,
-            private=shelf.url.removeprefix("http://"),
+            private=files.host,
             die_at=die_at,
             lose=lose,
             deleted=deleted,
@@ -100,9 +102,9 @@ class Stage:
         return log.read_text().splitlines(), seen["messages"], len(calls)
 
     async def _run(self, case: Case) -> int:
-        assert self._zygote.stdin is not None
-        self._zygote.stdin.write(f"{json.dumps(asdict(case))}\n".encode())
-        return int(await line(self._zygote))
+        assert self._sender.stdin is not None
+        self._sender.stdin.write(f"{json.dumps(asdict(case))}\n".encode())
+        return int(await line(self._sender))
 
     async def _new_calls(self) -> list[dict[str, Any]]:
         found = await self.ask(f"calls?after={self._calls}")
@@ -123,27 +125,27 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+async def processes(tmp_path: Path) -> AsyncIterator[Processes]:
     async with (
         process("genlock.sandbox.telegram") as telegram,
-        process("tests.channels.telegram.sender_alone") as zygote,
+        process("tests.channels.telegram.killable_sender") as sender,
         aiohttp.ClientSession() as web,
     ):
-        yield Stage(json.loads(await line(telegram))["url"], web, zygote, tmp_path)
+        yield Processes(json.loads(await line(telegram))["url"], web, sender, tmp_path)
 
 
-def pieces_of(what: str, shelf: Shelf) -> list[list[str]]:
+def pieces_of(what: str, files: FileServer) -> list[list[str]]:
     if what == "one text":
-        return [["text", "the words of the result"]]
+        return [["text", "the text of the result"]]
     if what == "one video":
-        return [["file", shelf.put("film.mp4", film(), "video/mp4")]]
+        return [["file", files.put("film.mp4", short_video(), "video/mp4")]]
     count = 4 if what == "four photos" else 1
-    urls = [shelf.put(f"{number}.png", make_image(what, {}, number), "image/png") for number in range(count)]
+    urls = [files.put(f"{number}.png", make_image(what, {}, number), "image/png") for number in range(count)]
     return [["file", url] for url in urls]
 
 
 def check(messages: list[dict[str, Any]], pieces: list[list[str]]) -> None:
-    """Every part is on exactly one message, and there is at most one notice."""
+    """Check that every part is on exactly one message, and that there is at most one notice."""
     shown = Counter(
         view["message"]["text"] if view["shown"] == "text" else f"{view['shown']} {view['message']['caption']}"
         for view in messages
@@ -152,30 +154,30 @@ def check(messages: list[dict[str, Any]], pieces: list[list[str]]) -> None:
         expected = value if kind == "text" else f"{'video' if value.endswith('.mp4') else 'photo'} Part {number}"
         assert shown.pop(expected) == 1, messages
     assert shown.pop("✅ Generation complete", 0) <= 1
-    # A message placed for a part whose sender died before it was written down stays what it says: a part's place.
+    # A placeholder whose sender died before the store knew of it stays in the chat as it is.
     assert all(", part " in text for text in shown), shown
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("what", ["one photo", "four photos", "one video", "one text"])
 async def test_a_sender_killed_at_any_step_shows_each_part_on_one_message(
-    stage: Stage, what: str, record_property: Any
+    processes: Processes, what: str, record_property: Any
 ) -> None:
-    async with running_shelf() as shelf:
-        pieces = pieces_of(what, shelf)
-        steps, messages, uploads = await stage.play(pieces, shelf)
+    async with running_file_server() as files:
+        pieces = pieces_of(what, files)
+        steps, messages, uploads = await processes.deliver(pieces, files)
         check(messages, pieces)
         assert len(messages) == len(pieces) + 1
-        files = sum(kind == "file" for kind, _ in pieces)
-        assert uploads == files
+        file_count = sum(kind == "file" for kind, _ in pieces)
+        assert uploads == file_count
         counted: Counter[int] = Counter()
         cases = [(at, False) for at in range(len(steps))]
         cases += [(at, True) for at, step in enumerate(steps) if step.startswith("before ") and _is_call(step)]
         for at, lose in cases:
-            passed, messages, uploads = await stage.play(pieces, shelf, die_at=at, lose=lose)
+            passed, messages, uploads = await processes.deliver(pieces, files, die_at=at, lose=lose)
             assert passed[: at + 1] == steps[: at + 1]
             check(messages, pieces)
-            assert uploads == files, "what was uploaded once is not uploaded again"
+            assert uploads == file_count, "no file is uploaded twice"
             counted[uploads] += 1
         record_property("steps", len(steps))
         record_property("kills", len(cases))
@@ -184,16 +186,16 @@ async def test_a_sender_killed_at_any_step_shows_each_part_on_one_message(
 
 
 @pytest.mark.timeout(600)
-async def test_a_sender_killed_while_it_replaces_a_deleted_message_sends_at_most_one(stage: Stage) -> None:
-    """A send cannot be repeated: it was made, or nobody knows, the money is back and the operator looks."""
-    async with running_shelf() as shelf:
-        pieces = pieces_of("one photo", shelf)
-        steps, messages, _ = await stage.play(pieces, shelf, deleted=True)
+async def test_a_sender_killed_while_it_replaces_a_deleted_message_sends_at_most_one(processes: Processes) -> None:
+    """A send is not repeated: it is delivered, or its outcome is unknown and the hold is released."""
+    async with running_file_server() as files:
+        pieces = pieces_of("one photo", files)
+        steps, messages, _ = await processes.deliver(pieces, files, deleted=True)
         check(messages, pieces)
         cases = [(at, False) for at in range(len(steps))]
         cases += [(at, True) for at, step in enumerate(steps) if step.startswith("before ") and _is_call(step)]
         for at, lose in cases:
-            _, messages, uploads = await stage.play(pieces, shelf, die_at=at, lose=lose, deleted=True)
+            _, messages, uploads = await processes.deliver(pieces, files, die_at=at, lose=lose, deleted=True)
             assert sum(view["shown"] == "photo" for view in messages) <= 1
             assert uploads <= 2, "one for the edit that found no message, one for the send"
 

@@ -9,6 +9,7 @@ from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
+from tests.packaged import CATALOG
 from tests.sandbox.page.browser_tabs import Tabs, bubbles
 from tests.sandbox.page.example_bot import ExampleBot
 
@@ -65,7 +66,7 @@ async def test_a_fault_that_is_always_on_stays_until_it_is_switched_off(
 
 
 async def test_faults_of_the_kie_simulator_are_switched_through_the_page(browser: Browser) -> None:
-    async with running_kie() as kie, running_telegram(kie_url=kie.url) as telegram:
+    async with running_kie(catalog=CATALOG) as kie, running_telegram(kie_url=kie.url) as telegram:
         tabs = Tabs(browser, telegram.page_url)
         page = await tabs.open(telegram.add_user("Ann"))
         await open_panel(page, "kie")
@@ -82,7 +83,7 @@ async def test_faults_of_the_kie_simulator_are_switched_through_the_page(browser
 
 
 async def test_every_fault_has_a_text(browser: Browser) -> None:
-    async with running_kie() as kie, running_telegram(kie_url=kie.url) as telegram:
+    async with running_kie(catalog=CATALOG) as kie, running_telegram(kie_url=kie.url) as telegram:
         page = await Tabs(browser, telegram.page_url).open(telegram.add_user("Ann"))
         await open_panel(page, "faults")
         shown = await page.locator(".fault").all_inner_texts()

@@ -8,11 +8,11 @@ from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, Insuffi
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.ports import Accepted, Store
-from tests.stores.lives import ME, OTHER, HandClock, order, person_with, see
+from tests.stores.builders import ME, OTHER, ManualClock, account_with, order, see
 
 
-async def test_an_order_becomes_a_job_as_it_was_made(store: Store, clock: HandClock) -> None:
-    account_id = await person_with(store)
+async def test_an_order_becomes_a_job_with_the_same_values(store: Store, clock: ManualClock) -> None:
+    account_id = await account_with(store)
     wanted = order(account_id, input='{"prompt":"кот 🐈"}')
 
     accepted = await store.accept(wanted, ME)
@@ -60,7 +60,7 @@ async def test_an_order_becomes_a_job_as_it_was_made(store: Store, clock: HandCl
 
 
 async def test_the_money_is_held_in_the_same_commit(store: Store) -> None:
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
 
     await store.accept(order(account_id, price=300), ME)
 
@@ -71,8 +71,8 @@ async def test_the_money_is_held_in_the_same_commit(store: Store) -> None:
     ]
 
 
-async def test_a_leased_job_is_nobody_elses_until_the_lease_is_over(store: Store, clock: HandClock) -> None:
-    await store.accept(order(await person_with(store)), ME)
+async def test_a_leased_job_is_not_claimed_until_the_lease_expires(store: Store, clock: ManualClock) -> None:
+    await store.accept(order(await account_with(store)), ME)
 
     clock.advance(ME.seconds - 0.001)
     assert await store.claim(10, OTHER) == []
@@ -80,21 +80,21 @@ async def test_a_leased_job_is_nobody_elses_until_the_lease_is_over(store: Store
     assert len(await store.claim(10, OTHER)) == 1
 
 
-async def test_an_unleased_job_may_be_taken_at_once(store: Store, clock: HandClock) -> None:
-    accepted = await store.accept(order(await person_with(store)), None)
+async def test_an_unleased_job_may_be_taken_at_once(store: Store, clock: ManualClock) -> None:
+    accepted = await store.accept(order(await account_with(store)), None)
 
     assert (accepted.job.lease_owner, accepted.job.due_at) == (None, clock.now())
     assert [job.id for job in await store.claim(10, ME)] == [accepted.job.id]
 
 
 async def test_a_job_may_want_no_notice(store: Store) -> None:
-    accepted = await store.accept(order(await person_with(store), notice=False), ME)
+    accepted = await store.accept(order(await account_with(store), notice=False), ME)
 
     assert accepted.job.notice is Notice.NONE
 
 
 async def test_the_same_key_again_gives_the_same_job(store: Store) -> None:
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
     wanted = order(account_id, price=300)
     first = await store.accept(wanted, ME)
 
@@ -103,17 +103,17 @@ async def test_the_same_key_again_gives_the_same_job(store: Store) -> None:
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=300)
 
 
-async def test_the_same_key_again_gives_the_job_of_then_even_if_the_money_is_gone(store: Store) -> None:
-    account_id = await person_with(store, 300)
+async def test_the_same_key_again_gives_the_same_job_even_without_balance(store: Store) -> None:
+    account_id = await account_with(store, 300)
     wanted = order(account_id, price=300)
     first = await store.accept(wanted, ME)
 
     assert (await store.accept(wanted, ME)).job.id == first.job.id
 
 
-async def test_the_same_order_may_come_from_another_place(store: Store) -> None:
-    """What tells where and how to answer is not part of what was ordered."""
-    wanted = order(await person_with(store))
+async def test_the_same_order_may_come_from_another_address(store: Store) -> None:
+    """The address and the way of answering are not part of the order's fingerprint."""
+    wanted = order(await account_with(store))
     first = await store.accept(wanted, ME)
 
     moved = replace(wanted, address="elsewhere", placeholder=None, correlation_id="other", notice=False)
@@ -125,7 +125,7 @@ async def test_the_same_order_may_come_from_another_place(store: Store) -> None:
     "change", [{"provider": "other"}, {"channel": "mail"}, {"model": "other"}, {"input": "{}"}, {"price": 1}], ids=str
 )
 async def test_the_same_key_for_another_order_is_refused(store: Store, change: dict[str, Any]) -> None:
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
     wanted = order(account_id, price=300)
     first = await store.accept(wanted, ME)
 
@@ -136,8 +136,8 @@ async def test_the_same_key_for_another_order_is_refused(store: Store, change: d
     assert await store.jobs() == [first.job]
 
 
-async def test_two_people_may_use_the_same_key(store: Store) -> None:
-    one, other = await person_with(store), await person_with(store)
+async def test_two_accounts_may_use_the_same_key(store: Store) -> None:
+    one, other = await account_with(store), await account_with(store)
 
     first = await store.accept(order(one, request_key="key"), ME)
     second = await store.accept(order(other, request_key="key"), ME)
@@ -147,7 +147,7 @@ async def test_two_people_may_use_the_same_key(store: Store) -> None:
 
 
 async def test_without_enough_money_nothing_is_written_and_nothing_held(store: Store) -> None:
-    account_id = await person_with(store, 99)
+    account_id = await account_with(store, 99)
     wanted = order(account_id, price=100)
 
     with pytest.raises(InsufficientBalance) as refusal:
@@ -160,21 +160,21 @@ async def test_without_enough_money_nothing_is_written_and_nothing_held(store: S
     assert (await store.accept(wanted, ME)).fresh, "the key is still free"
 
 
-async def test_the_last_money_may_be_spent(store: Store) -> None:
-    account_id = await person_with(store, 100)
+async def test_the_whole_balance_may_be_spent(store: Store) -> None:
+    account_id = await account_with(store, 100)
 
     await store.accept(order(account_id, price=100), ME)
 
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=0, held=100)
 
 
-async def test_nobody_cannot_order(store: Store) -> None:
+async def test_an_unknown_account_cannot_order(store: Store) -> None:
     with pytest.raises(AccountNotFound):
         await store.accept(order(10**9, price=0), ME)
 
 
-async def test_what_costs_nothing_needs_no_money_and_moves_none(store: Store) -> None:
-    account_id = await person_with(store, 0)
+async def test_a_free_job_needs_no_balance_and_moves_no_money(store: Store) -> None:
+    account_id = await account_with(store, 0)
 
     accepted = await store.accept(order(account_id, price=0), ME)
 
@@ -182,8 +182,8 @@ async def test_what_costs_nothing_needs_no_money_and_moves_none(store: Store) ->
     assert await store.ledger_entries(account_id, 10) == []
 
 
-async def test_orders_at_once_spend_no_more_than_there_is(store: Store) -> None:
-    account_id = await person_with(store, 350)
+async def test_concurrent_orders_never_overspend(store: Store) -> None:
+    account_id = await account_with(store, 350)
 
     tries = (store.accept(order(account_id, price=100), ME) for _ in range(20))
     answers = await asyncio.gather(*tries, return_exceptions=True)
@@ -193,8 +193,8 @@ async def test_orders_at_once_spend_no_more_than_there_is(store: Store) -> None:
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=50, held=300)
 
 
-async def test_the_same_order_many_times_at_once_is_one_job(store: Store) -> None:
-    account_id = await person_with(store, 1000)
+async def test_concurrent_repetitions_of_an_order_are_one_job(store: Store) -> None:
+    account_id = await account_with(store, 1000)
     wanted = order(account_id, price=100)
 
     accepted = await asyncio.gather(*(store.accept(wanted, ME) for _ in range(20)))
@@ -206,8 +206,8 @@ async def test_the_same_order_many_times_at_once_is_one_job(store: Store) -> Non
 
 async def test_orders_merged_into_one_batch_each_get_their_own_job(store: Store) -> None:
     """Leased and unleased, rich and poor, paid and free, old and new: all in flight together."""
-    rich = [await person_with(store, 1000) for _ in range(30)]
-    poor = [await person_with(store, 1) for _ in range(10)]
+    rich = [await account_with(store, 1000) for _ in range(30)]
+    poor = [await account_with(store, 1) for _ in range(10)]
     old = order(rich[0])
     known = await store.accept(old, ME)
 

@@ -7,7 +7,7 @@ from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import Actor, AttentionCode, Delivery, State
 from genlock.domain.promo import Promo, PromoVerdict
 from genlock.stores.database import SqlDatabase
-from tests.stores.lives import ME, delivered, end, ended, finish, queued, running, see, update
+from tests.stores.builders import ME, delivered, end, ended, finish, queued, running, see, update
 
 
 async def account_of(store: SqlDatabase, bot: str, external_id: str, referred_by: int | None = None) -> int:

@@ -8,18 +8,18 @@ from genlock.domain.job import Delivery, Notice, State
 from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.domain.result import PartKind
 from genlock.ports import FinishDelivery, Reschedule, Store
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     OTHER,
     RESULT,
     SHOWN,
-    HandClock,
+    ManualClock,
+    account_with,
     claimed,
     delivered,
     end,
     ended,
     finish,
-    person_with,
     queued,
     running,
     see,
@@ -31,7 +31,7 @@ UNDELIVERED = (Delivery.UNDELIVERABLE, Delivery.UNKNOWN)
 
 
 async def settlements(store: Store, account_id: int) -> list[EntryKind]:
-    """How jobs' money was settled, oldest first."""
+    """How the holds of an account's jobs were settled, oldest first."""
     ledger_entries = await store.ledger_entries(account_id, 50)
     return [
         ledger_entry.kind
@@ -40,7 +40,7 @@ async def settlements(store: Store, account_id: int) -> list[EntryKind]:
     ]
 
 
-async def test_progress_is_written_and_the_lease_renewed(store: Store, clock: HandClock) -> None:
+async def test_progress_is_written_and_the_lease_renewed(store: Store, clock: ManualClock) -> None:
     job = await ended(store)
     clock.advance(20)
     parts = (
@@ -55,7 +55,7 @@ async def test_progress_is_written_and_the_lease_renewed(store: Store, clock: Ha
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
-async def test_no_progress_of_a_zombie_is_written(store: Store, drift: int) -> None:
+async def test_no_progress_with_a_stale_token_is_written(store: Store, drift: int) -> None:
     job = await ended(store)
 
     assert not await store.save_parts(job.id, job.lease_token + drift, SHOWN, ME)
@@ -69,8 +69,8 @@ async def test_there_is_no_progress_before_or_after_a_delivery(store: Store) -> 
         assert await unchanged(store, job)
 
 
-async def test_a_delivered_result_is_paid_in_the_same_commit(store: Store, clock: HandClock) -> None:
-    account_id = await person_with(store, 1000)
+async def test_a_delivered_result_is_captured_in_the_same_commit(store: Store, clock: ManualClock) -> None:
+    account_id = await account_with(store, 1000)
     job = await ended(store, account_id=account_id, price=300)
     clock.advance(1)
 
@@ -93,7 +93,7 @@ async def test_a_delivered_result_is_paid_in_the_same_commit(store: Store, clock
     assert await settlements(store, account_id) == [EntryKind.CAPTURE]
 
 
-async def test_finish_says_what_became_of_money_and_notice(store: Store) -> None:
+async def test_finish_delivery_returns_hold_state_and_notice(store: Store) -> None:
     job = await ended(store)
 
     word = FinishDelivery(job_id=job.id, token=job.lease_token, delivery=Delivery.DELIVERED, parts=SHOWN)
@@ -111,7 +111,7 @@ async def test_a_job_that_wants_no_notice_is_done_when_it_is_delivered(store: St
 
 @pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED, State.EXPIRED])
 async def test_words_are_delivered_free(store: Store, state: State) -> None:
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
 
     job = await delivered(store, state, account_id=account_id)
 
@@ -121,15 +121,17 @@ async def test_words_are_delivered_free(store: Store, state: State) -> None:
 
 
 async def test_a_free_result_moves_no_money(store: Store) -> None:
-    job = await delivered(store, account_id=await person_with(store, 0), price=0)
+    job = await delivered(store, account_id=await account_with(store, 0), price=0)
 
     assert job.hold_state is HoldState.FREE
     assert await store.ledger_entries(job.account_id, 10) == []
 
 
 @pytest.mark.parametrize("delivery", UNDELIVERED)
-async def test_what_did_not_surely_arrive_is_not_paid_and_an_operator_looks(store: Store, delivery: Delivery) -> None:
-    account_id = await person_with(store, 1000)
+async def test_a_failed_or_unknown_delivery_is_not_captured_and_needs_attention(
+    store: Store, delivery: Delivery
+) -> None:
+    account_id = await account_with(store, 1000)
     job = await ended(store, account_id=account_id)
 
     assert await finish(store, job, delivery, attention_reason="blocked")
@@ -142,7 +144,7 @@ async def test_what_did_not_surely_arrive_is_not_paid_and_an_operator_looks(stor
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
-async def test_a_zombie_finishes_nothing(store: Store, drift: int) -> None:
+async def test_a_stale_token_finishes_no_delivery(store: Store, drift: int) -> None:
     job = await ended(store)
 
     assert not await finish(store, replace(job, lease_token=job.lease_token + drift))
@@ -150,7 +152,7 @@ async def test_a_zombie_finishes_nothing(store: Store, drift: int) -> None:
     assert await unchanged(store, job)
 
 
-async def test_only_what_is_being_sent_can_be_finished(store: Store) -> None:
+async def test_only_a_delivery_in_progress_can_be_finished(store: Store) -> None:
     for job in (await queued(store), await submitting(store), await running(store), await ended(store, lease=None)):
         assert not await finish(store, job)
         assert await unchanged(store, job)
@@ -166,7 +168,7 @@ async def test_a_delivery_finishes_once(store: Store) -> None:
 
 
 async def test_finishes_merged_into_one_batch_each_settle_their_own_money(store: Store) -> None:
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
     jobs = [await ended(store, account_id=account_id, price=10 * number) for number in range(1, 9)]
     ways = [Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN, Delivery.DELIVERED] * 2
 
@@ -177,11 +179,11 @@ async def test_finishes_merged_into_one_batch_each_settle_their_own_money(store:
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000 - paid, held=0)
 
 
-# what is shown again
+# resent results
 
 
-async def test_what_is_shown_again_is_paid_once(store: Store) -> None:
-    account_id = await person_with(store, 1000)
+async def test_a_resent_result_is_paid_once(store: Store) -> None:
+    account_id = await account_with(store, 1000)
     job = await delivered(store, account_id=account_id, price=300)
     assert await store.begin_notice(job.id, job.lease_token)
 
@@ -200,8 +202,8 @@ async def test_what_is_shown_again_is_paid_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize("delivery", UNDELIVERED)
-async def test_what_was_given_back_stays_given_back_when_it_is_shown_again(store: Store, delivery: Delivery) -> None:
-    account_id = await person_with(store, 1000)
+async def test_a_released_hold_stays_released_when_the_result_is_resent(store: Store, delivery: Delivery) -> None:
+    account_id = await account_with(store, 1000)
     job = await ended(store, account_id=account_id)
     assert await finish(store, job, delivery)
 
@@ -213,7 +215,7 @@ async def test_what_was_given_back_stays_given_back_when_it_is_shown_again(store
     assert await settlements(store, account_id) == [EntryKind.RELEASE]
 
 
-async def test_a_notice_that_was_due_follows_what_is_shown_again(store: Store) -> None:
+async def test_a_due_notice_follows_a_resent_result(store: Store) -> None:
     job = await delivered(store)
     assert job.notice is Notice.DUE
     assert await store.resend(job.id, again(job.parts))
@@ -228,7 +230,7 @@ async def test_a_notice_that_was_due_follows_what_is_shown_again(store: Store) -
 
 
 @pytest.mark.parametrize("delivery", UNDELIVERED)
-async def test_no_notice_follows_what_could_not_be_shown_again(store: Store, delivery: Delivery) -> None:
+async def test_no_notice_follows_a_failed_resend(store: Store, delivery: Delivery) -> None:
     job = await delivered(store)
     assert await store.resend(job.id, again(job.parts))
 
@@ -265,7 +267,7 @@ async def test_a_notice_is_begun_at_most_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
-async def test_a_zombie_begins_no_notice(store: Store, drift: int) -> None:
+async def test_a_stale_token_begins_no_notice(store: Store, drift: int) -> None:
     job = await delivered(store)
 
     assert not await store.begin_notice(job.id, job.lease_token + drift)
@@ -279,7 +281,7 @@ async def test_no_notice_goes_before_its_result(store: Store) -> None:
         assert await unchanged(store, job)
 
 
-async def test_a_notice_whose_sender_died_is_taken_over(store: Store, clock: HandClock) -> None:
+async def test_a_notice_whose_sender_crashed_is_taken_over(store: Store, clock: ManualClock) -> None:
     job = await delivered(store)
     clock.advance(ME.seconds)
 
@@ -290,7 +292,7 @@ async def test_a_notice_whose_sender_died_is_taken_over(store: Store, clock: Han
     assert await store.begin_notice(taken.id, taken.lease_token)
 
 
-async def test_a_notice_that_surely_was_not_sent_may_be_tried_again(store: Store, clock: HandClock) -> None:
+async def test_a_notice_that_was_not_sent_may_be_retried(store: Store, clock: ManualClock) -> None:
     job = await delivered(store)
     assert await store.begin_notice(job.id, job.lease_token)
 
@@ -301,15 +303,15 @@ async def test_a_notice_that_surely_was_not_sent_may_be_tried_again(store: Store
     assert (await claimed(store, job)).notice is Notice.DUE
 
 
-# results that are none, chats that move, ends that interrupt somebody
+# invalid results, changed addresses, interrupted leases
 
 
 @pytest.mark.parametrize("price", [0, 100])
-async def test_a_result_that_is_none_becomes_a_failure_and_the_money_goes_back_once(store: Store, price: int) -> None:
-    account_id = await person_with(store, 1000)
+async def test_an_invalid_result_becomes_a_failure_and_its_hold_is_released_once(store: Store, price: int) -> None:
+    account_id = await account_with(store, 1000)
     job = await ended(store, account_id=account_id, price=price)
 
-    for _ in range(2):  # the second is the same statement made again
+    for _ in range(2):  # the second time is a repetition of the statement
         spoilt = await store.mark_result_invalid(job.id, job.lease_token, MESSAGE_ONLY, "broken_result", "an HTML page")
         assert spoilt is not None
         assert (spoilt.state, spoilt.error_code, spoilt.error_text) == (State.FAILED, "broken_result", "an HTML page")
@@ -323,7 +325,7 @@ async def test_a_result_that_is_none_becomes_a_failure_and_the_money_goes_back_o
     assert await store.violations(settled=False) == []
 
 
-async def test_a_zombie_spoils_nothing(store: Store) -> None:
+async def test_a_stale_token_marks_no_result_invalid(store: Store) -> None:
     job = await ended(store)
 
     assert await store.mark_result_invalid(job.id, job.lease_token - 1, MESSAGE_ONLY, "broken_result", "") is None
@@ -331,7 +333,7 @@ async def test_a_zombie_spoils_nothing(store: Store) -> None:
     assert await unchanged(store, job)
 
 
-async def test_what_was_paid_for_or_given_up_is_not_spoilt(store: Store) -> None:
+async def test_a_captured_or_finished_result_is_not_marked_invalid(store: Store) -> None:
     paid = await delivered(store)
     assert await store.resend(paid.id, again(SHOWN))
     paid = await claimed(store, paid)
@@ -343,7 +345,7 @@ async def test_what_was_paid_for_or_given_up_is_not_spoilt(store: Store) -> None
     assert (await see(store, expired)).state is State.EXPIRED
 
 
-async def test_a_chat_that_moved_takes_its_job_along_and_leaves_the_placeholder(store: Store) -> None:
+async def test_a_changed_address_is_stored_and_the_placeholder_dropped(store: Store) -> None:
     job = await ended(store)
 
     assert not await store.change_address(job.id, job.lease_token - 1, "elsewhere", SHOWN)
@@ -355,7 +357,7 @@ async def test_a_chat_that_moved_takes_its_job_along_and_leaves_the_placeholder(
     assert (now.lease_owner, now.due_at, now.delivery) == (job.lease_owner, job.due_at, job.delivery)
 
 
-async def test_an_end_knows_whether_somebody_was_at_the_job(store: Store, clock: HandClock) -> None:
+async def test_an_end_reports_whether_another_lease_was_interrupted(store: Store, clock: ManualClock) -> None:
     quiet = await end(store, await running(store), State.SUCCEEDED)
     job = await running(store, poll_after=5.0)
     clock.advance(5)

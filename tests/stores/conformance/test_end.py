@@ -10,18 +10,18 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secret
 from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.ports import JobEnd, Lease, NewCallback, Reschedule, Store
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     OTHER,
     RESULT,
     SECRET,
-    HandClock,
+    ManualClock,
+    account_with,
     claimed,
     delivered,
     end,
     ended,
     finish,
-    person_with,
     queued,
     running,
     see,
@@ -39,7 +39,7 @@ BACK = (State.FAILED, State.CANCELLED, State.EXPIRED)
 
 
 async def kinds(store: Store, job: Job) -> list[EntryKind]:
-    """What the ledger tells of a job."""
+    """The kinds of a job's ledger entries."""
     return sorted(
         ledger_entry.kind
         for ledger_entry in await store.ledger_entries(job.account_id, 10)
@@ -51,14 +51,14 @@ async def kinds(store: Store, job: Job) -> list[EntryKind]:
 @pytest.mark.parametrize("state", ENDS)
 @pytest.mark.parametrize("lease", [ME, None], ids=["leased", "unleased"])
 async def test_the_first_end_wins(
-    store: Store, clock: HandClock, start: State, state: State, lease: Lease | None
+    store: Store, clock: ManualClock, start: State, state: State, lease: Lease | None
 ) -> None:
     job = await OPEN[start](store)
     assert job.state is start
     clock.advance(1)
 
-    said = {"task_id": job.task_id or "task", "error_code": "code", "error_text": "text", "cost": 7}
-    attempt = await end(store, job, state, lease, **said)
+    changes = {"task_id": job.task_id or "task", "error_code": "code", "error_text": "text", "cost": 7}
+    attempt = await end(store, job, state, lease, **changes)
 
     expected = replace(
         job,
@@ -81,8 +81,8 @@ async def test_the_first_end_wins(
 
 
 @pytest.mark.parametrize("state", BACK)
-async def test_an_end_without_a_result_gives_the_money_back(store: Store, state: State) -> None:
-    account_id = await person_with(store, 1000)
+async def test_an_end_without_a_result_releases_the_hold(store: Store, state: State) -> None:
+    account_id = await account_with(store, 1000)
     job = await running(store, account_id=account_id, price=300)
 
     await end(store, job, state)
@@ -91,8 +91,8 @@ async def test_an_end_without_a_result_gives_the_money_back(store: Store, state:
     assert await kinds(store, job) == [EntryKind.HOLD, EntryKind.RELEASE]
 
 
-async def test_a_result_is_not_paid_before_it_is_delivered(store: Store) -> None:
-    account_id = await person_with(store, 1000)
+async def test_a_result_is_not_captured_before_it_is_delivered(store: Store) -> None:
+    account_id = await account_with(store, 1000)
     job = await running(store, account_id=account_id, price=300)
 
     await end(store, job, State.SUCCEEDED)
@@ -102,8 +102,8 @@ async def test_a_result_is_not_paid_before_it_is_delivered(store: Store) -> None
 
 
 @pytest.mark.parametrize("state", ENDS)
-async def test_what_costs_nothing_moves_no_money_at_its_end(store: Store, state: State) -> None:
-    job = await ended(store, state, account_id=await person_with(store, 0), price=0)
+async def test_a_free_job_moves_no_money_at_its_end(store: Store, state: State) -> None:
+    job = await ended(store, state, account_id=await account_with(store, 0), price=0)
 
     assert job.hold_state is HoldState.FREE
     assert await store.ledger_entries(job.account_id, 10) == []
@@ -143,7 +143,7 @@ async def test_a_later_end_changes_nothing(
     assert await store.wallet(job.account_id) == wallet
 
 
-async def test_the_bill_for_a_cancelled_job_is_recorded_as_a_loss(store: Store) -> None:
+async def test_the_late_cost_of_a_cancelled_job_is_recorded(store: Store) -> None:
     job = await ended(store, State.CANCELLED)
 
     assert (await end(store, job, State.SUCCEEDED, cost=70)).verdict is Verdict.CANCELLED
@@ -153,21 +153,21 @@ async def test_the_bill_for_a_cancelled_job_is_recorded_as_a_loss(store: Store) 
     assert (await see(store, job)).cost == 70
 
 
-async def told(store: Store) -> Job:
-    """An expired job whose person knows it."""
+async def delivered_expiry(store: Store) -> Job:
+    """An expired job whose expiry was delivered."""
     job = await delivered(store, State.EXPIRED)
     assert await store.begin_notice(job.id, job.lease_token)
     return await see(store, job)
 
 
-async def untold(store: Store, **changes: Any) -> Job:
-    """An expired job that waits for somebody to tell its person."""
+async def undelivered_expiry(store: Store, **changes: Any) -> Job:
+    """An expired job whose expiry is not delivered yet."""
     return await ended(store, State.EXPIRED, lease=None, **changes)
 
 
-@pytest.mark.parametrize("expire", [told, untold])
+@pytest.mark.parametrize("expire", [delivered_expiry, undelivered_expiry])
 async def test_a_late_result_is_delivered_free(
-    store: Store, clock: HandClock, expire: Callable[[Store], Awaitable[Job]]
+    store: Store, clock: ManualClock, expire: Callable[[Store], Awaitable[Job]]
 ) -> None:
     expired = await expire(store)
     wallet = await store.wallet(expired.account_id)
@@ -198,8 +198,8 @@ async def test_a_late_result_is_delivered_free(
     assert await kinds(store, expired) == [EntryKind.HOLD, EntryKind.RELEASE]
 
 
-async def test_a_late_result_waits_while_the_person_is_being_told(store: Store, clock: HandClock) -> None:
-    """Words and result must not race to the same message: the callback comes due again."""
+async def test_a_late_result_waits_while_the_expiry_is_being_delivered(store: Store, clock: ManualClock) -> None:
+    """The expiry and the result must not race for the same message, so the callback is due again later."""
     job = await ended(store, State.EXPIRED)
     callback = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
 
@@ -217,7 +217,7 @@ async def test_a_late_result_waits_while_the_person_is_being_told(store: Store, 
 
 
 async def test_a_late_result_comes_once(store: Store) -> None:
-    job = await untold(store)
+    job = await undelivered_expiry(store)
     late = (await end(store, job, State.SUCCEEDED, lease=None)).job
     assert late is not None
 
@@ -227,7 +227,7 @@ async def test_a_late_result_comes_once(store: Store) -> None:
 
 
 async def test_a_late_result_wants_a_notice_only_if_the_order_did(store: Store) -> None:
-    job = await untold(store, notice=False)
+    job = await undelivered_expiry(store, notice=False)
 
     assert (await end(store, job, State.SUCCEEDED)).verdict is Verdict.LATE
 
@@ -247,10 +247,10 @@ async def cancelled_with_a_task(store: Store) -> Job:
 
 
 @pytest.mark.parametrize("state", [State.SUCCEEDED, State.FAILED])
-@pytest.mark.parametrize("known", [True, False], ids=["a task of another job", "a task nobody knows"])
+@pytest.mark.parametrize("known", [True, False], ids=["a task of another job", "an unknown task"])
 @pytest.mark.parametrize("stage", [with_a_task, ended, delivered, expired_with_a_task, cancelled_with_a_task])
 async def test_a_callback_that_names_another_task_than_the_jobs_own_ends_neither_job(
-    store: Store, clock: HandClock, stage: Callable[[Store], Awaitable[Job]], state: State, *, known: bool
+    store: Store, clock: ManualClock, stage: Callable[[Store], Awaitable[Job]], state: State, *, known: bool
 ) -> None:
     other = await running(store, "other") if known else None
     job = await stage(store)
@@ -261,7 +261,8 @@ async def test_a_callback_that_names_another_task_than_the_jobs_own_ends_neither
     assert (attempt.verdict, attempt.job) == (Verdict.WRONG_TASK, None)
     assert await unchanged(store, job)
     assert other is None or await unchanged(store, other)
-    assert [(kept.note, kept.task_id) for kept in await store.callbacks(InboxState.DONE, 10)] == [("foreign", "other")]
+    callbacks = await store.callbacks(InboxState.DONE, 10)
+    assert [(callback.note, callback.task_id) for callback in callbacks] == [("wrong_task", "other")]
     clock.advance(60)
     assert await store.claim_callbacks(10, 0.0) == []
 
@@ -287,7 +288,7 @@ async def test_a_job_whose_task_is_not_known_yet_is_ended_with_the_task_that_its
     assert (await end(store, job, State.FAILED, task_id="other")).verdict is Verdict.WRONG_TASK
 
 
-async def test_of_two_callbacks_at_once_that_name_the_same_task_one_ends_its_job(store: Store) -> None:
+async def test_one_of_two_concurrent_callbacks_of_the_same_task_ends_its_job(store: Store) -> None:
     jobs = [await submitting(store) for _ in range(2)]
 
     attempts = await asyncio.gather(*(end(store, job, State.SUCCEEDED, task_id="task") for job in jobs))
@@ -303,7 +304,7 @@ async def test_the_lease_holder_ends_its_job(store: Store) -> None:
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
-async def test_a_zombie_ends_nothing(store: Store, drift: int) -> None:
+async def test_a_stale_token_ends_no_job(store: Store, drift: int) -> None:
     for job in (await submitting(store), await ended(store, State.EXPIRED)):
         attempt = await end(store, job, State.SUCCEEDED, token=job.lease_token + drift)
 
@@ -337,7 +338,7 @@ async def test_the_callback_is_settled_in_the_same_commit(
     assert await store.claim_callbacks(10, 0.0) == []
 
 
-async def test_the_callback_that_brings_an_end_is_kept_in_the_same_commit(store: Store, clock: HandClock) -> None:
+async def test_the_callback_that_ends_a_job_is_stored_in_the_same_commit(store: Store, clock: ManualClock) -> None:
     job = await running(store, "task")
     arrival = NewCallback(provider="kie", secret_hash=hash_secret(SECRET), body='{"кот": "\\u0000"}')
 
@@ -372,8 +373,8 @@ async def test_an_end_by_a_callback_needs_the_secret_of_the_job(store: Store, ch
     assert [await store.callbacks(state, 10) for state in InboxState] == [[] for _ in InboxState]
 
 
-async def test_a_callback_with_a_late_result_comes_due_again_while_the_person_is_being_told(
-    store: Store, clock: HandClock
+async def test_a_callback_with_a_late_result_is_due_again_while_the_expiry_is_being_delivered(
+    store: Store, clock: ManualClock
 ) -> None:
     job = await ended(store, State.EXPIRED, task_id="task")
     arrival = NewCallback(provider="kie", secret_hash=hash_secret(SECRET), body="{}")
@@ -388,7 +389,7 @@ async def test_a_callback_with_a_late_result_comes_due_again_while_the_person_is
     assert await store.claim_callbacks(10, 5.0) == [attempt.callback]
 
 
-async def test_an_end_clears_what_the_waiting_has_left(store: Store, clock: HandClock) -> None:
+async def test_an_end_clears_attempts_attention_and_grace_time(store: Store, clock: ManualClock) -> None:
     job = await submitting(store)
     wait = Reschedule(job_id=job.id, token=job.lease_token, after=5.0, grace=True, failed=True, attention_reason="look")
     await store.reschedule(wait)
@@ -407,7 +408,7 @@ async def test_an_unleased_end_is_taken_by_the_next_claim(store: Store) -> None:
     assert (await claimed(store, job, OTHER)).delivery is Delivery.SENDING
 
 
-async def test_of_many_ends_at_once_one_wins(store: Store) -> None:
+async def test_one_of_many_concurrent_ends_wins(store: Store) -> None:
     job = await running(store)
 
     attempts = await asyncio.gather(*(end(store, job, ENDS[number % 4]) for number in range(20)))
@@ -418,8 +419,8 @@ async def test_of_many_ends_at_once_one_wins(store: Store) -> None:
 
 
 async def test_ends_merged_into_one_batch_each_get_their_own_answer(store: Store) -> None:
-    """Several jobs of one person give their money back together."""
-    account_id = await person_with(store, 1000)
+    """Several jobs of one account release their holds together."""
+    account_id = await account_with(store, 1000)
     jobs = [await running(store, account_id=account_id, price=10 * number) for number in range(1, 9)]
     known = await ended(store, State.SUCCEEDED)
 
@@ -432,5 +433,5 @@ async def test_ends_merged_into_one_batch_each_get_their_own_answer(store: Store
     assert [attempt.verdict for attempt in attempts[:-2]] == [Verdict.WON] * len(jobs)
     assert [attempt.job.id for attempt in attempts if attempt.job] == [job.id for job in jobs]
     assert [attempt.verdict for attempt in attempts[-2:]] == [Verdict.CONTRADICTION, Verdict.MISSING]
-    kept = sum(job.price for job in jobs[::2])
-    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000 - kept, held=kept)
+    held = sum(job.price for job in jobs[::2])
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000 - held, held=held)

@@ -1,4 +1,4 @@
-"""Heartbeats, rescue, roles and shared limits: what instances keep together."""
+"""Heartbeats, released leases, roles and shared limits."""
 
 import asyncio
 from dataclasses import replace
@@ -7,12 +7,12 @@ import pytest
 
 from genlock.domain.job import Delivery
 from genlock.ports import Lease, Role, Store
-from tests.stores.lives import ME, OTHER, HandClock, claimed, delivered, ended, queued, running, see, unchanged
+from tests.stores.builders import ME, OTHER, ManualClock, claimed, delivered, ended, queued, running, see, unchanged
 
 # heartbeats
 
 
-async def test_a_silent_peer_is_seen_by_the_others(store: Store, clock: HandClock) -> None:
+async def test_an_instance_without_heartbeat_is_reported_to_the_others(store: Store, clock: ManualClock) -> None:
     assert await store.heartbeat("me", 3.0) == []
     assert await store.heartbeat("other", 3.0) == []
     clock.advance(3)
@@ -23,14 +23,14 @@ async def test_a_silent_peer_is_seen_by_the_others(store: Store, clock: HandCloc
     assert await store.heartbeat("third", 3.0) == ["other"]
 
 
-async def test_whoever_was_silent_and_speaks_is_not_told_of_itself(store: Store, clock: HandClock) -> None:
+async def test_whoever_was_silent_and_speaks_is_not_told_of_itself(store: Store, clock: ManualClock) -> None:
     await store.heartbeat("me", 3.0)
     clock.advance(60)
 
     assert await store.heartbeat("me", 3.0) == []
 
 
-async def test_whoever_speaks_lives(store: Store, clock: HandClock) -> None:
+async def test_whoever_speaks_lives(store: Store, clock: ManualClock) -> None:
     await store.heartbeat("other", 3.0)
     for _ in range(5):
         clock.advance(2)
@@ -38,10 +38,10 @@ async def test_whoever_speaks_lives(store: Store, clock: HandClock) -> None:
         assert await store.heartbeat("me", 3.0) == []
 
 
-# rescue
+# released leases
 
 
-async def test_a_dead_peers_work_is_due_at_once(store: Store, clock: HandClock) -> None:
+async def test_jobs_of_a_crashed_instance_are_due_at_once(store: Store, clock: ManualClock) -> None:
     await store.heartbeat("me", 3.0)
     jobs = [await queued(store), await ended(store), await delivered(store)]
     others = await queued(store, lease=OTHER)
@@ -55,7 +55,7 @@ async def test_a_dead_peers_work_is_due_at_once(store: Store, clock: HandClock) 
     assert {job.id for job in await store.claim(10, OTHER)} == {job.id for job in jobs}
 
 
-async def test_a_rescued_peer_is_forgotten(store: Store, clock: HandClock) -> None:
+async def test_an_instance_whose_leases_were_released_is_deleted(store: Store, clock: ManualClock) -> None:
     await store.heartbeat("other", 3.0)
     clock.advance(5)
 
@@ -64,7 +64,7 @@ async def test_a_rescued_peer_is_forgotten(store: Store, clock: HandClock) -> No
     assert await store.heartbeat("me", 3.0) == []
 
 
-async def test_rescue_may_be_repeated(store: Store, clock: HandClock) -> None:
+async def test_release_leases_may_be_repeated(store: Store, clock: ManualClock) -> None:
     job = await queued(store)
     assert await store.release_leases("me") == 1
     taken = await claimed(store, job, OTHER)
@@ -75,20 +75,20 @@ async def test_rescue_may_be_repeated(store: Store, clock: HandClock) -> None:
     assert await unchanged(store, taken)
 
 
-async def test_what_goes_on_is_left_out_of_a_rescue(store: Store, clock: HandClock) -> None:
+async def test_release_leases_leaves_the_excepted_jobs_alone(store: Store, clock: ManualClock) -> None:
     await store.heartbeat("me", 3.0)
-    kept, lost, also_kept = [await queued(store) for _ in range(3)]
+    excepted, lost, also_excepted = [await queued(store) for _ in range(3)]
     clock.advance(5)
 
-    assert await store.release_leases("me", [kept.id, also_kept.id]) == 1
+    assert await store.release_leases("me", [excepted.id, also_excepted.id]) == 1
 
-    assert await unchanged(store, kept)
-    assert await unchanged(store, also_kept)
+    assert await unchanged(store, excepted)
+    assert await unchanged(store, also_excepted)
     assert (await see(store, lost)).lease_owner is None
-    assert await store.heartbeat("other", 3.0) == ["me"], "its instance is not forgotten"
+    assert await store.heartbeat("other", 3.0) == ["me"], "the instance is not deleted"
 
 
-async def test_rescue_leaves_what_waits_alone(store: Store) -> None:
+async def test_release_leases_leaves_waiting_jobs_alone(store: Store) -> None:
     waiting = await running(store, poll_after=60.0)
 
     assert await store.release_leases("me") == 0
@@ -96,7 +96,7 @@ async def test_rescue_leaves_what_waits_alone(store: Store) -> None:
     assert await unchanged(store, waiting)
 
 
-async def test_a_rescued_holder_that_lives_on_is_fenced_by_the_next_claim(store: Store) -> None:
+async def test_an_instance_whose_leases_were_released_is_fenced_by_the_next_claim(store: Store) -> None:
     job = await ended(store)
     await store.release_leases("me")
 
@@ -110,7 +110,7 @@ async def test_a_rescued_holder_that_lives_on_is_fenced_by_the_next_claim(store:
 # roles
 
 
-async def test_a_role_is_taken_kept_and_known(store: Store, clock: HandClock) -> None:
+async def test_a_role_is_taken_renewed_and_read(store: Store, clock: ManualClock) -> None:
     mine = Role(holder="me", epoch=1)
     assert await store.take_role("active", "me", 3.0) == mine
     for _ in range(3):
@@ -119,7 +119,7 @@ async def test_a_role_is_taken_kept_and_known(store: Store, clock: HandClock) ->
         assert await store.take_role("active", "other", 3.0) == mine
 
 
-async def test_a_role_nobody_renews_passes_on_in_a_new_epoch(store: Store, clock: HandClock) -> None:
+async def test_a_role_that_is_not_renewed_passes_on_in_a_new_epoch(store: Store, clock: ManualClock) -> None:
     await store.take_role("active", "me", 3.0)
     clock.advance(3)
     assert (await store.take_role("active", "other", 3.0)).holder == "me"
@@ -131,7 +131,7 @@ async def test_a_role_nobody_renews_passes_on_in_a_new_epoch(store: Store, clock
     assert await store.take_role("active", "me", 3.0) == Role(holder="me", epoch=3)
 
 
-async def test_a_role_given_up_passes_on_at_once(store: Store) -> None:
+async def test_a_released_role_is_free_at_once(store: Store) -> None:
     await store.take_role("active", "me", 3.0)
 
     await store.leave_role("active", "me")
@@ -139,7 +139,7 @@ async def test_a_role_given_up_passes_on_at_once(store: Store) -> None:
     assert await store.take_role("active", "other", 3.0) == Role(holder="other", epoch=2)
 
 
-async def test_only_its_holder_gives_a_role_up(store: Store) -> None:
+async def test_only_the_holder_releases_a_role(store: Store) -> None:
     await store.take_role("active", "me", 3.0)
 
     await store.leave_role("active", "other")
@@ -153,10 +153,8 @@ async def test_roles_are_independent(store: Store) -> None:
     assert await store.take_role("cook", "other", 3.0) == Role(holder="other", epoch=1)
 
 
-async def test_of_many_candidates_at_once_one_gets_the_role_and_all_are_told_the_same(
-    store: Store, clock: HandClock
-) -> None:
-    """The last holder, too: whoever took it a moment before is not overlooked."""
+async def test_one_of_many_candidates_gets_the_role_and_all_see_it(store: Store, clock: ManualClock) -> None:
+    """Also the previous holder sees an instance that has just taken the role."""
     for _ in range(4):
         names = [f"instance-{number}" for number in range(10)]
         roles = await asyncio.gather(*(store.take_role("active", name, 3.0) for name in reversed(names)))
@@ -179,14 +177,14 @@ async def test_without_a_burst_turns_are_evenly_spaced(store: Store) -> None:
     assert await store.reserve("create", 4, interval=0.5, burst=1, horizon=10.0) == pytest.approx([0, 0.5, 1.0, 1.5])
 
 
-async def test_the_next_turns_follow_those_that_are_taken(store: Store, clock: HandClock) -> None:
+async def test_the_next_permits_follow_the_reserved_ones(store: Store, clock: ManualClock) -> None:
     assert await store.reserve("create", 3, interval=0.5, burst=1, horizon=10.0) == pytest.approx([0, 0.5, 1.0])
     clock.advance(0.25)
 
     assert await store.reserve("create", 2, interval=0.5, burst=1, horizon=10.0) == pytest.approx([1.25, 1.75])
 
 
-async def test_no_turn_is_given_beyond_the_horizon(store: Store, clock: HandClock) -> None:
+async def test_no_permit_is_given_beyond_the_horizon(store: Store, clock: ManualClock) -> None:
     first = await store.reserve("create", 100, interval=0.5, burst=1, horizon=2.0)
     assert first == pytest.approx([0, 0.5, 1.0, 1.5, 2.0])
     assert await store.reserve("create", 100, interval=0.5, burst=1, horizon=2.0) == []
@@ -195,7 +193,7 @@ async def test_no_turn_is_given_beyond_the_horizon(store: Store, clock: HandCloc
     assert await store.reserve("create", 100, interval=0.5, burst=1, horizon=2.0) == pytest.approx([1.5, 2.0])
 
 
-async def test_a_refused_turn_costs_nothing(store: Store, clock: HandClock) -> None:
+async def test_a_refused_permit_costs_nothing(store: Store, clock: ManualClock) -> None:
     await store.reserve("create", 5, interval=0.5, burst=1, horizon=2.0)
     for _ in range(10):
         assert await store.reserve("create", 5, interval=0.5, burst=1, horizon=0.1) == []
@@ -204,7 +202,7 @@ async def test_a_refused_turn_costs_nothing(store: Store, clock: HandClock) -> N
     assert await store.reserve("create", 1, interval=0.5, burst=1, horizon=0.1) == [0]
 
 
-async def test_a_pause_saves_up_no_more_than_the_burst(store: Store, clock: HandClock) -> None:
+async def test_a_pause_earns_no_more_than_the_burst(store: Store, clock: ManualClock) -> None:
     for _ in range(2):
         clock.advance(10**6)
         assert await store.reserve("create", 10, interval=1.0, burst=3, horizon=0.5) == [0, 0, 0]
@@ -215,12 +213,12 @@ async def test_limits_are_independent(store: Store) -> None:
     assert await store.reserve("status", 5, interval=1.0, burst=1, horizon=0.0) == [0]
 
 
-async def test_nobody_gets_no_turn(store: Store) -> None:
+async def test_no_keys_take_no_permits(store: Store) -> None:
     assert await store.reserve("create", 0, interval=1.0, burst=1, horizon=0.0) == []
 
 
 @pytest.mark.parametrize("interval", [0.5, 0.1, 1 / 3, 0.0007])
-async def test_over_time_exactly_the_rate_is_given(store: Store, clock: HandClock, interval: float) -> None:
+async def test_over_time_exactly_the_rate_is_given(store: Store, clock: ManualClock, interval: float) -> None:
     start = clock.now()
     assert await store.reserve("create", 4, interval, burst=4, horizon=interval / 2) == pytest.approx([0] * 4)
 
@@ -233,14 +231,14 @@ async def test_over_time_exactly_the_rate_is_given(store: Store, clock: HandCloc
     assert len(turns) >= 100, "not a turn too many, and not a turn lost"
 
 
-async def test_turns_reserved_at_once_are_given_to_one_each(store: Store) -> None:
+async def test_concurrent_reservations_get_different_permits(store: Store) -> None:
     given = await asyncio.gather(*(store.reserve("create", 3, 0.5, burst=1, horizon=100.0) for _ in range(10)))
 
     turns = sorted(wait for waits in given for wait in waits)
     assert turns == pytest.approx([0.5 * number for number in range(30)])
 
 
-async def test_leases_may_have_any_length(store: Store, clock: HandClock) -> None:
+async def test_leases_may_have_any_length(store: Store, clock: ManualClock) -> None:
     job = await queued(store, lease=Lease(owner="me", seconds=0.25))
 
     assert job.due_at == clock.after(0.25)

@@ -1,4 +1,4 @@
-"""Waiting, renewing, claiming: who may work on a job, and when."""
+"""Rescheduling, renewing and claiming: which instance may work on a job, and when."""
 
 import asyncio
 from typing import Any
@@ -7,12 +7,12 @@ import pytest
 
 from genlock.domain.job import Delivery, Job, Notice, State, hash_secret
 from genlock.ports import Reschedule, Store
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     OTHER,
     SECRET,
     SHOWN,
-    HandClock,
+    ManualClock,
     claimed,
     delivered,
     end,
@@ -33,7 +33,7 @@ def wait(job: Job, after: float | None = 5.0, **changes: Any) -> Reschedule:
 # waiting
 
 
-async def test_a_waiting_job_is_nobodys_until_its_time(store: Store, clock: HandClock) -> None:
+async def test_a_waiting_job_is_not_claimed_before_it_is_due(store: Store, clock: ManualClock) -> None:
     job = await queued(store)
 
     assert await store.reschedule(wait(job, 5.0))
@@ -46,7 +46,7 @@ async def test_a_waiting_job_is_nobodys_until_its_time(store: Store, clock: Hand
     assert [taken.id for taken in await store.claim(10, OTHER)] == [job.id]
 
 
-async def test_a_wait_sets_what_changed_meanwhile(store: Store) -> None:
+async def test_reschedule_sets_the_fields_that_it_names(store: Store) -> None:
     submitted = await submitting(store)
     assert await store.reschedule(wait(submitted, state=State.QUEUED, attention_reason="look"))
     now = await see(store, submitted)
@@ -63,7 +63,7 @@ async def test_a_wait_sets_what_changed_meanwhile(store: Store) -> None:
     assert (await see(store, shown)).notice is Notice.DUE
 
 
-async def test_a_wait_leaves_what_it_does_not_name(store: Store, clock: HandClock) -> None:
+async def test_reschedule_leaves_fields_that_it_does_not_name(store: Store, clock: ManualClock) -> None:
     job = await ended(store)
     assert await store.reschedule(wait(job, after=0.0, attention_reason="look", failed=True))
     job = await claimed(store, job)
@@ -77,7 +77,7 @@ async def test_a_wait_leaves_what_it_does_not_name(store: Store, clock: HandCloc
 
 
 @pytest.mark.parametrize(("failed", "attempts"), [(True, 3), (False, 0), (None, 2)])
-async def test_a_wait_counts_failures_starts_anew_or_leaves_the_count(
+async def test_reschedule_counts_a_failure_resets_or_leaves_the_count(
     store: Store, attempts: int, *, failed: bool | None
 ) -> None:
     job = await queued(store)
@@ -93,8 +93,8 @@ async def test_a_wait_counts_failures_starts_anew_or_leaves_the_count(
 @pytest.mark.parametrize(
     ("passed", "after", "due"), [(0.0, 600.0, 600.0), (0.0, 601.0, 600.0), (590.0, 11.0, 10.0), (700.0, 5.0, 5.0)]
 )
-async def test_an_open_job_is_looked_at_by_its_deadline(
-    store: Store, clock: HandClock, passed: float, after: float, due: float
+async def test_an_open_job_is_due_at_its_deadline_at_the_latest(
+    store: Store, clock: ManualClock, passed: float, after: float, due: float
 ) -> None:
     job = await queued(store, deadline_seconds=600.0)
     clock.advance(passed)
@@ -104,7 +104,7 @@ async def test_an_open_job_is_looked_at_by_its_deadline(
     assert (await see(store, job)).due_at == clock.after(due)
 
 
-async def test_a_delivery_may_wait_past_the_deadline(store: Store, clock: HandClock) -> None:
+async def test_a_delivery_may_wait_past_the_deadline(store: Store, clock: ManualClock) -> None:
     job = await ended(store, deadline_seconds=600.0)
 
     assert await store.reschedule(wait(job, 601.0, delivery=Delivery.PENDING))
@@ -112,7 +112,7 @@ async def test_a_delivery_may_wait_past_the_deadline(store: Store, clock: HandCl
     assert (await see(store, job)).due_at == clock.after(601.0)
 
 
-async def test_grace_may_last_past_the_deadline_and_is_remembered(store: Store, clock: HandClock) -> None:
+async def test_grace_may_last_past_the_deadline_and_is_remembered(store: Store, clock: ManualClock) -> None:
     job = await submitting(store, deadline_seconds=600.0)
 
     assert await store.reschedule(wait(job, 601.0, grace=True))
@@ -125,7 +125,7 @@ async def test_grace_may_last_past_the_deadline_and_is_remembered(store: Store, 
     assert (await see(store, job)).grace_until == now.grace_until
 
 
-async def test_a_parked_job_waits_for_an_operator(store: Store, clock: HandClock) -> None:
+async def test_a_parked_job_waits_for_an_operator(store: Store, clock: ManualClock) -> None:
     job = await submitting(store)
 
     assert await store.reschedule(wait(job, after=None, attention_reason="look"))
@@ -137,7 +137,7 @@ async def test_a_parked_job_waits_for_an_operator(store: Store, clock: HandClock
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
-async def test_a_zombie_gives_nothing_back(store: Store, drift: int) -> None:
+async def test_a_stale_token_reschedules_nothing(store: Store, drift: int) -> None:
     job = await queued(store)
 
     assert not await store.reschedule(
@@ -147,9 +147,9 @@ async def test_a_zombie_gives_nothing_back(store: Store, drift: int) -> None:
     assert await unchanged(store, job)
 
 
-async def test_waits_merged_into_one_batch_each_set_their_own(store: Store, clock: HandClock) -> None:
+async def test_reschedules_merged_into_one_batch_each_set_their_own_fields(store: Store, clock: ManualClock) -> None:
     jobs = [await submitting(store) for _ in range(6)]
-    zombie = await queued(store)
+    stale = await queued(store)
 
     answers = await asyncio.gather(
         store.reschedule(wait(jobs[0], after=None, attention_reason="parked")),
@@ -158,7 +158,7 @@ async def test_waits_merged_into_one_batch_each_set_their_own(store: Store, cloc
         store.reschedule(wait(jobs[3], after=1e6)),
         store.reschedule(wait(jobs[4], failed=True)),
         store.reschedule(wait(jobs[5], failed=None)),
-        store.reschedule(Reschedule(job_id=zombie.id, token=99, after=0.0)),
+        store.reschedule(Reschedule(job_id=stale.id, token=99, after=0.0)),
     )
 
     assert answers == [True] * 6 + [False]
@@ -173,7 +173,7 @@ async def test_waits_merged_into_one_batch_each_set_their_own(store: Store, cloc
 # renewing
 
 
-async def test_a_renewed_lease_lasts_longer(store: Store, clock: HandClock) -> None:
+async def test_a_renewed_lease_lasts_longer(store: Store, clock: ManualClock) -> None:
     job = await queued(store)
     clock.advance(ME.seconds - 1)
 
@@ -199,7 +199,7 @@ async def test_only_the_holder_renews(store: Store) -> None:
 # claiming
 
 
-async def test_the_longest_overdue_are_taken_first_and_no_more_than_asked_for(store: Store, clock: HandClock) -> None:
+async def test_the_longest_overdue_jobs_are_claimed_first_up_to_the_limit(store: Store, clock: ManualClock) -> None:
     jobs = [await queued(store) for _ in range(5)]
     for job, after in zip(jobs, (4.0, 2.0, 5.0, 1.0, 3.0), strict=True):
         assert await store.reschedule(wait(job, after))
@@ -212,7 +212,7 @@ async def test_the_longest_overdue_are_taken_first_and_no_more_than_asked_for(st
     assert {job.id for job in rest} == {jobs[4].id, jobs[0].id}
 
 
-async def test_a_claimed_job_is_leased_under_a_new_token(store: Store, clock: HandClock) -> None:
+async def test_a_claimed_job_is_leased_under_a_new_token(store: Store, clock: ManualClock) -> None:
     job = await queued(store, lease=None)
 
     [taken] = await store.claim(10, OTHER)
@@ -223,7 +223,7 @@ async def test_a_claimed_job_is_leased_under_a_new_token(store: Store, clock: Ha
     assert await store.claim(10, ME) == []
 
 
-async def test_a_lease_that_has_run_out_is_taken_again(store: Store, clock: HandClock) -> None:
+async def test_an_expired_lease_is_claimed_again(store: Store, clock: ManualClock) -> None:
     job = await queued(store)
     tokens = [job.lease_token]
     for _ in range(3):
@@ -240,7 +240,7 @@ async def test_claiming_starts_a_delivery_that_waits(store: Store) -> None:
     assert (await claimed(store, job)).delivery is Delivery.SENDING
 
 
-async def test_what_is_done_is_never_claimed(store: Store, clock: HandClock) -> None:
+async def test_a_finished_job_is_never_claimed(store: Store, clock: ManualClock) -> None:
     job = await delivered(store)
     assert await store.begin_notice(job.id, job.lease_token)
     assert await finish(store, await ended(store), Delivery.UNDELIVERABLE)
@@ -249,7 +249,7 @@ async def test_what_is_done_is_never_claimed(store: Store, clock: HandClock) -> 
     assert await store.claim(10, ME) == []
 
 
-async def test_claims_at_once_share_the_work(store: Store) -> None:
+async def test_concurrent_claims_share_the_jobs(store: Store) -> None:
     jobs = [await queued(store, lease=None) for _ in range(40)]
 
     claims = await asyncio.gather(*(store.claim(7, ME) for _ in range(8)))
@@ -260,29 +260,29 @@ async def test_claims_at_once_share_the_work(store: Store) -> None:
 
 @pytest.mark.parametrize("stage", [queued, submitting, ended, delivered], ids=lambda stage: str(stage.__name__))
 async def test_no_write_of_a_holder_that_lost_its_lease_changes_anything(
-    store: Store, clock: HandClock, stage: Any
+    store: Store, clock: ManualClock, stage: Any
 ) -> None:
-    zombie: Job = await stage(store)
+    stale: Job = await stage(store)
     clock.advance(ME.seconds)
-    now = await claimed(store, zombie, OTHER)
-    token = zombie.lease_token
+    now = await claimed(store, stale, OTHER)
+    token = stale.lease_token
 
     writes = [
-        await store.begin_submit(zombie.id, token, hash_secret(SECRET), "message"),
-        await store.mark_submitted(zombie.id, token, "task", 1.0),
-        await store.save_parts(zombie.id, token, SHOWN, ME),
-        await finish(store, zombie),
-        await store.begin_notice(zombie.id, token),
-        await store.reschedule(wait(zombie)),
-        await store.renew(zombie.id, token, ME),
-        (await end(store, zombie, State.EXPIRED, token=token)).job is not None,
+        await store.begin_submit(stale.id, token, hash_secret(SECRET), "message"),
+        await store.mark_submitted(stale.id, token, "task", 1.0),
+        await store.save_parts(stale.id, token, SHOWN, ME),
+        await finish(store, stale),
+        await store.begin_notice(stale.id, token),
+        await store.reschedule(wait(stale)),
+        await store.renew(stale.id, token, ME),
+        (await end(store, stale, State.EXPIRED, token=token)).job is not None,
     ]
 
     assert writes == [False] * len(writes)
     assert await unchanged(store, now)
 
 
-async def test_a_running_job_is_claimed_for_its_poll(store: Store, clock: HandClock) -> None:
+async def test_a_running_job_is_claimed_for_its_poll(store: Store, clock: ManualClock) -> None:
     job = await running(store, poll_after=5.0)
     clock.advance(5)
 

@@ -1,4 +1,4 @@
-"""Limits by chat: a turn now or not at all, blocks that everybody keeps, rows that do not pile up."""
+"""Rate limits: a permit now or not at all, shared blocks, and pruning of unused rows."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 
 from genlock.ports import Role
 from genlock.stores.database import SqlDatabase
-from tests.stores.lives import HandClock
+from tests.stores.builders import ManualClock
 
 
 async def take(
@@ -15,7 +15,7 @@ async def take(
     return await store.take_permits(keys, interval, burst, spare)
 
 
-async def test_a_burst_is_free_at_once_and_the_rest_is_told_when(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_burst_is_free_at_once_and_later_permits_have_a_wait(store: SqlDatabase, clock: ManualClock) -> None:
     assert [await take(store, "a") for _ in range(2)] == [[0.0], [0.0]]
     assert await take(store, "a") == pytest.approx([1.0])
     clock.advance(0.4)
@@ -29,7 +29,7 @@ async def test_many_keys_are_taken_in_one_statement_each_for_itself(store: SqlDa
     assert await take(store, "a", "b", "c", burst=1) == pytest.approx([0.0, 1.0, 0.0])
 
 
-async def test_a_denied_turn_costs_nothing(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_denied_permit_costs_nothing(store: SqlDatabase, clock: ManualClock) -> None:
     await take(store, "a", burst=1)
     for _ in range(5):
         assert await take(store, "a", burst=1) == pytest.approx([1.0])
@@ -37,7 +37,7 @@ async def test_a_denied_turn_costs_nothing(store: SqlDatabase, clock: HandClock)
     assert await take(store, "a", burst=1) == [0.0]
 
 
-async def test_who_must_leave_a_turn_for_others_does(store: SqlDatabase, clock: HandClock) -> None:
+async def test_who_must_leave_a_turn_for_others_does(store: SqlDatabase, clock: ManualClock) -> None:
     assert await take(store, "a", spare=0.9) == [0.0]
     assert await take(store, "a", spare=0.9) == pytest.approx([0.9])
     assert await take(store, "a") == [0.0]
@@ -45,13 +45,13 @@ async def test_who_must_leave_a_turn_for_others_does(store: SqlDatabase, clock: 
     assert await take(store, "a", spare=0.9) == [0.0]
 
 
-async def test_a_long_pause_saves_up_no_more_than_the_burst(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_long_pause_earns_no_more_than_the_burst(store: SqlDatabase, clock: ManualClock) -> None:
     await take(store, "a", burst=3)
     clock.advance(100_000)
     assert [await take(store, "a", burst=3) for _ in range(4)] == [[0.0], [0.0], [0.0], pytest.approx([1.0])]
 
 
-async def test_a_blocked_limit_has_no_turn_until_the_block_is_over(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_blocked_limit_gives_no_permit_until_the_block_ends(store: SqlDatabase, clock: ManualClock) -> None:
     await store.block("a", 30.0)
     await store.block("a", 5.0)
     assert await take(store, "a") == pytest.approx([30.0])
@@ -61,12 +61,12 @@ async def test_a_blocked_limit_has_no_turn_until_the_block_is_over(store: SqlDat
     assert await take(store, "a") == pytest.approx([1.0]), "after a block there is no burst"
 
 
-async def test_a_turn_taken_by_many_at_once_is_given_to_as_many_as_may(store: SqlDatabase) -> None:
+async def test_concurrent_callers_get_only_as_many_permits_as_there_are(store: SqlDatabase) -> None:
     given = await asyncio.gather(*(take(store, "a", "b", burst=3) for _ in range(20)))
     assert [sum(waits[place] == 0.0 for waits in given) for place in (0, 1)] == [3, 3]
 
 
-async def test_limits_that_nobody_uses_are_forgotten_by_the_active_one(store: SqlDatabase, clock: HandClock) -> None:
+async def test_unused_limits_are_pruned_by_the_active_instance(store: SqlDatabase, clock: ManualClock) -> None:
     role = await store.take_role("active", "me", 3.0)
     await take(store, "old")
     await store.reserve("create", 1, 1.0, 1, 1.0)
@@ -78,6 +78,4 @@ async def test_limits_that_nobody_uses_are_forgotten_by_the_active_one(store: Sq
     assert await store.prune_limits(600.0, role) == 2
     assert await store.prune_limits(600.0, role) == 0
     assert await take(store, "blocked") == pytest.approx([100.0])
-    assert await store.reserve("create", 2, 1.0, 1, 1.0) == pytest.approx([0.0, 1.0]), (
-        "a forgotten limit is a fresh one"
-    )
+    assert await store.reserve("create", 2, 1.0, 1, 1.0) == pytest.approx([0.0, 1.0]), "a pruned limit starts again"

@@ -1,4 +1,4 @@
-"""Looking at jobs, and an operator's hands on them."""
+"""Reading jobs, and what an operator can do with them."""
 
 from dataclasses import replace
 
@@ -10,17 +10,17 @@ from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Notice, State
 from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.ports import Reschedule, Store
-from tests.stores.lives import (
+from tests.stores.builders import (
     ME,
     OTHER,
     SHOWN,
-    HandClock,
+    ManualClock,
+    account_with,
     claimed,
     delivered,
     end,
     ended,
     finish,
-    person_with,
     queued,
     running,
     see,
@@ -34,7 +34,7 @@ async def test_there_is_no_job_with_an_unknown_id(store: Store) -> None:
 
 
 async def test_jobs_are_listed_newest_first_by_state_person_and_page(store: Store) -> None:
-    one, other = await person_with(store), await person_with(store)
+    one, other = await account_with(store), await account_with(store)
     first = await queued(store, account_id=one)
     second = await running(store, account_id=one)
     third = await running(store, account_id=other)
@@ -54,7 +54,7 @@ async def test_jobs_are_listed_newest_first_by_state_person_and_page(store: Stor
     assert await store.jobs(limit=1) == [fourth]
 
 
-async def test_what_an_operator_should_look_at_is_listed_oldest_first(store: Store) -> None:
+async def test_jobs_needing_attention_are_listed_oldest_first(store: Store) -> None:
     await queued(store)
     jobs = [await ended(store) for _ in range(3)]
     for job in jobs:
@@ -68,7 +68,7 @@ async def test_what_an_operator_should_look_at_is_listed_oldest_first(store: Sto
 # retry
 
 
-async def test_a_waiting_job_is_tried_again_now(store: Store, clock: HandClock) -> None:
+async def test_retry_makes_a_waiting_job_due_now(store: Store, clock: ManualClock) -> None:
     job = await queued(store)
     await store.reschedule(
         Reschedule(job_id=job.id, token=job.lease_token, after=60.0, failed=True, attention_reason="look")
@@ -79,7 +79,7 @@ async def test_a_waiting_job_is_tried_again_now(store: Store, clock: HandClock) 
 
     now = await see(store, job)
     assert (now.due_at, now.attempts, now.attention_reason, now.state) == (clock.now(), 0, None, State.QUEUED)
-    assert now.lease_token == job.lease_token + 1, "whoever had it before is fenced"
+    assert now.lease_token == job.lease_token + 1, "the previous holder is fenced"
     assert [taken.id for taken in await store.claim(10, ME)] == [job.id]
 
 
@@ -97,7 +97,7 @@ async def test_a_parked_submit_is_queued_again(store: Store) -> None:
 
 
 async def test_a_submit_in_its_grace_time_is_not_queued_again(store: Store) -> None:
-    """Its create call may have been accepted: a second one would buy the same thing twice."""
+    """Its create call may have been accepted: a second call could be billed twice."""
     job = await submitting(store)
     await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=60.0, grace=True))
 
@@ -106,7 +106,7 @@ async def test_a_submit_in_its_grace_time_is_not_queued_again(store: Store) -> N
     assert (await see(store, job)).state is State.SUBMITTING
 
 
-async def test_a_delivery_that_waits_is_tried_again_now(store: Store) -> None:
+async def test_retry_makes_a_waiting_delivery_due_now(store: Store) -> None:
     job = await ended(store)
     await store.reschedule(
         Reschedule(job_id=job.id, token=job.lease_token, after=60.0, delivery=Delivery.PENDING, failed=True)
@@ -117,7 +117,7 @@ async def test_a_delivery_that_waits_is_tried_again_now(store: Store) -> None:
     assert (await claimed(store, job)).delivery is Delivery.SENDING
 
 
-async def test_a_parked_delivery_is_tried_again(store: Store) -> None:
+async def test_a_parked_delivery_is_retried(store: Store) -> None:
     job = await ended(store)
     await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="stage error"))
 
@@ -127,7 +127,7 @@ async def test_a_parked_delivery_is_tried_again(store: Store) -> None:
     assert (taken.delivery, taken.attention_reason) == (Delivery.SENDING, None)
 
 
-async def test_what_is_worked_on_or_done_cannot_be_retried(store: Store) -> None:
+async def test_a_leased_or_finished_job_cannot_be_retried(store: Store) -> None:
     for job in (await queued(store), await ended(store), await delivered(store), await delivered(store, notice=False)):
         assert not await store.retry(job.id)
         assert await unchanged(store, job)
@@ -138,7 +138,7 @@ async def test_what_is_worked_on_or_done_cannot_be_retried(store: Store) -> None
 
 
 @pytest.mark.parametrize("delivery", [Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN])
-async def test_an_ended_delivery_is_made_anew(store: Store, clock: HandClock, delivery: Delivery) -> None:
+async def test_an_ended_delivery_can_be_resent(store: Store, clock: ManualClock, delivery: Delivery) -> None:
     job = await ended(store)
     assert await finish(store, job, delivery)
     shown = await see(store, job)
@@ -165,15 +165,15 @@ async def test_an_ended_delivery_is_made_anew(store: Store, clock: HandClock, de
     assert (await claimed(store, job, OTHER)).delivery is Delivery.SENDING
 
 
-async def test_only_an_ended_delivery_is_made_anew(store: Store) -> None:
+async def test_only_an_ended_delivery_can_be_resent(store: Store) -> None:
     for job in (await queued(store), await running(store), await ended(store, lease=None), await ended(store)):
         assert not await store.resend(job.id, ())
         assert await unchanged(store, job)
     assert not await store.resend(10**9, ())
 
 
-async def test_only_the_row_that_was_seen_is_made_anew(store: Store) -> None:
-    """A late result may have taken the place of the parts that the operator looked at."""
+async def test_resend_with_a_token_needs_the_row_that_was_read(store: Store) -> None:
+    """A late result may have replaced the parts that the operator saw."""
     job = await delivered(store)
 
     for drift in (-1, 1):
@@ -183,19 +183,19 @@ async def test_only_the_row_that_was_seen_is_made_anew(store: Store) -> None:
     assert await store.resend(job.id, again(job.parts), job.lease_token)
 
 
-async def test_a_result_cannot_be_made_anew_twice_at_a_time(store: Store) -> None:
+async def test_a_result_cannot_be_resent_twice_at_a_time(store: Store) -> None:
     job = await delivered(store)
 
     assert await store.resend(job.id, again(job.parts))
     assert not await store.resend(job.id, again(job.parts))
 
 
-async def test_a_result_that_could_not_be_delivered_is_paid_for_when_it_is_shown_again(store: Store) -> None:
-    person = await person_with(store, 1000)
-    job = await ended(store, account_id=person, price=300)
+async def test_an_undeliverable_result_is_paid_when_it_is_resent(store: Store) -> None:
+    account = await account_with(store, 1000)
+    job = await ended(store, account_id=account, price=300)
     for _ in range(2):
         assert await finish(store, job, Delivery.UNDELIVERABLE)
-        assert (await store.wallet(person)).available == 1000
+        assert (await store.wallet(account)).available == 1000
         lost = await see(store, job)
         assert lost.unpaid
         assert not await store.resend_paid(job.id, again(lost.parts), lost.lease_token + 1)
@@ -205,23 +205,23 @@ async def test_a_result_that_could_not_be_delivered_is_paid_for_when_it_is_shown
 
         assert not await store.resend_paid(job.id, again(lost.parts), lost.lease_token)
         assert (await see(store, job)).hold_state is HoldState.HELD
-        assert await store.wallet(person) == Wallet(account_id=person, available=700, held=300)
+        assert await store.wallet(account) == Wallet(account_id=account, available=700, held=300)
         assert await store.violations(settled=False) == []
         job = await claimed(store, job)
     assert await finish(store, job)
 
     assert (await see(store, job)).hold_state is HoldState.CAPTURED
-    assert await store.wallet(person) == Wallet(account_id=person, available=700, held=0)
+    assert await store.wallet(account) == Wallet(account_id=account, available=700, held=0)
     assert await store.violations(settled=False) == []
-    assert len([one for one in await store.ledger_entries(person, 50) if one.job_id == job.id]) == 6
+    assert len([one for one in await store.ledger_entries(account, 50) if one.job_id == job.id]) == 6
     assert not await store.resend_paid(job.id, again(job.parts), (await see(store, job)).lease_token)
 
 
 async def test_who_cannot_pay_for_it_is_told_so_and_nothing_changes(store: Store) -> None:
-    person = await person_with(store, 300)
-    job = await ended(store, account_id=person, price=300)
+    account = await account_with(store, 300)
+    job = await ended(store, account_id=account, price=300)
     assert await finish(store, job, Delivery.UNDELIVERABLE)
-    assert await store.transfer(person, EntryKind.DEBIT, 100, "spent")
+    assert await store.transfer(account, EntryKind.DEBIT, 100, "spent")
     lost = await see(store, job)
 
     with pytest.raises(InsufficientBalance) as short:
@@ -233,7 +233,7 @@ async def test_who_cannot_pay_for_it_is_told_so_and_nothing_changes(store: Store
 
 
 @pytest.mark.parametrize("delivery", [Delivery.DELIVERED, Delivery.UNKNOWN])
-async def test_only_what_could_not_be_delivered_is_paid_for_again(store: Store, delivery: Delivery) -> None:
+async def test_only_an_undeliverable_result_is_paid_again(store: Store, delivery: Delivery) -> None:
     job = await ended(store)
     assert await finish(store, job, delivery)
     seen = await see(store, job)
@@ -251,7 +251,7 @@ async def test_an_empty_store_counts_nothing(store: Store) -> None:
     assert counts == dict.fromkeys(("due", "callbacks", "orphans", "attention"), 0)
 
 
-async def test_counts_tell_what_is_in_progress(store: Store, clock: HandClock) -> None:
+async def test_counts_report_what_is_in_progress(store: Store, clock: ManualClock) -> None:
     await queued(store)
     await queued(store, lease=None)
     await running(store)
@@ -281,7 +281,7 @@ async def test_counts_tell_what_is_in_progress(store: Store, clock: HandClock) -
     assert (await store.counts())["due"] == 4
 
 
-async def test_a_late_result_that_was_never_told_keeps_its_notice(store: Store) -> None:
+async def test_a_late_result_of_an_undelivered_expiry_keeps_its_notice(store: Store) -> None:
     job = await ended(store, State.EXPIRED)
     assert await finish(store, job, Delivery.UNDELIVERABLE)
 

@@ -6,7 +6,7 @@ from genlock.domain.errors import TaskIdConflict
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.ports import Lease, Reschedule, Store
-from tests.stores.lives import ME, SECRET, HandClock, claimed, ended, queued, running, see, submitting, unchanged
+from tests.stores.builders import ME, SECRET, ManualClock, claimed, ended, queued, running, see, submitting, unchanged
 
 HASH = hash_secret(SECRET)
 
@@ -17,7 +17,7 @@ async def orphan(store: Store, task_id: str, provider: str = "kie") -> int:
     return callback.id
 
 
-async def test_the_intent_is_written_before_the_call(store: Store, clock: HandClock) -> None:
+async def test_the_intent_is_written_before_the_call(store: Store, clock: ManualClock) -> None:
     job = await queued(store, placeholder=None)
     clock.advance(1)
 
@@ -28,7 +28,7 @@ async def test_the_intent_is_written_before_the_call(store: Store, clock: HandCl
     assert (now.lease_owner, now.lease_token, now.due_at) == (job.lease_owner, job.lease_token, job.due_at)
 
 
-async def test_a_placeholder_that_is_known_is_kept(store: Store) -> None:
+async def test_a_known_placeholder_is_not_replaced_by_none(store: Store) -> None:
     job = await queued(store, placeholder="pressed")
 
     assert await store.begin_submit(job.id, job.lease_token, HASH, None)
@@ -36,7 +36,7 @@ async def test_a_placeholder_that_is_known_is_kept(store: Store) -> None:
     assert (await see(store, job)).placeholder == "pressed"
 
 
-async def test_a_new_intent_forgets_the_grace_time_of_the_last(store: Store) -> None:
+async def test_a_new_submit_clears_the_grace_time_of_the_last(store: Store) -> None:
     job = await submitting(store)
     assert await store.reschedule(
         Reschedule(job_id=job.id, token=job.lease_token, after=0.0, state=State.QUEUED, grace=True)
@@ -56,7 +56,7 @@ async def test_the_intent_may_be_repeated_by_its_holder(store: Store) -> None:
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
-async def test_no_intent_of_a_zombie_is_written(store: Store, drift: int) -> None:
+async def test_no_intent_with_a_stale_token_is_written(store: Store, drift: int) -> None:
     job = await queued(store)
 
     assert not await store.begin_submit(job.id, job.lease_token + drift, HASH, "message")
@@ -70,7 +70,7 @@ async def test_a_job_that_runs_or_has_ended_is_not_submitted_again(store: Store)
         assert await unchanged(store, job)
 
 
-async def test_a_submitted_job_waits_for_its_first_poll_and_is_nobodys(store: Store, clock: HandClock) -> None:
+async def test_a_submitted_job_waits_for_its_first_poll_without_a_lease(store: Store, clock: ManualClock) -> None:
     job = await submitting(store)
     clock.advance(1)
 
@@ -81,7 +81,7 @@ async def test_a_submitted_job_waits_for_its_first_poll_and_is_nobodys(store: St
     assert (now.due_at, now.lease_token) == (clock.after(5.0), job.lease_token)
 
 
-async def test_a_submit_that_worked_starts_the_count_of_failures_anew(store: Store, clock: HandClock) -> None:
+async def test_a_successful_submit_resets_the_count_of_failures(store: Store, clock: ManualClock) -> None:
     job = await submitting(store)
     await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=0.0, failed=True))
     job = await claimed(store, job)
@@ -106,7 +106,7 @@ async def test_an_answer_that_was_written_may_be_written_again_by_its_holder(sto
 
 
 @pytest.mark.parametrize("drift", [-1, 1])
-async def test_no_answer_of_a_zombie_is_written(store: Store, drift: int) -> None:
+async def test_no_answer_with_a_stale_token_is_written(store: Store, drift: int) -> None:
     job = await submitting(store)
 
     assert not await store.mark_submitted(job.id, job.lease_token + drift, "task", 5.0)
@@ -120,7 +120,7 @@ async def test_an_answer_without_an_intent_or_after_the_end_changes_nothing(stor
         assert await unchanged(store, job)
 
 
-async def test_an_orphan_of_the_task_makes_the_job_due_at_once(store: Store, clock: HandClock) -> None:
+async def test_an_orphan_of_the_task_makes_the_job_due_at_once(store: Store, clock: ManualClock) -> None:
     callback_id = await orphan(store, "task")
 
     job = await running(store, "task")
@@ -131,7 +131,7 @@ async def test_an_orphan_of_the_task_makes_the_job_due_at_once(store: Store, clo
     assert [job.id for job in await store.claim(10, ME)] == [job.id]
 
 
-async def test_an_orphan_of_another_task_or_provider_waits_on(store: Store, clock: HandClock) -> None:
+async def test_an_orphan_of_another_task_or_provider_waits_on(store: Store, clock: ManualClock) -> None:
     others = {await orphan(store, "other task"), await orphan(store, "task", provider="other")}
 
     job = await running(store, "task", poll_after=5.0)
@@ -140,7 +140,7 @@ async def test_an_orphan_of_another_task_or_provider_waits_on(store: Store, cloc
     assert {callback.id for callback in await store.callbacks(InboxState.ORPHAN, 10)} == others
 
 
-async def test_a_zombies_answer_matches_no_orphan(store: Store) -> None:
+async def test_an_answer_with_a_stale_token_matches_no_orphan(store: Store) -> None:
     callback_id = await orphan(store, "task")
     job = await submitting(store)
 
@@ -149,7 +149,7 @@ async def test_a_zombies_answer_matches_no_orphan(store: Store) -> None:
     assert [callback.id for callback in await store.callbacks(InboxState.ORPHAN, 10)] == [callback_id]
 
 
-async def test_a_task_belongs_to_one_job_and_another_that_gets_it_fails_alone_and_by_name(store: Store) -> None:
+async def test_a_task_id_belongs_to_one_job_and_a_conflict_fails_alone(store: Store) -> None:
     await running(store, "task")
     job, other = await submitting(store), await submitting(store)
 
@@ -169,14 +169,14 @@ async def test_two_providers_may_give_the_same_task_id(store: Store) -> None:
     assert (await running(store, "task", provider="other")).task_id == "task"
 
 
-async def test_a_submit_does_not_begin_once_a_rescue_has(store: Store) -> None:
+async def test_a_submit_does_not_begin_after_its_lease_was_released(store: Store) -> None:
     job = await queued(store)
     assert job.lease_owner is not None
     await store.release_leases(job.lease_owner)
     assert not await store.begin_submit(job.id, job.lease_token, HASH, None)
 
 
-async def test_a_task_whose_submitter_lost_the_lease_is_kept(store: Store) -> None:
+async def test_a_task_whose_submitter_lost_the_lease_is_adopted(store: Store) -> None:
     job = await queued(store)
     assert await store.begin_submit(job.id, job.lease_token, HASH, None)
     await store.release_leases(job.lease_owner or "")
@@ -191,7 +191,7 @@ async def test_a_task_whose_submitter_lost_the_lease_is_kept(store: Store) -> No
     assert not await store.adopt_task(job.id, HASH, "another task")
 
 
-async def test_an_adopted_task_is_nobody_elses(store: Store) -> None:
+async def test_an_adopted_task_is_not_given_to_another_job(store: Store) -> None:
     first, second = await queued(store), await queued(store)
     for job in (first, second):
         assert await store.begin_submit(job.id, job.lease_token, HASH, None)

@@ -1,4 +1,4 @@
-"""Texts come from strangers: whatever they hold, they are kept as they are or refused alone."""
+"""Texts come from users and providers: each is stored unchanged, or refused without affecting others."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from genlock.domain.delivery import Part
 from genlock.domain.job import Job, State
 from genlock.domain.result import PartKind
 from genlock.ports import Accepted, Reschedule, Store
-from tests.stores.lives import ME, delivered, end, order, person_with, queued, running, see, submitting, unchanged
+from tests.stores.builders import ME, account_with, delivered, end, order, queued, running, see, submitting, unchanged
 
 STRANGE = [
     "",
@@ -30,7 +30,7 @@ REFUSED = (ValueError, asyncpg.DataError)
 
 
 @pytest.mark.parametrize("text", STRANGE, ids=ascii)
-async def test_a_strange_text_is_kept_as_it_is(store: Store, text: str) -> None:
+async def test_an_unusual_text_is_stored_unchanged(store: Store, text: str) -> None:
     account_id = await store.ensure_account(text, text, text)
     wanted = order(
         account_id,
@@ -53,14 +53,14 @@ async def test_a_strange_text_is_kept_as_it_is(store: Store, text: str) -> None:
 
     now = await see(store, job)
 
-    told = (now.request_key, now.correlation_id, now.provider, now.channel, now.address, now.model, now.input)
-    assert set(told) == {text}
+    values = (now.request_key, now.correlation_id, now.provider, now.channel, now.address, now.model, now.input)
+    assert set(values) == {text}
     assert (now.placeholder, now.task_id, now.error_code, now.error_text) == (text, text, text, text)
     assert now.parts == parts
     assert not (await store.accept(wanted, ME)).fresh
 
 
-async def test_a_long_text_is_kept_whole(store: Store) -> None:
+async def test_a_long_text_is_stored_whole(store: Store) -> None:
     text = "длинный " * 50_000
     job = await queued(store, input=text)
     await end(store, job, State.SUCCEEDED, parts=(Part(kind=PartKind.TEXT, value=text),))
@@ -76,7 +76,7 @@ async def test_a_long_text_is_kept_whole(store: Store) -> None:
 async def test_an_order_with_an_impossible_text_is_refused_and_nothing_held(
     store: Store, field: str, text: str
 ) -> None:
-    account_id = await person_with(store, 1000)
+    account_id = await account_with(store, 1000)
 
     with pytest.raises(REFUSED):
         await store.accept(order(account_id, **{field: text}), ME)
@@ -109,8 +109,8 @@ async def test_a_write_with_an_impossible_text_changes_nothing(store: Store, tex
 
 @pytest.mark.parametrize("text", IMPOSSIBLE, ids=ascii)
 async def test_an_impossible_order_among_fifty_is_refused_alone(store: Store, text: str) -> None:
-    people = [await person_with(store, 1000) for _ in range(50)]
-    orders = [order(account_id, input=text if place == 17 else "{}") for place, account_id in enumerate(people)]
+    accounts = [await account_with(store, 1000) for _ in range(50)]
+    orders = [order(account_id, input=text if place == 17 else "{}") for place, account_id in enumerate(accounts)]
 
     answers = await asyncio.gather(*(store.accept(one, ME) for one in orders), return_exceptions=True)
 
@@ -120,12 +120,12 @@ async def test_an_impossible_order_among_fifty_is_refused_alone(store: Store, te
 
 
 @pytest.mark.parametrize("price", [2**63, 10**30])
-async def test_an_order_dearer_than_all_money_is_refused_alone(store: Store, price: int) -> None:
-    people = [await person_with(store, 1000) for _ in range(10)]
-    orders = [order(account_id, price=price if place == 3 else 100) for place, account_id in enumerate(people)]
+async def test_an_order_above_the_balance_is_refused_alone(store: Store, price: int) -> None:
+    accounts = [await account_with(store, 1000) for _ in range(10)]
+    orders = [order(account_id, price=price if place == 3 else 100) for place, account_id in enumerate(accounts)]
 
     answers = await asyncio.gather(*(store.accept(one, ME) for one in orders), return_exceptions=True)
 
     assert isinstance(answers.pop(3), Exception)
     assert all(isinstance(answer, Accepted) and answer.fresh for answer in answers)
-    assert (await store.wallet(people[3])).held == 0
+    assert (await store.wallet(accounts[3])).held == 0

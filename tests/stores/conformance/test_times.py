@@ -6,11 +6,11 @@ from typing import Any
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State
 from genlock.ports import Reschedule, Store
-from tests.stores.lives import HandClock, delivered, end, ended, queued, running, see, submitting
+from tests.stores.builders import ManualClock, delivered, end, ended, queued, running, see, submitting
 
 
 def times(value: Any) -> Iterator[datetime]:
-    """Every time that a value tells."""
+    """All times in a value."""
     for field in fields(value):
         found = getattr(value, field.name)
         if isinstance(found, datetime):
@@ -30,15 +30,15 @@ async def test_every_time_is_aware_and_in_utc(store: Store) -> None:
         *await store.ledger_entries(job.account_id, 10),
     ]
 
-    told = [time for value in seen for time in times(value)]
+    found = [time for value in seen for time in times(value)]
 
-    assert len(told) > 20
-    assert {time.utcoffset() for time in told} == {timedelta(0)}
+    assert len(found) > 20
+    assert {time.utcoffset() for time in found} == {timedelta(0)}
     named = {field.name for field in fields(job) if field.name.endswith(("_at", "_until"))}
     assert all(any(getattr(one, name) for one in seen[:2]) for name in named), "one of each kind was looked at"
 
 
-async def test_times_are_kept_to_the_microsecond(store: Store, clock: HandClock) -> None:
+async def test_times_are_stored_to_the_microsecond(store: Store, clock: ManualClock) -> None:
     clock.advance(0.123456)
 
     job = await queued(store, lease=None)
@@ -47,7 +47,7 @@ async def test_times_are_kept_to_the_microsecond(store: Store, clock: HandClock)
     assert job.due_at == job.created_at
 
 
-async def test_every_step_says_when_it_was_made(store: Store, clock: HandClock) -> None:
+async def test_every_step_of_a_job_has_a_time(store: Store, clock: ManualClock) -> None:
     start = clock.now()
     job = await queued(store)
     clock.advance(1)

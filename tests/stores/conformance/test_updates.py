@@ -1,4 +1,4 @@
-"""Updates: each id once, each person's in order, one at a time, and never lost by whoever dies."""
+"""Updates: each id once, each user's in order, one at a time, and none lost in a crash."""
 
 import asyncio
 from typing import Any
@@ -9,26 +9,26 @@ from genlock.domain.poison import ISOLATED_FROM
 from genlock.domain.update import Received, UpdateQueue, UpdateState
 from genlock.stores.database import SqlDatabase
 from genlock.stores.updates import REPEAT_SECONDS
+from tests.stores.builders import ME, OTHER, ManualClock, update
 from tests.stores.conftest import Raw
-from tests.stores.lives import ME, OTHER, HandClock, update
 
 
-async def stored(store: SqlDatabase, *numbers: int, lane: str = "ann", **changes: Any) -> None:
+async def stored(store: SqlDatabase, *numbers: int, queue: str = "ann", **changes: Any) -> None:
     for number in numbers:
-        assert await store.store_update(update(number, lane, **changes)) is Received.FRESH
+        assert await store.store_update(update(number, queue, **changes)) is Received.FRESH
 
 
 async def claim(store: SqlDatabase, limit: int = 100, *, urgent: bool = False) -> list[UpdateQueue]:
     return await store.claim_update_queues(limit, ME, bots=["bot"], urgent=urgent)
 
 
-def number(lane: UpdateQueue | None) -> int:
-    assert lane is not None
-    assert lane.update is not None
-    return lane.update.update_id
+def number(queue: UpdateQueue | None) -> int:
+    assert queue is not None
+    assert queue.update is not None
+    return queue.update.update_id
 
 
-async def test_an_update_is_kept_once_however_often_it_comes(store: SqlDatabase) -> None:
+async def test_an_update_is_stored_once_however_often_it_arrives(store: SqlDatabase) -> None:
     arrivals = await asyncio.gather(*(store.store_update(update(7)) for _ in range(5)))
     assert sorted(arrivals) == [Received.FRESH, *[Received.KNOWN] * 4]
     assert await store.store_update(update(7)) is Received.KNOWN
@@ -38,31 +38,31 @@ async def test_an_update_is_kept_once_however_often_it_comes(store: SqlDatabase)
 
 async def test_a_known_update_stays_known_when_it_is_done(store: SqlDatabase) -> None:
     await stored(store, 7)
-    [lane] = await claim(store)
-    await store.settle_update(lane, UpdateState.DONE, "", ME)
+    [queue] = await claim(store)
+    await store.settle_update(queue, UpdateState.DONE, "", ME)
     assert await store.store_update(update(7)) is Received.KNOWN
     assert await claim(store) == []
 
 
-async def test_an_update_comes_back_as_it_was_sent(store: SqlDatabase) -> None:
+async def test_an_update_is_read_back_as_it_was_stored(store: SqlDatabase) -> None:
     body = '{"update_id":7,"message":{"text":"\\u0000 \\ud83d\\ude00 привет \\\\ \\""}}'
     await store.store_update(update(7, body=body, kind="message"))
-    [lane] = await claim(store)
-    assert lane.update is not None
-    assert (lane.update.body, lane.update.kind, lane.update.bot) == (body, "message", "bot")
-    assert (lane.update.attempts, lane.update.state) == (1, UpdateState.NEW)
+    [queue] = await claim(store)
+    assert queue.update is not None
+    assert (queue.update.body, queue.update.kind, queue.update.bot) == (body, "message", "bot")
+    assert (queue.update.attempts, queue.update.state) == (1, UpdateState.NEW)
 
 
-async def test_a_persons_updates_are_worked_off_in_order_one_at_a_time(store: SqlDatabase) -> None:
+async def test_updates_of_a_user_are_handled_in_order_one_at_a_time(store: SqlDatabase) -> None:
     await stored(store, 1, 2, 3)
-    [lane] = await claim(store)
-    seen = [number(lane)]
-    assert await claim(store) == [], "the lane is held"
+    [queue] = await claim(store)
+    seen = [number(queue)]
+    assert await claim(store) == [], "the queue is held"
     await stored(store, 4)
     assert await claim(store) == [], "and stays so when more comes"
-    while (left := await store.settle_update(lane, UpdateState.DONE, "", ME)) and left.waiting:
-        lane = left.lane
-        seen.append(number(lane))
+    while (left := await store.settle_update(queue, UpdateState.DONE, "", ME)) and left.waiting:
+        queue = left.queue
+        seen.append(number(queue))
         assert await claim(store) == []
     assert seen == [1, 2, 3, 4]
     assert await store.violations(settled=True) == []
@@ -70,90 +70,88 @@ async def test_a_persons_updates_are_worked_off_in_order_one_at_a_time(store: Sq
 
 async def test_whoever_settles_the_last_one_gives_the_lane_back(store: SqlDatabase) -> None:
     await stored(store, 1)
-    [lane] = await claim(store)
-    left = await store.settle_update(lane, UpdateState.DONE, "", ME)
+    [queue] = await claim(store)
+    left = await store.settle_update(queue, UpdateState.DONE, "", ME)
     assert left is not None
     assert left.waiting == 0
     await stored(store, 2)
     [again] = await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)
-    assert (number(again), again.token) == (2, lane.token + 1)
+    assert (number(again), again.token) == (2, queue.token + 1)
 
 
-async def test_one_who_floods_takes_one_place(store: SqlDatabase) -> None:
-    await stored(store, *range(50), lane="flood")
-    await stored(store, 100, lane="bob")
-    await stored(store, 101, lane="cid")
+async def test_a_flooding_user_takes_one_claim(store: SqlDatabase) -> None:
+    await stored(store, *range(50), queue="flood")
+    await stored(store, 100, queue="bob")
+    await stored(store, 101, queue="cid")
     queues = await claim(store, limit=3)
-    assert sorted(number(lane) for lane in queues) == [0, 100, 101]
+    assert sorted(number(queue) for queue in queues) == [0, 100, 101]
 
 
-async def test_the_longest_waiting_lane_is_first(store: SqlDatabase, clock: HandClock) -> None:
+async def test_the_longest_waiting_update_queue_is_first(store: SqlDatabase, clock: ManualClock) -> None:
     for place, name in enumerate(("ann", "bob", "cid")):
-        await stored(store, 10 - place, lane=name)
+        await stored(store, 10 - place, queue=name)
         clock.advance(1)
-    assert [number(lane) for lane in await claim(store, limit=2)] in ([10, 9], [9, 10])
-    assert [number(lane) for lane in await claim(store)] == [8]
+    assert [number(queue) for queue in await claim(store, limit=2)] in ([10, 9], [9, 10])
+    assert [number(queue) for queue in await claim(store)] == [8]
 
 
-async def test_urgent_lanes_are_claimed_apart(store: SqlDatabase) -> None:
+async def test_urgent_update_queues_are_claimed_separately(store: SqlDatabase) -> None:
     await stored(store, 1)
-    await stored(store, 2, lane="ann/pre_checkout_query", urgent=True)
-    assert [number(lane) for lane in await claim(store, urgent=True)] == [2]
-    assert [number(lane) for lane in await claim(store)] == [1]
+    await stored(store, 2, queue="ann/pre_checkout_query", urgent=True)
+    assert [number(queue) for queue in await claim(store, urgent=True)] == [2]
+    assert [number(queue) for queue in await claim(store)] == [1]
 
 
-async def test_a_lane_that_was_often_in_hand_at_a_death_is_left_to_those_who_ask_for_it(
-    store: SqlDatabase, clock: HandClock
-) -> None:
+async def test_an_update_queue_with_many_crashes_is_claimed_separately(store: SqlDatabase, clock: ManualClock) -> None:
     await stored(store, 1, 2)
     for crash_count, pause in enumerate((*[0.0] * (ISOLATED_FROM - 1), 1.0, 2.0, 4.0)):
-        [lane] = await store.claim_update_queues(
+        [queue] = await store.claim_update_queues(
             10, ME, bots=["bot"], urgent=False, poison=crash_count >= ISOLATED_FROM
         )
-        assert (number(lane), lane.crash_count) == (1, crash_count)
+        assert (number(queue), queue.crash_count) == (1, crash_count)
         await store.release_leases(ME.owner, died=True)
         if pause:
             clock.advance(pause - 0.001)
             assert await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False, poison=True) == []
             clock.advance(0.001)
 
-    await stored(store, 9, lane="bob")
-    assert [number(lane) for lane in await claim(store)] == [9]
+    await stored(store, 9, queue="bob")
+    assert [number(queue) for queue in await claim(store)] == [9]
 
 
 @pytest.mark.parametrize("survive", ["settled", "postponed", "stopped"])
-async def test_a_holder_of_a_lane_that_lives_to_tell_starts_the_count_anew(store: SqlDatabase, survive: str) -> None:
+async def test_settling_or_postponing_an_update_resets_the_crash_count(store: SqlDatabase, survive: str) -> None:
     await stored(store, 1, 2)
     for _ in range(2):
         assert len(await claim(store)) == 1
         await store.release_leases(ME.owner, died=True)
-    [lane] = await claim(store)
-    assert lane.crash_count == 2
+    [queue] = await claim(store)
+    assert queue.crash_count == 2
     if survive == "settled":
-        left = await store.settle_update(lane, UpdateState.DONE, "", ME)
+        left = await store.settle_update(queue, UpdateState.DONE, "", ME)
         assert left is not None
-        assert left.lane.crash_count == 0
+        assert left.queue.crash_count == 0
         return
     if survive == "postponed":
-        await store.postpone_update(lane, 0.0, "")
+        await store.postpone_update(queue, 0.0, "")
     else:
         await store.release_leases(ME.owner)
-    [lane] = await claim(store)
-    assert lane.crash_count == (0 if survive == "postponed" else 2), "a clean stop says nothing of it"
+    [queue] = await claim(store)
+    assert queue.crash_count == (0 if survive == "postponed" else 2), "a clean stop says nothing of it"
 
 
-async def test_a_lease_of_a_lane_that_ran_out_counts_as_a_death_of_its_holder(
-    store: SqlDatabase, clock: HandClock
-) -> None:
+async def test_an_expired_lease_of_a_queue_counts_as_a_crash(store: SqlDatabase, clock: ManualClock) -> None:
     await stored(store, 1)
     await claim(store)
     clock.advance(ME.seconds + 1)
-    assert [lane.crash_count for lane in await claim(store)] == [0], "our own"
+    assert [queue.crash_count for queue in await claim(store)] == [0], "our own"
     clock.advance(ME.seconds + 1)
-    assert [lane.crash_count for lane in await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)] == [1]
+    assert [queue.crash_count for queue in await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)] == [
+        1
+    ]
 
 
-async def test_a_stale_holder_changes_nothing(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_stale_holder_changes_nothing(store: SqlDatabase, clock: ManualClock) -> None:
     await stored(store, 1, 2)
     [old] = await claim(store)
     clock.advance(ME.seconds + 1)
@@ -166,12 +164,12 @@ async def test_a_stale_holder_changes_nothing(store: SqlDatabase, clock: HandClo
     assert number(await store.next_update(new)) == 1
     left = await store.settle_update(new, UpdateState.DONE, "", OTHER)
     assert left is not None
-    assert number(left.lane) == 2
+    assert number(left.queue) == 2
 
 
-async def test_what_waits_behind_an_update_is_the_next_of_its_own_lane(store: SqlDatabase) -> None:
+async def test_the_following_update_is_the_next_of_the_same_queue(store: SqlDatabase) -> None:
     await stored(store, 1, 2, 3)
-    await stored(store, 4, lane="bob")
+    await stored(store, 4, queue="bob")
     [ann, bob] = sorted(await claim(store), key=number)
     assert ann.update
     assert bob.update
@@ -181,33 +179,33 @@ async def test_what_waits_behind_an_update_is_the_next_of_its_own_lane(store: Sq
     assert await store.update_behind(bob.update.id) is None
     left = await store.settle_update(ann, UpdateState.DONE, "", ME)
     assert left
-    assert left.lane.update
-    behind = await store.update_behind(left.lane.update.id)
+    assert left.queue.update
+    behind = await store.update_behind(left.queue.update.id)
     assert behind
     assert behind.update_id == 3
 
 
 async def test_settling_again_changes_nothing(store: SqlDatabase) -> None:
-    """A commit whose answer was lost is made again."""
+    """A statement whose answer was lost is repeated."""
     await stored(store, 1, 2, 3)
-    [lane] = await claim(store)
-    assert await store.settle_update(lane, UpdateState.DONE, "", ME)
-    assert await store.settle_update(lane, UpdateState.DONE, "", ME) is None
+    [queue] = await claim(store)
+    assert await store.settle_update(queue, UpdateState.DONE, "", ME)
+    assert await store.settle_update(queue, UpdateState.DONE, "", ME) is None
     assert await store.violations(settled=False) == []
 
 
-async def test_a_renewed_lane_outlives_its_first_lease(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_renewed_update_queue_outlives_its_first_lease(store: SqlDatabase, clock: ManualClock) -> None:
     await stored(store, 1)
-    [lane] = await claim(store)
+    [queue] = await claim(store)
     clock.advance(ME.seconds - 1)
-    assert await store.renew_update_queues([lane], ME) == {lane.id}
+    assert await store.renew_update_queues([queue], ME) == {queue.id}
     clock.advance(ME.seconds - 1)
     assert await claim(store) == []
 
 
-async def test_a_dead_instances_lanes_are_due_at_once(store: SqlDatabase) -> None:
+async def test_update_queues_of_a_crashed_instance_are_due_at_once(store: SqlDatabase) -> None:
     await stored(store, 1)
-    await stored(store, 2, lane="bob")
+    await stored(store, 2, queue="bob")
     held = await claim(store)
     await store.release_update_queues("me", [held[0].id])
     [freed] = await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False)
@@ -217,85 +215,87 @@ async def test_a_dead_instances_lanes_are_due_at_once(store: SqlDatabase) -> Non
     assert freed.id == held[0].id
 
 
-async def test_a_failed_try_comes_back_later_and_holds_up_only_its_own_lane(
-    store: SqlDatabase, clock: HandClock
+async def test_a_failed_attempt_is_repeated_later_and_delays_only_its_own_queue(
+    store: SqlDatabase, clock: ManualClock
 ) -> None:
     await stored(store, 1, 2)
-    await stored(store, 3, lane="bob")
+    await stored(store, 3, queue="bob")
     first, _ = sorted(await claim(store), key=number)
     assert await store.postpone_update(first, 5.0, "it broke")
     assert not await store.postpone_update(first, 5.0, "again"), "once"
     await stored(store, 4)
     assert await claim(store) == []
     clock.advance(5)
-    [lane] = await claim(store)
-    assert lane.update is not None
-    assert (number(lane), lane.update.attempts, lane.update.note) == (1, 2, "it broke")
-    left = await store.settle_update(lane, UpdateState.DEAD, "it broke again", ME)
+    [queue] = await claim(store)
+    assert queue.update is not None
+    assert (number(queue), queue.update.attempts, queue.update.note) == (1, 2, "it broke")
+    left = await store.settle_update(queue, UpdateState.DEAD, "it broke again", ME)
     assert left is not None
-    assert left.lane.update is not None
-    assert (number(left.lane), left.lane.update.attempts) == (2, 1)
+    assert left.queue.update is not None
+    assert (number(left.queue), left.queue.update.attempts) == (2, 1)
 
 
-async def test_a_try_that_ended_with_its_process_counts(store: SqlDatabase) -> None:
-    """So that an update that kills whoever handles it is noticed."""
+async def test_an_attempt_that_ended_with_its_process_counts(store: SqlDatabase) -> None:
+    """So an update that crashes its worker is noticed."""
     await stored(store, 1)
     for attempt in (1, 2, 3):
-        [lane] = await claim(store)
-        assert lane.update is not None
-        assert lane.update.attempts == attempt
+        [queue] = await claim(store)
+        assert queue.update is not None
+        assert queue.update.attempts == attempt
         await store.release_leases("me")
-    [lane] = await claim(store)
-    await store.settle_update(lane, UpdateState.DONE, "", ME)
+    [queue] = await claim(store)
+    await store.settle_update(queue, UpdateState.DONE, "", ME)
     await stored(store, 2)
-    [lane] = await claim(store)
-    assert lane.update is not None
-    assert lane.update.attempts == 1
+    [queue] = await claim(store)
+    assert queue.update is not None
+    assert queue.update.attempts == 1
 
 
-async def test_what_was_set_aside_can_be_seen_and_tried_again(store: SqlDatabase) -> None:
+async def test_dead_updates_are_listed_and_can_be_retried(store: SqlDatabase) -> None:
     await stored(store, 1)
-    [lane] = await claim(store)
-    await store.settle_update(lane, UpdateState.DEAD, "why", ME)
-    [aside] = await store.updates(UpdateState.DEAD, 10)
-    assert (aside.update_id, aside.note) == (1, "why")
-    assert await store.retry_update(aside.id)
-    assert not await store.retry_update(aside.id)
-    assert [number(lane) for lane in await claim(store)] == [1]
+    [queue] = await claim(store)
+    await store.settle_update(queue, UpdateState.DEAD, "why", ME)
+    [dead] = await store.updates(UpdateState.DEAD, 10)
+    assert (dead.update_id, dead.note) == (1, "why")
+    assert await store.retry_update(dead.id)
+    assert not await store.retry_update(dead.id)
+    assert [number(queue) for queue in await claim(store)] == [1]
     assert await store.violations(settled=False) == []
 
 
-# presses
+# repeated button presses
 
 
-async def test_the_same_press_again_is_kept_and_not_worked_off(store: SqlDatabase) -> None:
+async def test_a_repeated_press_is_stored_and_not_handled(store: SqlDatabase) -> None:
     await stored(store, 1, dedup_key="5/77/menu")
     assert await store.store_update(update(2, dedup_key="5/77/menu")) is Received.REPEATED
     assert await store.store_update(update(2, dedup_key="5/77/menu")) is Received.KNOWN
     await stored(store, 3, dedup_key="5/77/other")
     await stored(store, 4, dedup_key="5/78/menu")
-    await stored(store, 5, lane="bob", dedup_key="5/77/menu")
+    await stored(store, 5, queue="bob", dedup_key="5/77/menu")
     [repeated] = await store.updates(UpdateState.REPEATED, 10)
     assert repeated.update_id == 2
     assert await store.violations(settled=False) == []
 
 
-async def test_two_presses_that_arrive_together_are_one(store: SqlDatabase) -> None:
+async def test_two_presses_that_arrive_together_are_handled_once(store: SqlDatabase) -> None:
     arrivals = await asyncio.gather(*(store.store_update(update(n, dedup_key="p")) for n in (1, 2, 3)))
     assert arrivals == [Received.FRESH, Received.REPEATED, Received.REPEATED]
 
 
-async def test_a_press_may_be_made_again_later(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_button_may_be_pressed_again_later(store: SqlDatabase, clock: ManualClock) -> None:
     await stored(store, 1, dedup_key="p")
-    [lane] = await claim(store)
-    await store.settle_update(lane, UpdateState.DONE, "", ME)
+    [queue] = await claim(store)
+    await store.settle_update(queue, UpdateState.DONE, "", ME)
     clock.advance(REPEAT_SECONDS - 0.1)
     assert await store.store_update(update(2, dedup_key="p")) is Received.REPEATED
     clock.advance(0.2)
     assert await store.store_update(update(3, dedup_key="p")) is Received.FRESH, "a repeated one does not count"
 
 
-async def test_a_press_that_is_still_being_worked_on_was_made_once(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_second_press_is_repeated_while_the_first_is_still_handled(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
     await stored(store, 1, dedup_key="p")
     clock.advance(60)
     assert await store.store_update(update(2, dedup_key="p")) is Received.REPEATED
@@ -304,38 +304,38 @@ async def test_a_press_that_is_still_being_worked_on_was_made_once(store: SqlDat
 # races
 
 
-async def test_nothing_is_overlooked_when_updates_come_while_others_are_settled(store: SqlDatabase, raw: Raw) -> None:
-    """Stores and settles of the same lanes at the same time, from both sides, until all is done."""
-    persons, each = 8, 30
-    seen: dict[str, list[int]] = {str(person): [] for person in range(persons)}
+async def test_no_update_is_missed_when_it_arrives_while_others_are_settled(store: SqlDatabase, raw: Raw) -> None:
+    """Store and settle updates of the same queues concurrently until all are done."""
+    accounts, each = 8, 30
+    seen: dict[str, list[int]] = {str(account): [] for account in range(accounts)}
 
-    async def arrive(person: int) -> None:
+    async def arrive(account: int) -> None:
         for place in range(each):
-            await store.store_update(update(person * 1000 + place, str(person)))
+            await store.store_update(update(account * 1000 + place, str(account)))
 
     async def work(owner: str) -> None:
-        while sum(map(len, seen.values())) < persons * each:
-            for lane in await store.claim_update_queues(3, ME if owner == "me" else OTHER, bots=["bot"], urgent=False):
-                held: UpdateQueue | None = lane
+        while sum(map(len, seen.values())) < accounts * each:
+            for queue in await store.claim_update_queues(3, ME if owner == "me" else OTHER, bots=["bot"], urgent=False):
+                held: UpdateQueue | None = queue
                 while held is not None:
                     seen[str(number(held) // 1000)].append(number(held) % 1000)
                     left = await store.settle_update(held, UpdateState.DONE, "", ME)
                     assert left is not None
                     held = None
                     if left.waiting:
-                        held = left.lane if left.lane.update else await store.next_update(left.lane)
+                        held = left.queue if left.queue.update else await store.next_update(left.queue)
                         assert held is not None
             await asyncio.sleep(0)
 
     async with asyncio.timeout(60):
-        await asyncio.gather(*(arrive(person) for person in range(persons)), work("me"), work("other"))
-    assert seen == {str(person): list(range(each)) for person in range(persons)}
+        await asyncio.gather(*(arrive(account) for account in range(accounts)), work("me"), work("other"))
+    assert seen == {str(account): list(range(each)) for account in range(accounts)}
     assert await store.violations(settled=True) == []
     assert await raw("SELECT count(*) FROM updates WHERE state <> 'done'") == [(0,)]
 
 
 @pytest.mark.parametrize("bad", ["a NUL \0 in it"])
-async def test_one_bad_update_does_not_keep_the_others_out(store: SqlDatabase, bad: str) -> None:
+async def test_one_invalid_update_does_not_affect_the_others(store: SqlDatabase, bad: str) -> None:
     answers = await asyncio.gather(
         store.store_update(update(1)),
         store.store_update(update(2, kind=bad)),

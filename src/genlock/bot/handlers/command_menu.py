@@ -7,7 +7,7 @@ from telegram import BotCommand
 
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.i18n.translator import DEFAULT, LANGUAGES, READS_RUSSIAN, translator
-from genlock.ports import UpkeepStore
+from genlock.ports import KvStore
 
 NAMES = (
     "start", "gen", "models", "history", "balance", "topup", "invite", "promo", "language", "help", "cancel", "terms",
@@ -16,7 +16,7 @@ NAMES = (
 REGISTERED = "chat:commands"
 
 
-async def register(caller: Caller, store: UpkeepStore) -> bool:
+async def register(caller: Caller, store: KvStore) -> bool:
     """Tell Telegram our commands, once for each change of them. False if it knew them."""
     lists = {
         language: [(name, translator(language).plain(f"command.{name}")) for name in NAMES] for language in LANGUAGES

@@ -21,7 +21,8 @@ from genlock.domain.catalog import Model
 from genlock.domain.errors import GenlockError, LevelRefused, ProviderError
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.upload import Upload
-from genlock.media.duration import measure_file
+from genlock.media.duration import file_duration
+from genlock.media.sniff import MediaType, choose_suffix, could_be, media_type_of
 
 #: what Telegram gives bots
 BYTES_MAX = 20_000_000
@@ -34,11 +35,8 @@ NUMBER_DIGITS = 15
 OK = 200
 #: the provider keeps files for three days
 RENEW_SECONDS = 2 * 86_400
-PICTURE_BRANDS = (b"heic", b"heix", b"mif1", b"avif")
 
 UploadFile = Callable[[AsyncIterable[bytes], str, str], Awaitable[str]]
-
-_ENDINGS = {FieldType.IMAGE: "png", FieldType.VIDEO: "mp4", FieldType.AUDIO: "mp3"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,15 +107,12 @@ def _seconds(duration: Any) -> float | None:
 
 
 def _kind(mime: str | None) -> FieldType | None:
-    family = (mime or "").partition("/")[0]
-    return next((kind for kind in FILES if kind.value == family), None)
+    media = media_type_of(mime)
+    return FieldType(media.value) if media else None
 
 
 def _ending(name: str | None, mime: str | None, kind: FieldType | None) -> str:
-    for word in ((name or "").rpartition(".")[2], (mime or "").rpartition("/")[2]):
-        if word.isalnum() and len(word) <= 5:  # noqa: PLR2004 - a file's ending
-            return word.lower()
-    return _ENDINGS.get(kind, "bin") if kind else "bin"
+    return choose_suffix(name, mime, MediaType(kind.value) if kind else None)
 
 
 class Files:
@@ -222,7 +217,7 @@ class Files:
         """
         stream = self._bytes(file)
         first = await anext(stream, b"")
-        if not looks_like(first, kind):
+        if not could_be(first, MediaType(kind.value)):
             await stream.aclose()
             raise NotSuch
         name = f"{secrets.token_hex(12)}.{ending}"
@@ -230,7 +225,7 @@ class Files:
             return await self._upload(_chained(first, stream), name, FOLDER), None
         with TemporaryFile() as copy:
             address = await self._upload(_copied(_chained(first, stream), copy), name, FOLDER)
-            return address, await asyncio.to_thread(measure_file, copy)
+            return address, await asyncio.to_thread(file_duration, copy)
 
     async def _bytes(self, file: str) -> AsyncGenerator[bytes, None]:
         """A file of Telegram's. Its address holds the bot's token, so nothing that names it leaves this place."""
@@ -279,7 +274,7 @@ class Files:
             return wait
         kind = FieldType(upload.kind)
         try:
-            fresh, seconds = await self.hand_on(upload.file, kind, _ENDINGS[kind])
+            fresh, seconds = await self.hand_on(upload.file, kind, _ending(None, None, kind))
         except (NotSuch, ProviderError):
             return Problem(name="file_gone")
         await self._store.keep_upload(replace(upload, address=fresh, account_id=ctx.person, seconds=seconds))
@@ -340,22 +335,3 @@ def _limits(place: Field | None, sent: Attachment) -> Problem | None:
     if place.max_seconds is not None and sent.seconds is not None and sent.seconds > place.max_seconds:
         return Problem(name="too_long", allowed={"given": sent.seconds, "most": place.max_seconds})
     return None
-
-
-def looks_like(first: bytes, kind: FieldType) -> bool:
-    """Whether content begins as files of this kind do."""
-    head, inner = first[:4], first[8:12]
-    if kind is FieldType.IMAGE:
-        picture = head.startswith((b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\x00", b"MM\x00*"))
-        return picture or (head == b"RIFF" and inner == b"WEBP") or (first[4:8] == b"ftyp" and inner in PICTURE_BRANDS)
-    if first[4:8] == b"ftyp":
-        return True
-    if kind is FieldType.VIDEO:
-        return (
-            head.startswith((b"\x1a\x45\xdf\xa3", b"\x00\x00\x01\xba", b"G", b"FLV"))
-            or (head == b"RIFF" and inner == b"AVI ")
-            or first[4:8] in (b"moov", b"mdat", b"wide", b"free")
-        )
-    sound = head.startswith((b"ID3", b"OggS", b"fLaC", b"#!AM", b"\x1a\x45\xdf\xa3"))
-    framed = len(first) > 1 and first[0] == 0xFF and first[1] & 0xE0 == 0xE0  # noqa: PLR2004 - an MPEG audio frame
-    return sound or framed or (head == b"RIFF" and inner == b"WAVE")

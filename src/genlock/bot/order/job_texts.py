@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from genlock.bot.buttons import button
 from genlock.bot.screen_context import code, prompt_of, shorten, text_of, titled
-from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.messages import Button, FileLabel, OutgoingMessage
 from genlock.domain.catalog import Model
 from genlock.domain.delivery import Part
@@ -34,8 +33,8 @@ class JobTexts:
         words = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
         return FileLabel(title=shorten(words, TITLE_LENGTH), performer=name)
 
-    def waiting(self, job: Job, address: Address, fraction: float | None) -> OutgoingMessage:
-        t = translator(address.language)
+    def waiting(self, job: Job, language: str, fraction: float | None) -> OutgoingMessage:
+        t = translator(language)
         facts = {"title": self._title(job, t), "code": code(job.id), "time": t.lasting(self._expected(job))}
         if fraction is None:
             key = "order.queued" if job.state is State.QUEUED else "order.running_unknown"
@@ -46,8 +45,8 @@ class JobTexts:
             text = t.html("order.running", **facts, bar="▓" * full + "░" * (BAR - full), percent=round(share * 100))
         return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
 
-    def placeholder(self, job: Job, address: Address, index: int) -> OutgoingMessage:
-        t = translator(address.language)
+    def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
+        t = translator(language)
         if index == 0 and not job.ended:
             text = t.html("order.accepted", title=self._title(job, t), time=t.lasting(self._expected(job)))
             return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
@@ -55,8 +54,8 @@ class JobTexts:
             text=t.html("order.next_part", title=self._title(job, t), code=code(job.id), index=index + 1)
         )
 
-    def caption(self, job: Job, address: Address, index: int, part: Part) -> OutgoingMessage:
-        t = translator(address.language)
+    def caption(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
+        t = translator(language)
         lines: list[str] = [self._head(job, t, index)]
         if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
@@ -68,13 +67,13 @@ class JobTexts:
             return t.html("order.caption_many", title=title, code=number, index=index + 1, count=len(job.parts))
         return t.html("order.caption", title=title, code=number)
 
-    def link(self, job: Job, address: Address, index: int, part: Part) -> OutgoingMessage:
-        t = translator(address.language)
+    def link(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
+        t = translator(language)
         text = t.html("order.link", title=self._title(job, t), code=code(job.id), link=part.value)
         return OutgoingMessage(text=text, buttons=_original(part, t))
 
-    def failed(self, job: Job, address: Address) -> OutgoingMessage:
-        t = translator(address.language)
+    def failed(self, job: Job, language: str) -> OutgoingMessage:
+        t = translator(language)
         if job.state is State.CANCELLED:
             text = t.html("order.cancelled", code=code(job.id), money=_money(job, t))
             return OutgoingMessage(text=text, buttons=_again_or_menu(job, t))
@@ -86,8 +85,8 @@ class JobTexts:
         ]
         return OutgoingMessage(text="\n".join(lines), buttons=_after_failure(job, t))
 
-    def notice(self, job: Job, address: Address) -> OutgoingMessage:
-        t = translator(address.language)
+    def notice(self, job: Job, language: str) -> OutgoingMessage:
+        t = translator(language)
         title, number = self._title(job, t), code(job.id)
         if job.state is State.CANCELLED:
             if job.cancelled_by is Actor.USER:

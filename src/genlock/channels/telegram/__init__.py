@@ -2,5 +2,5 @@
 
 import os
 
-# python-telegram-bot warns at every 429 unless it is asked now for what its next version does: times as timedelta.
+# python-telegram-bot warns at every 429 unless times are timedelta values, as in its next major version.
 os.environ.setdefault("PTB_TIMEDELTA", "true")

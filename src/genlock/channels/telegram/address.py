@@ -1,4 +1,4 @@
-"""Where a Telegram chat is, as a job keeps it: `CHAT/LANGUAGE`, or `CHAT.THREAD/LANGUAGE` in a topic of a forum."""
+"""The address of a Telegram chat: `CHAT/LANGUAGE`, or `CHAT.THREAD/LANGUAGE` for a topic of a forum."""
 
 import re
 from dataclasses import dataclass, replace
@@ -9,13 +9,13 @@ _FORM = re.compile(r"(-?\d{1,19})(?:\.(\d{1,19}))?/([A-Za-z0-9_-]{1,35})")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Address:
     chat: int
-    #: the topic, where the chat is a forum
+    #: the topic, if the chat is a forum
     thread: int | None = None
     language: str
 
     @property
     def group(self) -> bool:
-        """Whether several people read this chat. Telegram counts groups below zero."""
+        """Whether the chat is a group: Telegram gives groups negative ids."""
         return self.chat < 0
 
     def __str__(self) -> str:
@@ -24,13 +24,13 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Read what `str` wrote. Raises ValueError."""
+        """Parse what `str` returned. Raises ValueError."""
         found = _FORM.fullmatch(text)
         if found is None:
             raise ValueError(f"not the address of a Telegram chat: {text[:60]!r}")
         chat, thread, language = found.groups()
         return cls(chat=int(chat), thread=int(thread) if thread else None, language=language)
 
-    def moved(self, chat: int) -> "Address":
-        """The same place after the group became a supergroup, which has no topics yet."""
+    def migrated_to(self, chat: int) -> "Address":
+        """Return the address after the group became a supergroup, which has no topics yet."""
         return replace(self, chat=chat, thread=None)

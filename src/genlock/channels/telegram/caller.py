@@ -1,17 +1,17 @@
-"""Calling Telegram: every call takes its turn, obeys a 429 for all instances, and fails in words of our own."""
+"""Call the Bot API: every call waits for a permit, a 429 stops all instances, and errors are ChannelErrors."""
 
 import importlib.util
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import httpx
 from telegram import Bot
 from telegram.request import HTTPXRequest
 
-from genlock.channels.telegram.errors import Flooded, TokenRefused, known, sort
-from genlock.channels.telegram.rate_limiter import Priority
+from genlock.channels.telegram.errors import RateLimited, TokenRefused, classify_error, is_known_error
+from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.errors import ChannelError, LevelRefused, StoreError
 from genlock.domain.events import Event
 from genlock.ports import Observer
@@ -23,26 +23,16 @@ API_URL = "https://api.telegram.org"
 CONNECTIONS = 64
 
 
-class RateLimiterPort(Protocol):
-    """The limits that all instances keep together."""
-
-    async def take(self, chat: int, priority: Priority) -> None:
-        """Wait for leave to make one call to a chat. Raises ChannelBusy if that is too far away."""
-
-    async def stop(self, chat: int | None, seconds: float) -> None:
-        """Nobody calls this chat (or, without one, Telegram) for so long."""
-
-
 def make_bot(token: str, api_url: str = API_URL) -> Bot:
-    """python-telegram-bot's Bot. Nothing is sent until the first call; its id is in the token."""
-    # Each request would be logged with its address, which holds the token.
+    """Return python-telegram-bot's Bot. It sends nothing before the first call."""
+    # httpx would log every request with its URL, which contains the token.
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    # The library looks for this one several times a request; told that it is not there it need not search the disk.
+    # httpcore tries to import this module several times a request; the entry saves the search on disk.
     if "sniffio" not in sys.modules and importlib.util.find_spec("sniffio") is None:
         sys.modules["sniffio"] = None  # type: ignore[assignment]
-    distant = api_url.startswith("https")
-    verify = httpx.create_ssl_context() if distant else False  # once: reading the certificates takes its time
-    options: dict[str, Any] = {"httpx_kwargs": {"verify": verify, "trust_env": distant}}
+    is_https = api_url.startswith("https")
+    verify = httpx.create_ssl_context() if is_https else False  # made once: loading the certificates is slow
+    options: dict[str, Any] = {"httpx_kwargs": {"verify": verify, "trust_env": is_https}}
     base = api_url.rstrip("/")
     return Bot(
         token,
@@ -62,46 +52,46 @@ def make_bot(token: str, api_url: str = API_URL) -> Bot:
 
 
 def bot_id(token: str) -> str:
-    """The bot's own number, which a token begins with."""
+    """Return the bot's id, which is the first part of its token."""
     return token.partition(":")[0]
 
 
 class Caller:
-    """A Bot behind the shared limits and the error table."""
+    """Calls the Bot API behind the shared rate limiter and the error table."""
 
-    def __init__(self, bot: Bot, turns: RateLimiterPort, observer: Observer) -> None:
+    def __init__(self, bot: Bot, limiter: TelegramRateLimiter, observer: Observer) -> None:
         self.bot = bot
-        self._turns = turns
-        self._observer = observer
+        self._limiter = limiter
+        self.observer = observer
 
     async def call(
         self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority, **arguments: Any
     ) -> T:
-        """Call a method of the bot when its turn has come; `chat` is passed on as its `chat_id`.
+        """Call a method of the bot when the limiter permits it; `chat` becomes the argument `chat_id`.
 
-        Without a chat (getMe, answers to presses and payments) nothing is limited. Raises only ChannelErrors.
+        Calls without a chat (getMe, answers to queries) are not limited. Raises only ChannelErrors.
         """
         if chat is not None:
-            await self._turns.take(chat, priority)
+            await self._limiter.acquire(chat, priority)
             arguments.setdefault("chat_id", chat)
         try:
             return await method(**arguments)
         except Exception as error:
-            meaning = sort(error)
-            await self._heed(meaning, chat, method)
-            raise meaning from error
+            classified = classify_error(error)
+            await self._handle_error(classified, chat, method)
+            raise classified from error
 
-    async def _heed(self, error: ChannelError, chat: int | None, method: Callable[..., Any]) -> None:
-        """What a refusal means beyond the call: for the chat, and for the operator."""
-        self._observer.count("channel_errors", 1, reason=type(error).__name__)
-        if isinstance(error, Flooded):
+    async def _handle_error(self, error: ChannelError, chat: int | None, method: Callable[..., Any]) -> None:
+        """Count the error, stop the chat after a 429, and report errors that an operator should see."""
+        self.observer.count("channel_errors", 1, reason=type(error).__name__)
+        if isinstance(error, RateLimited):
             try:
-                await self._turns.stop(chat, error.after)
-            except StoreError as failure:  # we know; the others will learn it from Telegram
-                self._observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
-        elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not known(error)):
+                await self._limiter.stop(chat, error.after)
+            except StoreError as failure:  # this instance stops; the others will get a 429 of their own
+                self.observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
+        elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not is_known_error(error)):
             name = getattr(method, "__name__", "")
-            self._observer.event(
+            self.observer.event(
                 Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
             )
 

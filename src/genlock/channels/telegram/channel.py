@@ -1,10 +1,10 @@
-"""The Telegram channel: a result is put on its message by an edit, which may be repeated; the rest is sent once.
+"""The Telegram channel: a result replaces its placeholder by an edit, which may be repeated; the rest is sent once.
 
-          place (or the message that was pressed)
+    create_placeholder (or the message whose button was pressed)
               │  progress: editMessageText, droppable
               ▼
-put: file id ─▶ address ─▶ bytes ─▶ document ─▶ text with the link     each an edit of the same message
-              │  a repeated upload asks first: editMessageCaption with what it should say
+put: file id ─▶ URL ─▶ bytes ─▶ document ─▶ text with the link     each an edit of the same message
+              │  a repeated upload first checks by editMessageCaption whether the file is there
               ▼
           notify: one short message that makes a sound
 """
@@ -20,43 +20,52 @@ from telegram.constants import ParseMode
 
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Caller, Priority
-from genlock.channels.telegram.content import Contents, Media, TextContent, remember
-from genlock.channels.telegram.errors import HasMedia, HasNoMedia, Migrated, Unchanged, WordsRefused
-from genlock.channels.telegram.messages import MessageTexts, OutgoingMessage
+from genlock.channels.telegram.content import Contents, Media, TextContent, file_reference
+from genlock.channels.telegram.errors import (
+    GroupMigrated,
+    MessageHasMedia,
+    MessageHasNoMedia,
+    MessageNotModified,
+    TextRefused,
+)
+from genlock.channels.telegram.fallback_texts import FallbackTexts
+from genlock.channels.telegram.file_kinds import FileKind
 from genlock.channels.telegram.text import CAPTION_MAX, TEXT_MAX, cut, fitted, keyboard, plain, split
 from genlock.domain.delivery import PARTS_MAX, Level, Part
 from genlock.domain.errors import AddressChanged, ChannelOutcomeUnknown, PlaceholderGone, RecipientUnreachable
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.media.download import Downloads
-from genlock.media.formats import Kind
 from genlock.ports import Channel, Placed
+from genlock.ports.message_texts import MessageTexts, OutgoingMessage
 
 T = TypeVar("T")
-#: at which fractions of the expected time progress is shown; a group has twenty calls a minute for everything
-MOMENTS = (0.08, 0.25, 0.45, 0.65, 0.85)
-GROUP_MOMENTS = (0.3, 0.7)
+#: fractions of the expected time at which progress is shown; a group allows only 20 calls a minute in total
+PROGRESS_POINTS = (0.08, 0.25, 0.45, 0.65, 0.85)
+GROUP_PROGRESS_POINTS = (0.3, 0.7)
 UPLOAD_READ_SECONDS = 90.0
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
 class TelegramChannel(Channel):
-    """ports.Channel over a Bot."""
+    """The Channel port over the Bot API."""
 
     name = "telegram"
 
-    def __init__(self, caller: Caller, words: MessageTexts, downloads: Downloads, *, near: bool = False) -> None:
+    def __init__(
+        self, caller: Caller, texts: MessageTexts, downloads: Downloads, *, local_bot_api: bool = False
+    ) -> None:
         self._caller = caller
         self._bot = caller.bot
-        self._words = words
-        self._contents = Contents(downloads, near=near)
+        self._texts = FallbackTexts(texts, caller.observer)
+        self._contents = Contents(downloads, local_bot_api=local_bot_api)
 
     def split(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-        """Long texts in several messages, or, where they would be too many, as a file."""
+        """Split long texts into several messages or, if that makes too many, show the text as a file."""
         divided: list[Part] = []
         for place, part in enumerate(parts):
             pieces = split(part.value) if part.kind is PartKind.TEXT and part.level is not Level.DOCUMENT else []
-            if len(pieces) < 2:  # noqa: PLR2004 - as it is
+            if len(pieces) < 2:  # noqa: PLR2004 - it fits one message
                 divided.append(part)
             elif len(divided) + len(pieces) + len(parts) - place - 1 > PARTS_MAX:
                 divided.append(replace(part, level=Level.DOCUMENT))
@@ -65,27 +74,31 @@ class TelegramChannel(Channel):
         return tuple(divided)
 
     def progress_points(self, job: Job) -> Sequence[float]:
-        return GROUP_MOMENTS if Address.parse(job.address).group else MOMENTS
+        return GROUP_PROGRESS_POINTS if Address.parse(job.address).group else PROGRESS_POINTS
 
-    # what may be done once
+    # calls that must not be repeated
 
     async def create_placeholder(self, job: Job, index: int) -> str:
         address = Address.parse(job.address)
-        waits = index == 0 and not job.ended
-        said = self._words.waiting(job, address, None) if waits else self._words.placeholder(job, address, index)
-        message = await self._say(address, said, disable_notification=True)
+        if index == 0 and not job.ended:
+            text = self._texts.waiting(job, address.language, None)
+        else:
+            text = self._texts.placeholder(job, address.language, index)
+        message = await self._send_text(address, TextContent(message=text), disable_notification=True)
         return str(message.message_id)
 
     async def send(self, job: Job, index: int, part: Part) -> Placed:
         address = Address.parse(job.address)
-        words = self._in_words(job, address, index, part)
-        if words is not None:
-            message = await self._say(address, words.said, marked=words.marked)
+        text = self._text_content(job, address, index, part)
+        if text is not None:
+            message = await self._send_text(address, text)
             return Placed(message=str(message.message_id))
-        said = self._words.caption(job, address, index, part)
-        async with self._room(part), self._contents.file(job, index, part, self._words.label(job)) as media:
-            message = await self._with_words(said, CAPTION_MAX, lambda said: self._send_media(address, media, said))
-        return Placed(message=str(message.message_id), file=remember(message))
+        caption = self._texts.caption(job, address.language, index, part)
+        async with self._upload_slot(part), self._contents.file(job, index, part, self._texts.label(job)) as media:
+            message = await _with_plain_fallback(
+                caption, CAPTION_MAX, lambda caption: self._send_media(address, media, caption)
+            )
+        return Placed(message=str(message.message_id), file=file_reference(message))
 
     async def notify(self, job: Job) -> None:
         address = Address.parse(job.address)
@@ -93,9 +106,9 @@ class TelegramChannel(Channel):
         reply = None
         if first is not None and first.isdigit():
             reply = ReplyParameters(message_id=int(first), allow_sending_without_reply=True)
-        said = self._words.notice(job, address)
-        if said.text:
-            await self._say(address, said, reply_parameters=reply)
+        notice = self._texts.notice(job, address.language)
+        if notice.text:
+            await self._send_text(address, TextContent(message=notice), reply_parameters=reply)
 
     async def tell(self, address: str, text: str) -> None:
         """Send `text` (Telegram HTML) with the priority of the bot's own screens: results go first.
@@ -106,42 +119,43 @@ class TelegramChannel(Channel):
             to = Address.parse(address)
         except ValueError as error:
             raise RecipientUnreachable(str(error)) from error
-        await self._say(to, fitted(OutgoingMessage(text=text)), priority=Priority.SCREEN)
+        content = TextContent(message=fitted(OutgoingMessage(text=text)))
+        await self._send_text(to, content, priority=Priority.SCREEN)
 
-    # what may be repeated
+    # calls that may be repeated
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:
         assert part.message is not None
         address = Address.parse(job.address)
-        words = self._in_words(job, address, index, part)
-        if words is not None:
-            await self._edit_text(address, int(part.message), words)
+        text = self._text_content(job, address, index, part)
+        if text is not None:
+            await self._edit_text(address, int(part.message), text)
             return Placed(message=part.message)
-        async with self._room(part):
+        async with self._upload_slot(part):
             return await self._put_file(job, index, part)
 
     async def _put_file(self, job: Job, index: int, part: Part) -> Placed:
-        address, place = Address.parse(job.address), int(part.message or 0)
-        said = self._words.caption(job, address, index, part)
+        address, message_id = Address.parse(job.address), int(part.message or 0)
+        caption = self._texts.caption(job, address.language, index, part)
         if _uploads(part) and not job.fresh:
-            shown, file = await self._is_there(address, place, said)
+            shown, file = await self._is_shown(address, message_id, caption)
             if shown:
-                return Placed(message=str(place), file=file)
-        async with self._contents.file(job, index, part, self._words.label(job)) as media:
-            message = await self._with_words(
-                said, CAPTION_MAX, lambda said: self._edit_media(address, place, media, said)
+                return Placed(message=str(message_id), file=file)
+        async with self._contents.file(job, index, part, self._texts.label(job)) as media:
+            message = await _with_plain_fallback(
+                caption, CAPTION_MAX, lambda caption: self._edit_media(address, message_id, media, caption)
             )
-        return Placed(message=str(place), file=remember(message) or part.file)
+        return Placed(message=str(message_id), file=file_reference(message) or part.file)
 
-    def _room(self, part: Part) -> AbstractAsyncContextManager[None]:
-        """Who asks whether a file is there uploads it next: if all asked first, the first upload would wait for all."""
-        return self._contents.room if _uploads(part) else nullcontext()
+    def _upload_slot(self, part: Part) -> AbstractAsyncContextManager[None]:
+        """Hold one slot for the check and the upload: if all checked first, the first upload would wait for all."""
+        return self._contents.upload_slots if _uploads(part) else nullcontext()
 
     async def progress(self, job: Job, fraction: float, until: float) -> None:
         if job.placeholder is None:
             return
         address = Address.parse(job.address)
-        said = self._words.waiting(job, address, fraction)
+        text = self._texts.waiting(job, address.language, fraction)
         try:
             async with asyncio.timeout_at(until):
                 await self._caller.call(
@@ -149,74 +163,77 @@ class TelegramChannel(Channel):
                     chat=address.chat,
                     priority=Priority.PROGRESS,
                     message_id=int(job.placeholder),
-                    **_text(said),
+                    **_text_arguments(text),
                 )
         except TimeoutError as error:
-            raise ChannelOutcomeUnknown("progress took too long") from error
-        except (Unchanged, HasMedia):
+            raise ChannelOutcomeUnknown("the progress edit took too long") from error
+        except (MessageNotModified, MessageHasMedia):
             return
 
-    # calls
+    # calls of the Bot API
 
-    def _in_words(self, job: Job, address: Address, index: int, part: Part) -> TextContent | None:
-        """What a part says, if it is shown as text."""
+    def _text_content(self, job: Job, address: Address, index: int, part: Part) -> TextContent | None:
+        """Return the text of a part that is shown as text; None for a part that is shown as a file."""
         if part.kind is PartKind.MESSAGE:
-            return TextContent(said=self._words.failed(job, address))
+            return TextContent(message=self._texts.failed(job, address.language))
         if part.kind is PartKind.TEXT and part.level is not Level.DOCUMENT:
-            buttons = self._words.caption(job, address, index, part).buttons
-            return TextContent(said=OutgoingMessage(text=part.value, buttons=buttons), marked=False)
+            buttons = self._texts.caption(job, address.language, index, part).buttons
+            return TextContent(message=OutgoingMessage(text=part.value, buttons=buttons), is_html=False)
         if part.kind is PartKind.FILE and part.level is Level.TEXT and part.file is None:
-            return TextContent(said=self._words.link(job, address, index, part))
+            return TextContent(message=self._texts.link(job, address.language, index, part))
         return None
 
-    async def _say(self, address: Address, said: OutgoingMessage, *, marked: bool = True, **options: Any) -> Message:
-        async def send(said: OutgoingMessage) -> Message:
+    async def _send_text(self, address: Address, content: TextContent, **options: Any) -> Message:
+        async def send(message: OutgoingMessage) -> Message:
             return await self._call(
                 address,
                 self._bot.send_message,
                 message_thread_id=address.thread,
-                **_text(said, marked=marked),
+                **_text_arguments(message, is_html=content.is_html),
                 **options,
             )
 
-        return await self._with_words(said, TEXT_MAX, send, marked=marked)
+        return await _with_plain_fallback(content.message, TEXT_MAX, send, is_html=content.is_html)
 
-    async def _edit_text(self, address: Address, message: int, words: TextContent) -> None:
-        async def edit(said: OutgoingMessage) -> Message | bool:
+    async def _edit_text(self, address: Address, message_id: int, content: TextContent) -> None:
+        async def edit(message: OutgoingMessage) -> Message | bool:
             return await self._call(
-                address, self._bot.edit_message_text, message_id=message, **_text(said, marked=words.marked)
+                address,
+                self._bot.edit_message_text,
+                message_id=message_id,
+                **_text_arguments(message, is_html=content.is_html),
             )
 
         try:
-            await self._with_words(words.said, TEXT_MAX, edit, marked=words.marked)
-        except Unchanged:
+            await _with_plain_fallback(content.message, TEXT_MAX, edit, is_html=content.is_html)
+        except MessageNotModified:
             return
-        except HasMedia as error:
-            raise PlaceholderGone("the message is not a text any more") from error
+        except MessageHasMedia as error:
+            raise PlaceholderGone("the message is no longer a text message") from error
 
     async def _edit_media(
-        self, address: Address, message: int, media: Media, said: OutgoingMessage
+        self, address: Address, message_id: int, media: Media, caption: OutgoingMessage
     ) -> Message | bool | None:
         options: dict[str, Any] = {"read_timeout": UPLOAD_READ_SECONDS} if media.uploads else {}
         try:
             return await self._call(
                 address,
                 self._bot.edit_message_media,
-                message_id=message,
-                media=media.to_edit(caption=said.text, parse_mode=ParseMode.HTML),
-                reply_markup=keyboard(said),
+                message_id=message_id,
+                media=media.to_edit(caption=caption.text, parse_mode=ParseMode.HTML),
+                reply_markup=keyboard(caption),
                 **options,
             )
-        except Unchanged:
+        except MessageNotModified:
             return None
 
-    async def _send_media(self, address: Address, media: Media, said: OutgoingMessage) -> Message:
-        methods: dict[Kind, Callable[..., Awaitable[Message]]] = {
-            Kind.PHOTO: self._bot.send_photo,
-            Kind.VIDEO: self._bot.send_video,
-            Kind.ANIMATION: self._bot.send_animation,
-            Kind.AUDIO: self._bot.send_audio,
-            Kind.DOCUMENT: self._bot.send_document,
+    async def _send_media(self, address: Address, media: Media, caption: OutgoingMessage) -> Message:
+        methods: dict[FileKind, Callable[..., Awaitable[Message]]] = {
+            FileKind.PHOTO: self._bot.send_photo,
+            FileKind.VIDEO: self._bot.send_video,
+            FileKind.ANIMATION: self._bot.send_animation,
+            FileKind.AUDIO: self._bot.send_audio,
+            FileKind.DOCUMENT: self._bot.send_document,
         }
         options: dict[str, Any] = {media.kind.value: media.file, **media.options}
         if media.uploads:
@@ -225,40 +242,34 @@ class TelegramChannel(Channel):
             address,
             methods[media.kind],
             message_thread_id=address.thread,
-            caption=said.text,
+            caption=caption.text,
             parse_mode=ParseMode.HTML,
-            reply_markup=keyboard(said),
+            reply_markup=keyboard(caption),
             **options,
         )
 
-    async def _is_there(self, address: Address, message: int, said: OutgoingMessage) -> tuple[bool, str | None]:
-        """Whether the message shows the file already: asked by saying what it should say, which changes nothing."""
+    async def _is_shown(self, address: Address, message_id: int, caption: OutgoingMessage) -> tuple[bool, str | None]:
+        """Whether the message already shows the file, and its reference if Telegram states it.
 
-        async def ask(said: OutgoingMessage) -> Message | bool:
+        Setting the caption that it should have tells: Telegram refuses this for a text message.
+        """
+
+        async def ask(caption: OutgoingMessage) -> Message | bool:
             return await self._call(
                 address,
                 self._bot.edit_message_caption,
-                message_id=message,
-                caption=said.text,
+                message_id=message_id,
+                caption=caption.text,
                 parse_mode=ParseMode.HTML,
-                reply_markup=keyboard(said),
+                reply_markup=keyboard(caption),
             )
 
         try:
-            return True, remember(await self._with_words(said, CAPTION_MAX, ask))
-        except Unchanged:
+            return True, file_reference(await _with_plain_fallback(caption, CAPTION_MAX, ask))
+        except MessageNotModified:
             return True, None
-        except HasNoMedia:
+        except MessageHasNoMedia:
             return False, None
-
-    async def _with_words(
-        self, said: OutgoingMessage, limit: int, call: Callable[[OutgoingMessage], Awaitable[T]], *, marked: bool = True
-    ) -> T:
-        """TextContent that Telegram does not take are a bug of ours: their bare text will do."""
-        try:
-            return await call(said)
-        except WordsRefused:
-            return await call(plain(said, limit) if marked else OutgoingMessage(text=cut(said.text, limit)))
 
     async def _call(
         self,
@@ -270,19 +281,29 @@ class TelegramChannel(Channel):
     ) -> T:
         try:
             return await self._caller.call(method, chat=address.chat, priority=priority, **arguments)
-        except Migrated as moved:
-            raise AddressChanged(str(address.moved(moved.chat))) from moved
+        except GroupMigrated as migrated:
+            raise AddressChanged(str(address.migrated_to(migrated.chat))) from migrated
+
+
+async def _with_plain_fallback(
+    message: OutgoingMessage, limit: int, call: Callable[[OutgoingMessage], Awaitable[T]], *, is_html: bool = True
+) -> T:
+    """Repeat the call with plain text if Telegram refuses our markup or buttons: such a bug must not stop a result."""
+    try:
+        return await call(message)
+    except TextRefused:
+        return await call(plain(message, limit) if is_html else OutgoingMessage(text=cut(message.text, limit)))
 
 
 def _uploads(part: Part) -> bool:
-    """Whether showing the part at its level sends its bytes."""
+    """Whether showing the part at its level uploads its bytes."""
     return part.file is None and (part.level in (Level.BYTES, Level.DOCUMENT))
 
 
-def _text(said: OutgoingMessage, *, marked: bool = True) -> dict[str, Any]:
+def _text_arguments(message: OutgoingMessage, *, is_html: bool = True) -> dict[str, Any]:
     return {
-        "text": said.text,
-        "parse_mode": ParseMode.HTML if marked else None,
-        "reply_markup": keyboard(said),
+        "text": message.text,
+        "parse_mode": ParseMode.HTML if is_html else None,
+        "reply_markup": keyboard(message),
         "link_preview_options": _NO_PREVIEW,
     }

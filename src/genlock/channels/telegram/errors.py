@@ -1,18 +1,18 @@
-"""What Telegram's refusals mean. Only `parameters` are promised; texts are matched in pieces, whatever their case.
+"""Classify Telegram's errors. Only `parameters` are documented, so descriptions are matched by parts, ignoring case.
 
 ChannelError
-├── ChannelBusy            429, no connection, a refused token: provably not done
-├── ChannelOutcomeUnknown         a lost or unreadable answer, a 5xx, an edit overtaken by another: may have been done
-├── PlaceholderGone        there is no message to edit, or not one that may be edited
-├── RecipientUnreachable             nobody can be reached there
-├── Migrated               the group is a supergroup now, under another id
-├── Unchanged              the message shows exactly this already: as good as done
-├── HasMedia               a text was to be edited, and the message is a picture by now
-├── HasNoMedia             a caption was to be edited, and the message is still a text
-├── QueryTooOld            a press or a payment that nobody waits for any more
-└── LevelRefused           this content is not taken: anything else, and every 400 that is not in the table
+├── ChannelBusy            429, no connection, a refused token: certainly not done
+├── ChannelOutcomeUnknown  a lost or unreadable answer, a 5xx, an edit overtaken by another: may have been done
+├── PlaceholderGone        the message to edit does not exist or may not be edited
+├── RecipientUnreachable   the user or group cannot be reached
+├── GroupMigrated          the group has become a supergroup with another id
+├── MessageNotModified     the message already shows exactly this: counts as done
+├── MessageHasMedia        a text edit was refused because the message shows a file
+├── MessageHasNoMedia      a caption edit was refused because the message is a text
+├── QueryTooOld            a callback query or a pre-checkout query has expired
+└── LevelRefused           Telegram refuses this content: also every 400 that the table does not know
     ├── FileRefused        Telegram does not know this file id, or not as this kind
-    └── WordsRefused       our own text or buttons are wrong: a bug of ours
+    └── TextRefused        our text or buttons are invalid: a bug of ours
 """
 
 import re
@@ -31,15 +31,15 @@ from genlock.domain.errors import (
 )
 
 
-class Flooded(ChannelBusy):
-    """Telegram asks to stop for a while; nothing was done."""
+class RateLimited(ChannelBusy):
+    """Telegram answered 429; nothing was done."""
 
 
 class TokenRefused(ChannelBusy):
-    """Telegram does not know this bot: an operator must look, the work is kept."""
+    """Telegram refuses the bot's token: an operator must correct it; jobs wait until then."""
 
 
-class Migrated(ChannelError):
+class GroupMigrated(ChannelError):
     """The group has become a supergroup; nothing was done."""
 
     def __init__(self, chat: int) -> None:
@@ -47,39 +47,39 @@ class Migrated(ChannelError):
         self.chat = chat
 
 
-class Unchanged(ChannelError):
-    """The message shows exactly this already."""
+class MessageNotModified(ChannelError):
+    """The message already shows exactly this."""
 
 
-class HasMedia(ChannelError):
-    """The message is not a text any more."""
+class MessageHasMedia(ChannelError):
+    """The message is no longer a text."""
 
 
-class HasNoMedia(ChannelError):
+class MessageHasNoMedia(ChannelError):
     """The message is still a text."""
 
 
 class QueryTooOld(ChannelError):
-    """Nobody waits for this answer any more."""
+    """The query has expired."""
 
 
 class FileRefused(LevelRefused):
-    """The file id does not work."""
+    """Telegram does not accept the file id."""
 
 
-class WordsRefused(LevelRefused):
-    """The text or the buttons are not taken."""
+class TextRefused(LevelRefused):
+    """Telegram does not accept the text or the buttons."""
 
 
-#: Which pieces of a description mean what; the first row that matches counts.
+#: parts of descriptions by meaning; the first row that matches counts
 TABLE: tuple[tuple[Callable[[str], ChannelError], tuple[str, ...]], ...] = (
-    (Unchanged, ("message is not modified",)),
+    (MessageNotModified, ("message is not modified",)),
     (ChannelOutcomeUnknown, ("canceled by new edit message request", "cancelled by new edit message request")),
-    (HasMedia, ("there is no text in the message to edit",)),
-    (HasNoMedia, ("there is no caption in the message to edit",)),
+    (MessageHasMedia, ("there is no text in the message to edit",)),
+    (MessageHasNoMedia, ("there is no caption in the message to edit",)),
     (QueryTooOld, ("query is too old", "query id is invalid", "query_id_invalid")),
     (
-        WordsRefused,
+        TextRefused,
         (
             "message to be replied not found",
             "reply message not found",
@@ -137,7 +137,7 @@ TABLE: tuple[tuple[Callable[[str], ChannelError], tuple[str, ...]], ...] = (
             "can't send messages to",
         ),
     ),
-    # The rest is about this content: an address that cannot be fetched, a picture too large, a kind not allowed here.
+    # Refusals of this content: a URL that cannot be fetched, an image too large, a kind not allowed in this chat.
     (
         LevelRefused,
         (
@@ -167,25 +167,25 @@ TABLE: tuple[tuple[Callable[[str], ChannelError], tuple[str, ...]], ...] = (
         ),
     ),
 )
-#: Of these the request surely did not leave us.
+#: errors before the request was sent
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
-#: How long to leave Telegram alone when it could not be reached, and when it does not know us.
+#: seconds to wait when Telegram cannot be reached, and when it refuses the token
 UNREACHABLE_SECONDS = 2.0
-STRANGER_SECONDS = 60.0
+TOKEN_REFUSED_SECONDS = 60.0
 _RETRY = re.compile(r"retry after (\d+)")
 
 
-def sort(error: Exception) -> ChannelError:
-    """What a failed call means. Whatever is not understood may have been done."""
+def classify_error(error: Exception) -> ChannelError:
+    """Return what a failed call means. After an error of unknown meaning the call may have been done."""
     if isinstance(error, ChannelError):
         return error
     if isinstance(error, RetryAfter):
         after = error.retry_after
-        return Flooded(after if isinstance(after, int) else after.total_seconds(), "too many requests")
+        return RateLimited(after if isinstance(after, int) else after.total_seconds(), "too many requests")
     if isinstance(error, ChatMigrated):
-        return Migrated(error.new_chat_id)
+        return GroupMigrated(error.new_chat_id)
     if isinstance(error, InvalidToken):
-        return TokenRefused(STRANGER_SECONDS, "Telegram refuses the bot's token")
+        return TokenRefused(TOKEN_REFUSED_SECONDS, "Telegram refuses the bot's token")
     if any(isinstance(cause, NOT_SENT) for cause in _causes(error)):
         return ChannelBusy(UNREACHABLE_SECONDS, "Telegram cannot be reached")
     text = error.message if isinstance(error, TelegramError) else repr(error)
@@ -196,10 +196,10 @@ def _look_up(error: Exception, text: str) -> ChannelError:
     folded = text.casefold()
     if "too many requests" in folded:
         found = _RETRY.search(folded)
-        return Flooded(float(found[1]) if found else UNREACHABLE_SECONDS, "too many requests")
+        return RateLimited(float(found[1]) if found else UNREACHABLE_SECONDS, "too many requests")
     if isinstance(error, BadRequest | Forbidden) or "too large" in folded:
-        for meaning, pieces in TABLE:
-            if any(piece in folded for piece in pieces):
+        for meaning, fragments in TABLE:
+            if any(fragment in folded for fragment in fragments):
                 return meaning(text)
     if isinstance(error, Forbidden):
         return RecipientUnreachable(text)
@@ -210,10 +210,10 @@ def _look_up(error: Exception, text: str) -> ChannelError:
     return ChannelOutcomeUnknown(text)
 
 
-def known(error: Exception) -> bool:
-    """Whether the table has a row for this refusal."""
+def is_known_error(error: Exception) -> bool:
+    """Whether the table has a row for this error."""
     text = str(error).casefold()
-    return any(piece in text for _, pieces in TABLE for piece in pieces)
+    return any(fragment in text for _, fragments in TABLE for fragment in fragments)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

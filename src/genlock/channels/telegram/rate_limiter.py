@@ -1,4 +1,4 @@
-"""Telegram's limits, kept by all instances together: who may call next, and which chat must be left alone."""
+"""Telegram's rate limits, shared by all instances: which call may go next, and which chats must not be called."""
 
 import asyncio
 from bisect import insort
@@ -13,11 +13,11 @@ from genlock.ports import LimitStore
 
 
 class Priority(StrEnum):
-    """Who goes first when not all can."""
+    """Which call goes first when calls must wait."""
 
-    RESULT = "result"  #: deliveries, payments, answers
+    RESULT = "result"  #: deliveries, payments, answers to queries
     SCREEN = "screen"  #: the bot's own screens
-    PROGRESS = "progress"  #: never waits: it takes a turn that nobody else wants, or none
+    PROGRESS = "progress"  #: never waits: it takes a permit that no other call wants, or fails
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,18 +28,18 @@ class Rate:
     burst: int
 
 
-#: Telegram allows about 30 calls a second, 1 a second to a chat with short bursts, 20 a minute to a group. A turn may
-#: be used up to a second after it was taken, which can make a burst one larger than it says here.
+#: Telegram allows about 30 calls a second, 1 a second to a chat with short bursts, 20 a minute to a group. A permit
+#: may be used up to a second after it was taken, which can make a burst one call larger than stated here.
 BOT = Rate(interval=0.035, burst=1)
 CHAT = Rate(interval=1.02, burst=2)
 GROUP = Rate(interval=3.25, burst=2)
-#: how many calls are given their turn at once; the others stay where a more urgent one can overtake them
+#: permits granted at once; the other calls stay in the queue, where a more urgent one can overtake them
 BATCH = 8
 BOT_HORIZON_SECONDS = 2.0
-PATIENCE_SECONDS = {Priority.RESULT: 30.0, Priority.SCREEN: 15.0}
-#: so many chats flooded within so many seconds: it is the bot that is too fast
-FLOODED_CHATS = 3
-FLOODED_SECONDS = 10.0
+WAIT_SECONDS_MAX = {Priority.RESULT: 30.0, Priority.SCREEN: 15.0}
+#: 429 answers from so many chats within so many seconds mean that the whole bot is too fast
+RATE_LIMITED_CHATS = 3
+RATE_LIMITED_SECONDS = 10.0
 _RANK = {Priority.RESULT: 0, Priority.SCREEN: 1}
 
 
@@ -53,28 +53,28 @@ class _Waiter:
 
 
 class TelegramRateLimiter:
-    """The turns of one instance. Whoever cannot have one in time is told when to come back."""
+    """Grants permits to the calls of one instance. A call that would wait too long raises ChannelBusy."""
 
     def __init__(self, limits: LimitStore, bot: str) -> None:
         self._limits = limits
         self._bot = bot
         self._waiting: list[_Waiter] = []
         self._numbers = count()
-        #: until when a chat has no turn, as far as we know; and the same for the whole bot
+        #: until when a chat has no permit, as far as this instance knows; and the same for the whole bot
         self._closed: dict[int, float] = {}
         self._bot_closed = 0.0
-        #: chats, and None for the bot, that Telegram wants to be left alone: since when and until when
+        #: chats (None: the bot) stopped by a 429: since when and until when
         self._stopped: dict[int | None, tuple[float, float]] = {}
         self._server: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
 
-    async def take(self, chat: int, priority: Priority) -> None:
-        """Wait for leave to make one call to a chat. Raises ChannelBusy if that is too far away."""
+    async def acquire(self, chat: int, priority: Priority) -> None:
+        """Wait for a permit for one call to a chat. Raises ChannelBusy if that would take too long."""
         if priority is Priority.PROGRESS:
-            await self._take_free(chat)
+            await self._acquire_free(chat)
             return
         loop = asyncio.get_running_loop()
-        until = loop.time() + PATIENCE_SECONDS[priority]
+        until = loop.time() + WAIT_SECONDS_MAX[priority]
         waiter = _Waiter(_RANK[priority], next(self._numbers), chat, until, loop.create_future())
         insort(self._waiting, waiter)
         self._changed.set()
@@ -83,66 +83,66 @@ class TelegramRateLimiter:
         await waiter.future
 
     async def stop(self, chat: int | None, seconds: float) -> None:
-        """Nobody calls this chat (or, without one, Telegram) for so long."""
+        """Stop all calls of all instances to a chat (None: to Telegram) for some seconds."""
         now = asyncio.get_running_loop().time()
-        young = now - FLOODED_SECONDS
-        self._stopped = {one: (at, until) for one, (at, until) in self._stopped.items() if at > young or until > now}
+        recent = now - RATE_LIMITED_SECONDS
+        self._stopped = {key: (at, until) for key, (at, until) in self._stopped.items() if at > recent or until > now}
         self._stopped[chat] = (now, now + seconds)
         if chat is not None:
             self._close(chat, now + seconds)
             await self._limits.block(self._key(chat), seconds)
-        if chat is None or sum(at > young for at, _ in self._stopped.values()) >= FLOODED_CHATS:
+        if chat is None or sum(at > recent for at, _ in self._stopped.values()) >= RATE_LIMITED_CHATS:
             self._stopped[None] = (now, now + seconds)
             self._bot_closed = max(self._bot_closed, now + seconds)
             await self._limits.block(self._bot_key, seconds)
 
-    # one call that may not wait
+    # a call that must not wait
 
-    async def _take_free(self, chat: int) -> None:
+    async def _acquire_free(self, chat: int) -> None:
         now = asyncio.get_running_loop().time()
         closed = max(self._bot_closed, self._closed.get(chat, 0.0))
         if self._waiting or closed > now:
-            raise ChannelBusy(max(closed - now, BOT.interval), "others wait for their turn")
+            raise ChannelBusy(max(closed - now, BOT.interval), "other calls wait for permits")
         rate = _rate(chat)
         try:
-            # One turn stays free, for the result that may come in the next moment.
+            # One permit stays free for a result that may come in the next moment.
             [wait] = await self._limits.take_permits([self._key(chat)], rate.interval, rate.burst, rate.interval * 0.9)
             free = wait <= 0.0 and await self._limits.reserve(self._bot_key, 1, BOT.interval, BOT.burst, 0.0)
         except StoreError as error:
-            raise ChannelBusy(1.0, f"the limits cannot be read: {error}") from error
+            raise ChannelBusy(1.0, f"the rate limits cannot be read: {error}") from error
         if not free:
-            raise ChannelBusy(max(wait, BOT.interval), "no turn is free")
+            raise ChannelBusy(max(wait, BOT.interval), "no permit is free")
 
-    # those that wait
+    # calls that wait
 
     async def _serve(self) -> None:
-        """Give out turns as long as anybody waits for one."""
+        """Grant permits as long as a call waits for one."""
         loop = asyncio.get_running_loop()
         try:
             while self._waiting:
                 self._changed.clear()
-                self._refuse_hopeless(loop.time())
+                self._refuse_late(loop.time())
                 chosen = list(self._choose(loop.time()))
                 if chosen:
-                    await self._give(chosen)
+                    await self._grant_all(chosen)
                 elif self._waiting:
                     await self._pause(loop.time())
         except StoreError as error:
-            self._refuse(list(self._waiting), ChannelBusy(1.0, f"the limits cannot be read: {error}"))
+            self._refuse(list(self._waiting), ChannelBusy(1.0, f"the rate limits cannot be read: {error}"))
         finally:
-            # No await between the last look at those who wait and this line, so nobody can be overlooked.
+            # There is no await between the last check of the queue and this line, so no new call is missed.
             self._server = None
             self._closed = {chat: until for chat, until in self._closed.items() if until > loop.time()}
             if self._waiting and not loop.is_closed():
-                self._refuse(list(self._waiting), ChannelBusy(1.0, "the limits could not be kept"))
+                self._refuse(list(self._waiting), ChannelBusy(1.0, "the rate limiter stopped"))
 
-    def _refuse_hopeless(self, now: float) -> None:
+    def _refuse_late(self, now: float) -> None:
         for waiter in list(self._waiting):
             free = max(self._bot_closed, self._closed.get(waiter.chat, 0.0))
             if waiter.future.done():
                 self._waiting.remove(waiter)
             elif free > waiter.until:
-                self._refuse([waiter], ChannelBusy(free - now, "the chat must be left alone"))
+                self._refuse([waiter], ChannelBusy(free - now, "Telegram has limited this chat"))
             elif waiter.until < now:
                 self._refuse([waiter], ChannelBusy(1.0 + len(self._waiting) * BOT.interval, "too many calls wait"))
 
@@ -153,7 +153,7 @@ class TelegramRateLimiter:
                 waiter.future.set_exception(error)
 
     def _choose(self, now: float) -> Iterable[_Waiter]:
-        """The first few that may go now, one of each chat."""
+        """Yield the first waiting calls that may go now, one per chat."""
         if self._bot_closed > now:
             return
         chats: set[int] = set()
@@ -164,7 +164,7 @@ class TelegramRateLimiter:
                 chats.add(waiter.chat)
                 yield waiter
 
-    async def _give(self, chosen: list[_Waiter]) -> None:
+    async def _grant_all(self, chosen: list[_Waiter]) -> None:
         loop = asyncio.get_running_loop()
         free = [waiter for rate in (CHAT, GROUP) for waiter in await self._take_chats(rate, chosen)]
         if not free:
@@ -178,38 +178,38 @@ class TelegramRateLimiter:
         if len(waits) < len(free):
             self._bot_closed = max(self._bot_closed, now + BOT_HORIZON_SECONDS / 2)
         elif waits[-1] > BOT.interval:
-            # No further ahead than this: somebody more urgent may come.
+            # Reserve no further ahead: a more urgent call may come.
             await asyncio.sleep(waits[-1] - BOT.interval)
 
     async def _take_chats(self, rate: Rate, chosen: list[_Waiter]) -> list[_Waiter]:
-        """Those of the chosen with this rate whose chat has a turn for them now."""
-        mine = [waiter for waiter in chosen if _rate(waiter.chat) is rate]
-        if not mine:
+        """Return the chosen calls with this rate whose chat has a permit now."""
+        same_rate = [waiter for waiter in chosen if _rate(waiter.chat) is rate]
+        if not same_rate:
             return []
-        keys = [self._key(waiter.chat) for waiter in mine]
+        keys = [self._key(waiter.chat) for waiter in same_rate]
         waits = await self._limits.take_permits(keys, rate.interval, rate.burst, 0.0)
         now = asyncio.get_running_loop().time()
-        for waiter, wait in zip(mine, waits, strict=True):
+        for waiter, wait in zip(same_rate, waits, strict=True):
             if wait > 0.0:
                 self._close(waiter.chat, now + wait)
-        return [waiter for waiter, wait in zip(mine, waits, strict=True) if wait <= 0.0]
+        return [waiter for waiter, wait in zip(same_rate, waits, strict=True) if wait <= 0.0]
 
     def _grant(self, waiter: _Waiter) -> None:
-        """Its time has come, unless Telegram has asked for quiet since."""
+        """Let the call go, unless a 429 has stopped its chat or the bot meanwhile."""
         now = asyncio.get_running_loop().time()
         if waiter.future.done():
             return
-        free = max(self._stopped.get(place, (0.0, 0.0))[1] for place in (waiter.chat, None))
+        free = max(self._stopped.get(chat, (0.0, 0.0))[1] for chat in (waiter.chat, None))
         if free > now:
-            waiter.future.set_exception(ChannelBusy(free - now, "the chat must be left alone"))
+            waiter.future.set_exception(ChannelBusy(free - now, "Telegram has limited this chat"))
         else:
             waiter.future.set_result(None)
 
     async def _pause(self, now: float) -> None:
-        """Until somebody new comes, or a chat may be called again."""
+        """Sleep until a new call arrives or a chat may be called again."""
         free = min((self._closed.get(waiter.chat, 0.0) for waiter in self._waiting), default=inf)
-        patience = min(waiter.until for waiter in self._waiting)
-        seconds = min(max(free, self._bot_closed), patience) - now
+        deadline = min(waiter.until for waiter in self._waiting)
+        seconds = min(max(free, self._bot_closed), deadline) - now
         try:
             async with asyncio.timeout(max(0.001, seconds)):
                 await self._changed.wait()

@@ -1,11 +1,11 @@
-"""Texts as Telegram counts and takes them: UTF-16 units, HTML of its own, limits."""
+"""Telegram's rules for texts: lengths in UTF-16 units, its own HTML, limits, inline keyboards."""
 
 import html
 import re
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
-from genlock.channels.telegram.messages import OutgoingMessage
+from genlock.ports.message_texts import OutgoingMessage
 
 TEXT_MAX = 4096
 CAPTION_MAX = 1024
@@ -13,12 +13,12 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 def length(text: str) -> int:
-    """How long Telegram takes a text to be."""
+    """Return the length of a text in UTF-16 units, as Telegram counts it."""
     return len(text) + sum(character > "\uffff" for character in text)
 
 
 def split(text: str, limit: int = TEXT_MAX) -> list[str]:
-    """The text in pieces that fit a message each, broken at a paragraph, a line or a space where there is one."""
+    """Split a text into pieces within the limit, at a paragraph, a line or a space if there is one."""
     pieces = []
     rest = text.strip()
     while length(rest) > limit:
@@ -30,30 +30,34 @@ def split(text: str, limit: int = TEXT_MAX) -> list[str]:
 
 
 def cut(text: str, limit: int) -> str:
-    """As much of the text's beginning as fits."""
+    """Return the longest beginning of a text within the limit."""
     end = min(len(text), limit)
     while length(text[:end]) > limit:
         end -= max(1, (length(text[:end]) - limit) // 2)
     return text[:end]
 
 
-def plain(said: OutgoingMessage, limit: int) -> OutgoingMessage:
-    """The bare words of what Telegram would not take as it was: no tags, no buttons, not too long."""
-    return OutgoingMessage(text=html.escape(cut(html.unescape(_TAG.sub("", said.text)), limit // 2), quote=False))
+def plain(message: OutgoingMessage, limit: int) -> OutgoingMessage:
+    """Return a message that Telegram refused without tags, without buttons, and cut to be safe."""
+    return OutgoingMessage(text=html.escape(cut(_without_tags(message.text), limit // 2), quote=False))
 
 
-def fitted(said: OutgoingMessage, limit: int = TEXT_MAX) -> OutgoingMessage:
-    """The same; what is too long for a message loses its looks and its end, and keeps its buttons."""
-    words = html.unescape(_TAG.sub("", said.text))
-    if length(words) <= limit:
-        return said
-    return OutgoingMessage(text=f"{html.escape(cut(words, limit - 1), quote=False)}…", buttons=said.buttons)
+def fitted(message: OutgoingMessage, limit: int = TEXT_MAX) -> OutgoingMessage:
+    """Return the message; one over the limit loses its tags and its end, and keeps its buttons."""
+    text = _without_tags(message.text)
+    if length(text) <= limit:
+        return message
+    return OutgoingMessage(text=f"{html.escape(cut(text, limit - 1), quote=False)}…", buttons=message.buttons)
 
 
-def keyboard(said: OutgoingMessage) -> InlineKeyboardMarkup | None:
-    """The buttons under a message. None takes those away that were there."""
+def _without_tags(text: str) -> str:
+    return html.unescape(_TAG.sub("", text))
+
+
+def keyboard(message: OutgoingMessage) -> InlineKeyboardMarkup | None:
+    """Return the buttons of a message. None in an edit removes the buttons that were there."""
     rows = [
         [InlineKeyboardButton(text=button.text, callback_data=button.data, url=button.url) for button in row]
-        for row in said.buttons
+        for row in message.buttons
     ]
     return InlineKeyboardMarkup(rows) if rows else None

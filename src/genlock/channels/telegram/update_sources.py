@@ -1,4 +1,4 @@
-"""How updates come in: Telegram brings them to our webhook, or the active instance asks for them. Never both."""
+"""Sources of updates: Telegram calls our webhook, or the leader polls getUpdates. Never both."""
 
 import asyncio
 import hashlib
@@ -13,29 +13,32 @@ from telegram import Bot, WebhookInfo
 from telegram.error import Conflict, TimedOut
 
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
-from genlock.channels.telegram.errors import TokenRefused, sort
+from genlock.channels.telegram.errors import TokenRefused, classify_error
 from genlock.channels.telegram.updates import read_update
 from genlock.domain.errors import ChannelError, StoreError
 from genlock.domain.events import Event
 from genlock.domain.retry import backoff
 from genlock.domain.update import NewUpdate
-from genlock.ports import Observer, UpkeepStore
+from genlock.ports import KvStore, Observer
 
-#: what we want to hear of; all else would be kept for nothing
-ALLOWED = ("message", "edited_message", "callback_query", "pre_checkout_query", "my_chat_member")
+#: the kinds of updates that the bot handles
+ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "pre_checkout_query", "my_chat_member")
 WEBHOOK_PATH = "/telegram/webhook"
 CONNECTIONS = 40
 POLL_SECONDS = 25
-#: how often a passive instance looks whether it is active now, and an active one whether it still is
-WATCH_SECONDS = 0.25
+#: how often an instance checks whether it is the leader
+LEADER_CHECK_SECONDS = 0.25
 CONFLICT_SECONDS = 3.0
-#: Telegram does not forget a webhook, but somebody else with the token may change it
+#: another program with the same token may change the webhook
 WEBHOOK_CHECK_SECONDS = 300.0
-FAILED_SECONDS = 5.0
+RETRY_SECONDS = 5.0
 
 
 class Poller:
-    """Asks for updates while this instance is active. Only what is kept is confirmed, by the next question."""
+    """Polls getUpdates while this instance is the leader.
+
+    The next request confirms the updates of the last one, so only stored updates are confirmed.
+    """
 
     def __init__(
         self,
@@ -54,15 +57,15 @@ class Poller:
         self._failures = 0
 
     async def run(self) -> None:
-        """For ever: whoever runs this ends it."""
+        """Run until cancelled."""
         while True:
-            while not self._is_active():  # noqa: ASYNC110 - the role is a lease, nobody tells us
-                await asyncio.sleep(WATCH_SECONDS)
+            while not self._is_active():  # noqa: ASYNC110 - leadership is a lease, it sends no signal
+                await asyncio.sleep(LEADER_CHECK_SECONDS)
             self._observer.event(Event.POLLING, bot=self._bot_id)
             work = asyncio.create_task(self._poll())
             try:
                 while self._is_active():
-                    await asyncio.wait([work], timeout=WATCH_SECONDS)
+                    await asyncio.wait([work], timeout=LEADER_CHECK_SECONDS)
                     if work.done():
                         work.result()
             finally:
@@ -70,23 +73,23 @@ class Poller:
                 await asyncio.gather(work, return_exceptions=True)
 
     async def _poll(self) -> None:
-        free = False
+        webhook_removed = False
         while True:
             try:
-                if not free:
-                    await self._come_instead()
-                    free = True
+                if not webhook_removed:
+                    await self._remove_webhook()
+                    webhook_removed = True
                 await self._fetch()
                 self._failures = 0
             except Conflict as conflict:
-                free = "webhook" not in str(conflict)
+                webhook_removed = "webhook" not in str(conflict)
                 self._observer.event(Event.POLL_CONFLICT, reason=str(conflict))
-                await asyncio.sleep(CONFLICT_SECONDS if free else 0.0)
-            except Exception as error:  # noqa: BLE001 - whatever it was, the next question comes later
+                await asyncio.sleep(CONFLICT_SECONDS if webhook_removed else 0.0)
+            except Exception as error:  # noqa: BLE001 - polling continues after any error
                 await self._fail(error)
 
-    async def _come_instead(self) -> None:
-        """Telegram does not answer questions while a webhook is set. What waits there waits for us now."""
+    async def _remove_webhook(self) -> None:
+        """Remove the webhook: getUpdates fails while one is set. Pending updates are kept."""
         info = await self._caller.call(self._caller.bot.get_webhook_info, chat=None, priority=Priority.RESULT)
         if info.url:
             await self._caller.call(
@@ -96,52 +99,53 @@ class Poller:
 
     async def _fetch(self) -> None:
         try:
-            said = await _ask(self._caller.bot, self._offset)
+            updates = await _get_updates(self._caller.bot, self._offset)
         except TimedOut:
-            return  # an answer that was lost: what it brought comes again
-        passed = await asyncio.gather(*(self._keep(one) for one in said))
-        self._offset = max((number + 1 for number in passed if number is not None), default=self._offset)
+            return  # the updates of a lost answer come again
+        stored = await asyncio.gather(*(self._store_update(update) for update in updates))
+        self._offset = max((update_id + 1 for update_id in stored if update_id is not None), default=self._offset)
 
-    async def _keep(self, said: Any) -> int | None:
-        """Its number, when it need not come again: it is kept, or nobody can keep it. None if it has no number."""
-        number: int | None = None
+    async def _store_update(self, update: Any) -> int | None:
+        """Store an update and return its id. An update that cannot be stored is dropped; None if it has no id."""
+        update_id: int | None = None
         try:
-            number = read_update(self._bot_id, said, "").update_id
-            await self._take_in(read_update(self._bot_id, said, json.dumps(said)))
+            update_id = read_update(self._bot_id, update, "").update_id
+            await self._take_in(read_update(self._bot_id, update, json.dumps(update)))
         except StoreError:
             raise
-        except Exception as error:  # noqa: BLE001 - its own fault: it must not keep out all others for ever
-            self._observer.event(Event.UPDATE_REFUSED, update=number, reason=f"{type(error).__name__}: {error}"[:200])
-        return number
+        except Exception as error:  # noqa: BLE001 - one bad update must not block all others
+            reason = f"{type(error).__name__}: {error}"[:200]
+            self._observer.event(Event.UPDATE_REFUSED, update=update_id, reason=reason)
+        return update_id
 
     async def _fail(self, error: Exception) -> None:
-        meaning = error if isinstance(error, StoreError) else sort(error)
-        self._observer.event(_name(meaning), step="poll updates", error=f"{type(meaning).__name__}: {meaning}")
+        cause = error if isinstance(error, StoreError) else classify_error(error)
+        self._observer.event(_event_for(cause), step="poll updates", error=f"{type(cause).__name__}: {cause}")
         self._observer.count("stage_errors", 1, state="poll updates")
-        most = 60.0 if isinstance(meaning, TokenRefused) else 15.0
+        most = 60.0 if isinstance(cause, TokenRefused) else 15.0
         await asyncio.sleep(backoff(self._failures, random.random(), base=0.5, most=most))  # noqa: S311 - spreads only
         self._failures += 1
 
 
-async def _ask(bot: Bot, offset: int | None) -> list[Any]:
-    """As `get_updates`, but as Telegram said it: one that the library cannot read would keep out all others."""
-    asked = {"offset": offset, "limit": 100, "timeout": POLL_SECONDS, "allowed_updates": list(ALLOWED)}
-    said = await bot._post("getUpdates", asked, read_timeout=POLL_SECONDS + 10.0)  # noqa: SLF001 - see above
-    return said if isinstance(said, list) else []
+async def _get_updates(bot: Bot, offset: int | None) -> list[Any]:
+    """Return the updates as raw JSON: one update that the library cannot parse would fail the whole batch."""
+    parameters = {"offset": offset, "limit": 100, "timeout": POLL_SECONDS, "allowed_updates": list(ALLOWED_UPDATES)}
+    updates = await bot._post("getUpdates", parameters, read_timeout=POLL_SECONDS + 10.0)  # noqa: SLF001 - raw JSON
+    return updates if isinstance(updates, list) else []
 
 
-async def webhook_secret(store: UpkeepStore, bot_id: str) -> str:
-    """What Telegram shows at our door: made once, the same for all instances."""
+async def webhook_secret(store: KvStore, bot_id: str) -> str:
+    """Return the secret that Telegram sends with each update: created once, shared by all instances."""
     return await store.kv_put_if_absent(f"webhook_secret:{bot_id}", secrets.token_urlsafe(32))
 
 
-class WebhookKeeper:
-    """Tells Telegram where we are, if it does not know already. Updates that wait there are never dropped."""
+class WebhookRegistrar:
+    """Keeps the webhook registered at Telegram while this instance is the leader. Pending updates are never dropped."""
 
     def __init__(
         self,
         caller: Caller,
-        store: UpkeepStore,
+        store: KvStore,
         *,
         public_url: str,
         secret: str,
@@ -157,23 +161,23 @@ class WebhookKeeper:
         self._key = f"webhook:{bot_id(caller.bot.token)}"
 
     async def run(self) -> None:
-        """For ever: the active instance looks now and then."""
+        """Check the registration periodically until cancelled."""
         checked = float("-inf")
         while True:
             if self._is_active() and monotonic() - checked > WEBHOOK_CHECK_SECONDS:
                 try:
                     await self.ensure()
                     checked = monotonic()
-                except Exception as error:  # noqa: BLE001 - Telegram may be away for a while
-                    self._observer.event(_name(error), step="webhook", error=f"{type(error).__name__}: {error}")
-                    await asyncio.sleep(FAILED_SECONDS)
-            await asyncio.sleep(WATCH_SECONDS)
+                except Exception as error:  # noqa: BLE001 - tried again
+                    self._observer.event(_event_for(error), step="webhook", error=f"{type(error).__name__}: {error}")
+                    await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(LEADER_CHECK_SECONDS)
 
     async def ensure(self) -> bool:
-        """Set the webhook if it is not as it should be; whether it was set."""
+        """Register the webhook if its settings differ; return whether it was registered."""
         info = await self._caller.call(self._caller.bot.get_webhook_info, chat=None, priority=Priority.RESULT)
-        known = await self._store.kv_get(self._key)
-        if self._is_right(info) and known is not None and known.value == self._print:
+        stored = await self._store.kv_get(self._key)
+        if self._is_registered(info) and stored is not None and stored.value == self._fingerprint:
             return False
         await self._caller.call(
             self._caller.bot.set_webhook,
@@ -181,23 +185,23 @@ class WebhookKeeper:
             priority=Priority.RESULT,
             url=self._url,
             secret_token=self._secret,
-            allowed_updates=list(ALLOWED),
+            allowed_updates=list(ALLOWED_UPDATES),
             max_connections=CONNECTIONS,
             drop_pending_updates=False,
         )
-        await self._store.kv_put(self._key, self._print)
+        await self._store.kv_put(self._key, self._fingerprint)
         self._observer.event(Event.WEBHOOK_SET, url=self._url, pending=info.pending_update_count)
         return True
 
-    def _is_right(self, info: WebhookInfo) -> bool:
-        return info.url == self._url and set(info.allowed_updates or ()) == set(ALLOWED)
+    def _is_registered(self, info: WebhookInfo) -> bool:
+        return info.url == self._url and set(info.allowed_updates or ()) == set(ALLOWED_UPDATES)
 
     @property
-    def _print(self) -> str:
-        """What was set, without the secret: Telegram does not tell it, and the address alone does not show a change."""
-        said = "\n".join((self._url, *ALLOWED, str(CONNECTIONS), self._secret))
-        return hashlib.sha256(said.encode()).hexdigest()[:32]
+    def _fingerprint(self) -> str:
+        """A hash of all settings: Telegram does not return the secret, so a change of it shows only here."""
+        settings = "\n".join((self._url, *ALLOWED_UPDATES, str(CONNECTIONS), self._secret))
+        return hashlib.sha256(settings.encode()).hexdigest()[:32]
 
 
-def _name(error: Exception) -> Event:
+def _event_for(error: Exception) -> Event:
     return Event.CHANNEL_UNREACHABLE if isinstance(error, ChannelError) else Event.STAGE_ERROR

@@ -1,5 +1,8 @@
 """Finished jobs by the million, written by the database itself."""
 
+import sqlite3
+from contextlib import closing
+
 import asyncpg
 
 from genlock.app import open_store
@@ -30,12 +33,12 @@ HISTORY = {
 
 async def make_history(store: str, url: str, count: int) -> None:
     """Fill the table with finished jobs."""
-    opened = await open_store(url, observer=Silent())
+    await (await open_store(url, observer=Silent())).close()  # creates the schema
     if store == "postgres":
         connection = await asyncpg.connect(url)
         await connection.execute(HISTORY[store], count)
         await connection.execute("VACUUM ANALYZE jobs")
         await connection.close()
     else:
-        await opened._call(lambda database: database.execute(HISTORY[store], {"count": count}))  # type: ignore[attr-defined] # noqa: SLF001
-    await opened.close()
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file, file:
+            file.execute(HISTORY[store], {"count": count})

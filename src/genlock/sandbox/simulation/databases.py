@@ -29,17 +29,17 @@ class Database(Protocol):
 
 
 class Sqlite:
-    """A fresh database in memory for every run; its calls need no waiting."""
+    """A fresh database in memory for every run; its calls do not block."""
 
     async def open(self, loop: VirtualLoop) -> Store:
         return await SqliteStore.open(":memory:", clock=VirtualClock(loop), observer=Silent())
 
     def close(self) -> None:
-        """What is in memory goes by itself."""
+        """There is nothing to close."""
 
 
 class Postgres:
-    """A database of our own, emptied for every run. It lives on a thread with an event loop in real time.
+    """A database of our own, emptied for every run, behind a thread with an event loop in real time.
 
     What the instances ask for in one moment of virtual time is asked together, over one connection, when nothing else
     can run: so statements are batched as in production, and yet every run of a seed is the same.
@@ -58,7 +58,7 @@ class Postgres:
         work = PostgresStore.open(self._url, clock=clock, observer=Silent(), connections=1, rng=rng)
         self._store = self._do(work)
         self._do(self._empty())
-        return cast("Store", Rounds(loop, self._store, self._do))
+        return cast("Store", BatchedStore(loop, self._store, self._do))
 
     def close(self) -> None:
         self._close_store()
@@ -78,8 +78,8 @@ class Postgres:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-class Rounds:
-    """Collects calls until nothing else can run, then has them all made while the clock stands."""
+class BatchedStore:
+    """Collects calls until nothing else can run, then makes them all while the virtual clock stands still."""
 
     def __init__(
         self, loop: VirtualLoop, store: Store, do: Callable[[Coroutine[Any, Any, list[Any]]], list[Any]]
@@ -119,7 +119,7 @@ async def _together(calls: list[Callable[[], Awaitable[Any]]]) -> list[Any]:
 
 
 async def create_database(url: str, name: str) -> str:
-    """A database beside the one that was named: nobody's rows are touched."""
+    """Create a new database on the same server; the named one is not touched."""
     connection = await asyncpg.connect(url)
     await connection.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
     await connection.close()

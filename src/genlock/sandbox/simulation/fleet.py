@@ -1,4 +1,4 @@
-"""The simulated fleet: engines that start, and are killed, paused, stopped and cut off."""
+"""The simulated instances: engines that are started, killed, paused, stopped and disconnected from the store."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -11,32 +11,32 @@ from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.ports import Store
-from genlock.sandbox.simulation.bad_channel import BadChannel
-from genlock.sandbox.simulation.bad_provider import BadProvider
-from genlock.sandbox.simulation.crashes import CutOff, Fate, Life, proxies
-from genlock.sandbox.simulation.world import RATES, Recorder, World
+from genlock.sandbox.simulation.faulty_channel import FaultyChannel
+from genlock.sandbox.simulation.faulty_provider import FaultyProvider
+from genlock.sandbox.simulation.instances import InstanceFault, InstanceLifecycle, NoAnswer, proxies
+from genlock.sandbox.simulation.world import FAULT_RATES, Recorder, World
 
 T = TypeVar("T")
 INSTANCES_MAX = 12
-#: what people are told a job takes; it takes as long as it takes
+#: the expected duration that progress is computed from; the real one differs
 EXPECTED_SECONDS = 31.0
 
 
 class Instance:
     """One engine of the simulated fleet."""
 
-    def __init__(self, life: Life, engine: Engine) -> None:
-        self.life = life
+    def __init__(self, lifecycle: InstanceLifecycle, engine: Engine) -> None:
+        self.lifecycle = lifecycle
         self.engine = engine
 
     @property
     def store(self) -> Store:
-        """As this instance reaches it."""
+        """The store as this instance reaches it."""
         return self.engine.ctx.store
 
     @property
     def up(self) -> bool:
-        return not (self.life.dead or self.life.stopping)
+        return not (self.lifecycle.dead or self.lifecycle.stopping)
 
 
 class Fleet:
@@ -49,18 +49,18 @@ class Fleet:
         *,
         rng: Random,
         rules: EngineRules,
-        fates: dict[str, Fate],
+        instance_faults: dict[str, InstanceFault],
         providers: tuple[str, ...],
         public_url: str | None,
     ) -> None:
         self.instances: list[Instance] = []
-        self.channel = BadChannel(world)
-        self._provider = BadProvider(world, self._door)
+        self.channel = FaultyChannel(world)
+        self._provider = FaultyProvider(world, self._receive_callback)
         self._world = world
         self._store = store
         self._rng = rng
         self._rules = rules
-        self._fates = fates
+        self._faults = instance_faults
         self._providers = providers
         self._public_url = public_url
         self._stops: list[asyncio.Task[None]] = []
@@ -68,9 +68,9 @@ class Fleet:
     async def start(self) -> None:
         world = self._world
         name = f"i{len(self.instances) + 1}"
-        life = Life(world, name, self._fates)
+        lifecycle = InstanceLifecycle(world, name, self._faults)
         store, provider, channel = proxies(
-            world, life, self._store, self._provider, self.channel, grace_seconds=self._rules.grace_seconds
+            world, lifecycle, self._store, self._provider, self.channel, grace_seconds=self._rules.grace_seconds
         )
         rng = world.stream(name)
         ctx = EngineContext(
@@ -86,69 +86,69 @@ class Fleet:
             public_url=self._public_url,
             expected=lambda _: EXPECTED_SECONDS,
         )
-        instance = Instance(life, Engine(ctx))
+        instance = Instance(lifecycle, Engine(ctx))
         self.instances.append(instance)
         world.note(name, "STARTED")
         try:
-            await life.serve(instance.engine.start())
-        except (CutOff, StoreError):
-            life.kill("did not start")
+            await lifecycle.serve(instance.engine.start())
+        except (NoAnswer, StoreError):
+            lifecycle.kill("did not start")
 
-    def someone(self) -> Instance | None:
+    def random_instance(self) -> Instance | None:
         up = [instance for instance in self.instances if instance.up]
         return self._rng.choice(up) if up else None
 
     async def ask(self, request: Callable[[Instance], Coroutine[Any, Any, T]]) -> T:
-        """Have somebody do it. Raises CutOff if there is nobody, or nobody answers."""
-        instance = self.someone()
+        """Send a request to a random instance. Raises NoAnswer if none runs or it does not answer."""
+        instance = self.random_instance()
         if instance is None:
-            raise CutOff
-        return await instance.life.serve(request(instance))
+            raise NoAnswer
+        return await instance.lifecycle.serve(request(instance))
 
-    async def _door(self, provider: str, token: str | None, body: bytes) -> Callback | None:
+    async def _receive_callback(self, provider: str, token: str | None, body: bytes) -> Callback | None:
         try:
             return await self.ask(lambda instance: instance.engine.callback(provider, token, body))
-        except (CutOff, StoreError):
+        except (NoAnswer, StoreError):
             return None
 
-    async def trouble(self) -> None:
-        """Kill, pause, stop, start and cut off instances, and keep at least one running."""
-        kinds = [kind for kind in RATES if kind.startswith("instance: ")] + ["store: down"]
-        while not self._world.calm:
+    async def inject_faults(self) -> None:
+        """Kill, pause, stop, start and disconnect instances, and keep at least one running."""
+        kinds = [kind for kind in FAULT_RATES if kind.startswith("instance: ")] + ["store: down"]
+        while not self._world.faults_over:
             await asyncio.sleep(self._rng.uniform(0.3, 3.0))
-            instance = self.someone()
+            instance = self.random_instance()
             if instance is None:
                 await self.start()
                 continue
-            kind = self._world.pick(kinds, instance.life.name)
+            kind = self._world.pick(kinds, instance.lifecycle.name)
             if kind == "instance: started" and len(self.instances) < INSTANCES_MAX:
                 await self.start()
             elif kind:
-                self._hurt(instance, kind)
+                self._apply_fault(instance, kind)
 
-    def _hurt(self, instance: Instance, kind: str) -> None:
-        world, life = self._world, instance.life
+    def _apply_fault(self, instance: Instance, kind: str) -> None:
+        world, lifecycle = self._world, instance.lifecycle
         if kind == "instance: killed":
-            life.kill("from outside")
+            lifecycle.kill("from outside")
         elif kind == "instance: all killed":
             for each in self.instances:
-                each.life.kill("power cut")
+                each.lifecycle.kill("all killed")
         elif kind == "instance: paused":
-            life.pause(self._rng.choice((1.0, 6.0, 30.0)) * self._rng.uniform(0.3, 1.5))
+            lifecycle.pause(self._rng.choice((1.0, 6.0, 30.0)) * self._rng.uniform(0.3, 1.5))
         elif kind == "instance: stopped":
-            life.stopping = True
+            lifecycle.stopping = True
             self._stops.append(world.loop.create_task(self._stop(instance)))
-        elif kind == "instance: cut off from the store":
-            life.cut_off_until = world.loop.time() + self._rng.uniform(1.0, 15.0)
+        elif kind == "instance: disconnected from the store":
+            lifecycle.disconnected_until = world.loop.time() + self._rng.uniform(1.0, 15.0)
         elif kind == "store: down":
             world.store_down_until = world.loop.time() + self._rng.uniform(0.5, 8.0)
 
     async def _stop(self, instance: Instance) -> None:
-        """A clean stop, as long as patience lasts."""
+        """Stop an instance cleanly; kill it if that takes too long."""
         try:
-            await instance.life.serve(instance.engine.stop(), seconds=20.0)
-        except (CutOff, StoreError):
-            instance.life.kill("did not stop")
+            await instance.lifecycle.serve(instance.engine.stop(), seconds=20.0)
+        except (NoAnswer, StoreError):
+            instance.lifecycle.kill("did not stop")
         else:
-            self._world.note(instance.life.name, "STOPPED")
-            instance.life.kill("stopped")
+            self._world.note(instance.lifecycle.name, "STOPPED")
+            instance.lifecycle.kill("stopped")

@@ -1,4 +1,4 @@
-"""One seed, one run: orders, people, operators and instances in trouble; then calm, until nothing is left to do."""
+"""The scenario of one seed: users, operators and faulty instances; then no more faults, until no work is left."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -8,41 +8,47 @@ from genlock.domain.events import Event
 from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.limits import RateLimit
 from genlock.ports import Store, Violation
-from genlock.sandbox.simulation.crashes import CALLS, POINTS, Fate
+from genlock.sandbox.simulation.checker import check
 from genlock.sandbox.simulation.fleet import Fleet
+from genlock.sandbox.simulation.instances import CALLS, POINTS, InstanceFault
 from genlock.sandbox.simulation.operator import Operator
-from genlock.sandbox.simulation.people import People
-from genlock.sandbox.simulation.verdict import check
+from genlock.sandbox.simulation.users import Users
 from genlock.sandbox.simulation.world import Entry, World
 
 
-def _rare(call: str) -> int:
-    """How many times more often than others a call is a fate: few seeds come to it at all."""
+def _extra_weight(call: str) -> int:
+    """Return how often a call is added to the fault points, because few seeds reach it at all."""
     often = {"expire_callback": 24, "mark_result_invalid": 6, "settle_callback": 3, "progress": 3}
     often |= {"adopt_task": 2, "change_address": 2, "send": 2, "leave_role": 2, "notify": 1}
     return often.get(call.rpartition(".")[2], 0)
 
 
-TROUBLE_SECONDS = 45.0
-#: longer than any pause between two tries, and much longer than a queue in the inbox
+FAULT_SECONDS = 45.0
+#: longer than any back-off, and much longer than it takes to empty the inbox
 SETTLE_SECONDS = 200.0
-#: points of each kind per seed
-FATES = 6
-#: what instances do all the time
-JANITORS = ("claim", "claim_poison_jobs", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
-FATEFUL = [
+#: fault points of each kind per seed
+FAULTS_PER_KIND = 6
+#: calls that instances repeat all the time
+FREQUENT_CALLS = ("claim", "claim_poison_jobs", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
+FAULT_POINTS = [
     *POINTS,
-    *(f"{side}{call}" for turn in range(24) for call in CALLS for side in ("before ", "after ") if turn < _rare(call)),
+    *(
+        f"{side}{call}"
+        for turn in range(24)
+        for call in CALLS
+        for side in ("before ", "after ")
+        if turn < _extra_weight(call)
+    ),
 ]
 HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 4.0
-#: a dead instance's work must be free after this long: silence, a heartbeat of a peer, and its way to the store
+#: a dead instance's jobs must be released after this long: missed heartbeats, another instance's next one, its call
 TAKEOVER_SECONDS = SILENT_SECONDS + 2 * HEARTBEAT_SECONDS + 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """What became of one seed."""
+    """The outcome of one seed."""
 
     seed: int
     violations: list[Violation]
@@ -52,7 +58,7 @@ class Run:
 
 
 class Scenario:
-    """What a seed decides before anything happens, and the run that comes of it."""
+    """What a seed decides in advance, and the run that follows."""
 
     def __init__(self, world: World, store: Store) -> None:
         self.world = world
@@ -60,28 +66,30 @@ class Scenario:
         self._truth = world.truth
         self._rng = world.stream("people")
         self._rules = self._make_rules()
-        #: sometimes everybody orders at once
+        #: sometimes all users order at once
         rush_seconds = self._rng.choice((0.1, 20.0, 20.0, 20.0))
-        #: in seconds, what people order with; sometimes nobody has any
+        #: deadlines of orders, in seconds; sometimes all are short
         patience = self._rng.choice(((6.0,), (6.0, 20.0, 60.0), (6.0, 20.0, 60.0)))
         public_url = "https://sim" if self._rng.random() < 0.9 else None
-        #: in a deploy, only the newer instances know a new provider
+        #: during a rolling deploy only the newer instances have a new provider
         providers = ("kie", "new") if self._rng.random() < 0.2 else ("kie",)
-        fates = {**self._make_fates("slept", 11), **self._make_fates("killed", 0)}
+        instance_faults = {**self._make_instance_faults("paused", 11), **self._make_instance_faults("killed", 0)}
         if self._rng.random() < 0.8:
-            # What only somebody does who slept through the answer of the provider.
-            nap = Fate(kind="slept", passings=self._rng.randint(1, 4), seconds=self._rng.uniform(7.0, 20.0))
-            fates.setdefault("after provider.create", nap)
+            # Exercises what only an instance does that was paused during the provider's answer.
+            pause = InstanceFault(
+                kind="paused", passes_left=self._rng.randint(1, 4), seconds=self._rng.uniform(7.0, 20.0)
+            )
+            instance_faults.setdefault("after provider.create", pause)
         self._fleet = Fleet(
             world,
             store,
             rng=self._rng,
             rules=self._rules,
-            fates=fates,
+            instance_faults=instance_faults,
             providers=providers,
             public_url=public_url,
         )
-        self._people = People(
+        self._users = Users(
             world,
             self._fleet,
             rng=self._rng,
@@ -89,7 +97,7 @@ class Scenario:
             rush_seconds=rush_seconds,
             patience=patience,
         )
-        self._operator = Operator(world, self._fleet, self._people, rng=self._rng)
+        self._operator = Operator(world, self._fleet, self._users, rng=self._rng)
 
     def _make_rules(self) -> EngineRules:
         rng = self._rng
@@ -115,77 +123,79 @@ class Scenario:
             else {},
         )
 
-    def _make_fates(self, kind: str, offset: int) -> dict[str, Fate]:
-        """Seeds take turns, so that every point is met by somebody, soon or late."""
-        fates = {}
-        for place in range(FATES):
-            point = FATEFUL[((self.world.seed + offset) * FATES + place) % len(FATEFUL)]
-            often = point.rpartition(".")[2] in JANITORS
-            passings = self._rng.randint(1, 40) if often else self._rng.choice((1, 1, 1, 2))
-            fates[point] = Fate(kind=kind, passings=passings, seconds=self._rng.uniform(3.0, 15.0))
-        return fates
+    def _make_instance_faults(self, kind: str, offset: int) -> dict[str, InstanceFault]:
+        """Choose fault points; seeds take turns, so that every point is hit by some seed."""
+        instance_faults = {}
+        for place in range(FAULTS_PER_KIND):
+            point = FAULT_POINTS[((self.world.seed + offset) * FAULTS_PER_KIND + place) % len(FAULT_POINTS)]
+            often = point.rpartition(".")[2] in FREQUENT_CALLS
+            passes_left = self._rng.randint(1, 40) if often else self._rng.choice((1, 1, 1, 2))
+            instance_faults[point] = InstanceFault(
+                kind=kind, passes_left=passes_left, seconds=self._rng.uniform(3.0, 15.0)
+            )
+        return instance_faults
 
     async def run(self) -> list[Violation]:
-        await self._people.arrive(self.store)
+        await self._users.create_accounts(self.store)
         for _ in range(self._rng.randint(2, 3)):
             await self._fleet.start()
         for number in range(self._rng.randint(6, 12)):
-            self.world.spawn(self._people.order_later(number))
-        self.world.spawn(self._fleet.trouble())
+            self.world.spawn(self._users.order_later(number))
+        self.world.spawn(self._fleet.inject_faults())
         for _ in range(2):
             self.world.spawn(self._operator.work())
-        await asyncio.sleep(TROUBLE_SECONDS)
-        await self._calm_down()
+        await asyncio.sleep(FAULT_SECONDS)
+        await self._stop_faults()
         if not await self._settle():
             subjects = [str(job.id) for job in await self.store.jobs(limit=1000) if job.due_at is not None]
             return [
-                Violation(rule="Work comes to an end.", subject=subject, detail=f"not after {SETTLE_SECONDS} s of calm")
+                Violation(rule="All work ends.", subject=subject, detail=f"not after {SETTLE_SECONDS} s without faults")
                 for subject in subjects or ["-"]
             ]
         await asyncio.gather(*(instance.engine.stop() for instance in self._fleet.instances if instance.up))
         return [
-            *self._truth.broken,
-            *await check(self._truth, self.store, self._people.numbers, self._rules),
+            *self._truth.violations,
+            *await check(self._truth, self.store, self._users.account_ids, self._rules),
             *self._check_epochs(),
         ]
 
     def _check_epochs(self) -> list[Violation]:
-        """A role's epoch has one holder."""
-        account_summaries = defaultdict(set)
+        """Check that each epoch of the leader role had one holder."""
+        holders = defaultdict(set)
         for _, who, what, facts in self.world.history:
             if what == Event.LOCK_ACTIVE:
-                account_summaries[facts["epoch"]].add(who)
+                holders[facts["epoch"]].add(who)
         return [
             Violation(rule="An epoch has one holder.", subject="-", detail=f"epoch {epoch}: {sorted(names)}")
-            for epoch, names in account_summaries.items()
+            for epoch, names in holders.items()
             if len(names) > 1
         ]
 
-    async def _calm_down(self) -> None:
-        """No new trouble: some die once more, as in a deploy, and fresh ones start. Sleepers wake when they wake."""
+    async def _stop_faults(self) -> None:
+        """Stop injecting faults: kill some instances a last time, as a deploy does, and start fresh ones."""
         for instance in self._fleet.instances:
             if self._rng.random() < 0.3:
-                instance.life.kill("deploy")
-        self.world.calm = True
+                instance.lifecycle.kill("deploy")
+        self.world.faults_over = True
         self.world.store_down_until = 0.0
         for instance in self._fleet.instances:
-            instance.life.cut_off_until = 0.0
-        self.world.note("world", "CALM")
+            instance.lifecycle.disconnected_until = 0.0
+        self.world.note("world", "FAULTS_OVER")
         for _ in range(2):
             await self._fleet.start()
         await asyncio.sleep(TAKEOVER_SECONDS)
-        dead = {instance.life.name for instance in self._fleet.instances if instance.life.missed}
+        dead = {instance.lifecycle.name for instance in self._fleet.instances if instance.lifecycle.missed}
         for job in await self.store.jobs(limit=1000):
             if job.lease_owner in dead:
-                rule = "A dead instance's work is taken over within seconds."
-                self._truth.breaks(rule, job.id, f"leased to {job.lease_owner} {TAKEOVER_SECONDS} s after")
+                rule = "A dead instance's jobs are taken over within seconds."
+                self._truth.add_violation(rule, job.id, f"leased to {job.lease_owner} {TAKEOVER_SECONDS} s after")
 
     async def _settle(self) -> bool:
-        """Wait until nothing is due anywhere."""
+        """Wait until no job, callback or background task is left. False if that takes too long."""
         give_up = self.world.loop.time() + SETTLE_SECONDS
         while self.world.loop.time() < give_up:
             await asyncio.sleep(2.0)
-            asleep = any(instance.life.asleep for instance in self._fleet.instances)
+            asleep = any(instance.lifecycle.asleep for instance in self._fleet.instances)
             counts = await self.store.counts()
             counts.pop("attention")
             if not (self.world.busy or asleep or any(counts.values())):

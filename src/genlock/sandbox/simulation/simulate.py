@@ -1,4 +1,4 @@
-"""Many seeds: run them on every processor, count what was done to the engine, tell the story of each that failed."""
+"""The `simulate` command: run many seeds on every processor, count the faults, report each failing seed."""
 
 import asyncio
 import json
@@ -22,12 +22,12 @@ from genlock.ports import Store, Violation
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.simulation.databases import Database, Postgres, Sqlite, create_database, drop_database
 from genlock.sandbox.simulation.scenario import Run, Scenario
-from genlock.sandbox.simulation.virtual_time import TimeStandsStill, VirtualLoop
+from genlock.sandbox.simulation.virtual_time import TimeDoesNotAdvance, VirtualLoop
 from genlock.sandbox.simulation.world import Entry, World
 
 CHUNK = 10
 REPORTS_MAX = 3
-Tamper = Callable[[Store], None]
+Mutate = Callable[[Store], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +39,7 @@ class Failure:
 
 @dataclass(kw_only=True, slots=True)
 class Summary:
-    """What became of some seeds."""
+    """The outcome of some seeds."""
 
     seeds: int = 0
     violations: int = 0
@@ -58,16 +58,16 @@ class Summary:
 # one seed
 
 
-def run_seed(seed: int, database: Database | None = None, tamper: Tamper | None = None) -> Run:
-    """One run. `tamper` may break the store first, to see whether that is found."""
+def run_seed(seed: int, database: Database | None = None, mutate: Mutate | None = None) -> Run:
+    """Run one seed. `mutate` may break the store first, to test that the checker finds it."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         world = runner.run(_make_world(seed))
         try:
-            violations = runner.run(_play(world, database or Sqlite(), tamper))
-        except TimeStandsStill:
-            detail = f"everybody waits, or works in a circle, at {world.loop.time():.3f}"
-            violations = [Violation(rule="Time goes on.", subject="-", detail=detail)]
-        world.over = True
+            violations = runner.run(_run(world, database or Sqlite(), mutate))
+        except TimeDoesNotAdvance:
+            detail = f"every task waits, or some loop forever, at {world.loop.time():.3f}"
+            violations = [Violation(rule="Virtual time advances.", subject="-", detail=detail)]
+        world.finished = True
     return Run(
         seed=seed,
         violations=violations,
@@ -81,26 +81,26 @@ async def _make_world(seed: int) -> World:
     return World(seed)
 
 
-async def _play(world: World, database: Database, tamper: Tamper | None) -> list[Violation]:
+async def _run(world: World, database: Database, mutate: Mutate | None) -> list[Violation]:
     assert isinstance(world.loop, VirtualLoop)
     store = await database.open(world.loop)
-    if tamper:
-        tamper(store)
+    if mutate:
+        mutate(store)
     return await Scenario(world, store).run()
 
 
 def report(run: Run, store: str) -> str:
-    """What was broken, and the history of the jobs concerned in time order."""
-    lines = [f"Seed {run.seed} breaks {len(run.violations)} promise(s):"]
+    """Return the violations of a run and the history of the jobs concerned, in time order."""
+    lines = [f"Seed {run.seed} violates {len(run.violations)} rule(s):"]
     lines += [f"  {broken.rule} Job {broken.subject}: {broken.detail}" for broken in run.violations]
     lines.append("History (virtual seconds, who, what, facts):")
     lines += [_line(entry) for entry in _concerned(run)]
-    lines.append(f"Again: genlock simulate --store {store} --seeds 1 --first-seed {run.seed}")
+    lines.append(f"Repeat: genlock simulate --store {store} --seeds 1 --first-seed {run.seed}")
     return "\n".join(lines)
 
 
 def _concerned(run: Run) -> Iterator[Entry]:
-    """The entries about the jobs of the violations, and those about no job at all."""
+    """Return the entries about the jobs of the violations, and those about no job."""
     jobs = {int(broken.subject) for broken in run.violations if broken.subject.isdigit()}
     orders = {facts["order"]: facts["job"] for _, _, _, facts in run.history if "order" in facts and facts.get("job")}
     for entry in run.history:
@@ -170,7 +170,7 @@ def _run_chunk(seeds: range) -> Summary:
 
 @contextmanager
 def _databases(store: str, url: str | None, count: int) -> Iterator[list[str]]:
-    """As many databases as are wanted, on the named server or on one of our own; gone afterwards."""
+    """Create `count` databases on the named server, or on one of our own, and drop them afterwards."""
     if store == "sqlite":
         yield []
         return
@@ -190,21 +190,21 @@ def _databases(store: str, url: str | None, count: int) -> Iterator[list[str]]:
 
 
 def run(seeds: int, first_seed: int, store: str, database_url: str | None, as_json: bool) -> int:  # noqa: FBT001 - a flag of the command
-    """Run seeds, print what became of them, and return the exit code."""
+    """Run seeds, print their outcome, and return the exit code."""
     started = time.monotonic()
     with _bar(seeds) as progress:
         total = simulate(seeds, first_seed, store, database_url, progress)
     seconds = time.monotonic() - started
     if as_json:
-        print(json.dumps(_figures(total, store, seconds)))  # noqa: T201 - the command's output
+        print(json.dumps(_as_json(total, store, seconds)))  # noqa: T201 - the command's output
     else:
         for failure in total.failures[:REPORTS_MAX]:
             print(failure.report, end="\n\n")  # noqa: T201
-        print(_sentence(total, store, seconds))  # noqa: T201
+        print(_summary_line(total, store, seconds))  # noqa: T201
     return 1 if total.failures else 0
 
 
-def _figures(total: Summary, store: str, seconds: float) -> dict[str, Any]:
+def _as_json(total: Summary, store: str, seconds: float) -> dict[str, Any]:
     return {
         "seeds": total.seeds,
         "violations": total.violations,
@@ -217,7 +217,7 @@ def _figures(total: Summary, store: str, seconds: float) -> dict[str, Any]:
     }
 
 
-def _sentence(total: Summary, store: str, seconds: float) -> str:
+def _summary_line(total: Summary, store: str, seconds: float) -> str:
     failing = ", ".join(str(failure.seed) for failure in total.failures)
     return (
         f"{total.seeds} seeds on {store} in {seconds:.1f} s: {total.virtual_seconds / 3600:.1f} hours of virtual time, "
@@ -228,7 +228,7 @@ def _sentence(total: Summary, store: str, seconds: float) -> str:
 
 @contextmanager
 def _bar(seeds: int) -> Iterator[Callable[[Summary], None]]:
-    """A progress bar where somebody watches."""
+    """Show a progress bar on a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -9,12 +9,12 @@ from typing import Any
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-#: so many rounds of the loop without the clock moving are a circle
-ROUNDS_MAX = 20_000
+#: after this many iterations without the clock moving, the loop is taken to be endless
+ITERATIONS_MAX = 20_000
 
 
-class TimeStandsStill(BaseException):
-    """Everybody waits and no timer is set, or somebody works in a circle. No handler may take it for a failed step."""
+class TimeDoesNotAdvance(BaseException):
+    """Every task waits and no timer is set, or a task loops forever. A BaseException: no handler swallows it."""
 
 
 class VirtualLoop(BaseEventLoop):
@@ -23,9 +23,9 @@ class VirtualLoop(BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self._time = 0.0
-        self._rounds = 0
+        self._iterations = 0
         self._selector = self
-        #: asked before the clock moves; True if it has given somebody something to do
+        #: called before the clock moves; returns True if it made a task runnable
         self.on_idle: Callable[[], bool] | None = None
 
     def time(self) -> float:
@@ -33,26 +33,26 @@ class VirtualLoop(BaseEventLoop):
 
     def select(self, timeout: float | None) -> list[Any]:
         if timeout == 0 or (self.on_idle and self.on_idle()):
-            self._rounds += 1
-            if self._rounds > ROUNDS_MAX:
-                self._rounds = 0
-                raise TimeStandsStill
+            self._iterations += 1
+            if self._iterations > ITERATIONS_MAX:
+                self._iterations = 0
+                raise TimeDoesNotAdvance
             return []
         if timeout is None:
-            raise TimeStandsStill
-        self._rounds = 0
+            raise TimeDoesNotAdvance
+        self._iterations = 0
         self._time += timeout
         return []
 
     def _process_events(self, event_list: list[Any]) -> None:
-        """There are none: nothing comes from outside."""
+        """There are no I/O events."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps in a real selector that would have to be woken."""
+        """There is no real selector to wake."""
 
 
 class VirtualClock:
-    """Wall time made of an event loop's time."""
+    """Wall time derived from an event loop's time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -1,4 +1,4 @@
-"""The world of one simulated run: its chances, its history, and what really happened outside the engine."""
+"""The world of one simulated run: its random streams, its history, and what really happened outside the engine."""
 
 import asyncio
 import random
@@ -14,8 +14,8 @@ from genlock.ports import Violation
 #: (virtual seconds, who, what, facts)
 Entry = tuple[float, str, str, dict[str, Any]]
 
-#: Every kind of trouble, and how likely it is where it can happen. A seed leaves some out and overdoes others.
-RATES: dict[str, float] = {
+#: Every kind of fault, and its probability where it can occur. A seed scales each by one of INTENSITIES.
+FAULT_RATES: dict[str, float] = {
     "create: busy": 0.06,
     "create: refused": 0.04,
     "create: request lost": 0.04,
@@ -37,7 +37,7 @@ RATES: dict[str, float] = {
     "callback: unreadable": 0.06,
     "callback: without token": 0.15,
     "callback: forged": 0.10,
-    "callback: of a stranger": 0.05,
+    "callback: unauthenticated": 0.05,
     "callback: names another task": 0.04,
     "callback: during progress": 0.60,
     "create_placeholder: busy": 0.06,
@@ -56,12 +56,12 @@ RATES: dict[str, float] = {
     "put: unforeseen error": 0.02,
     "send: unforeseen error": 0.02,
     "notify: unforeseen error": 0.02,
-    "part: refused as it is": 0.15,
-    "part: refused in every way": 0.02,
-    "part: no result": 0.10,
+    "part: refused at some levels": 0.15,
+    "part: refused at every level": 0.02,
+    "part: invalid result": 0.10,
     "message: deleted": 0.20,
-    "chat: closed": 0.03,
-    "chat: moved": 0.05,
+    "chat: unreachable": 0.03,
+    "chat: address changed": 0.05,
     "progress: dropped": 0.10,
     "progress: unforeseen error": 0.02,
     "progress: slow": 0.30,
@@ -70,19 +70,19 @@ RATES: dict[str, float] = {
     "store: answer slow": 0.05,
     "store: unavailable": 0.004,
     "store: answer lost": 0.004,
-    "store: made twice": 0.004,
+    "store: statement retried": 0.004,
     "instance: killed": 0.08,
     "instance: paused": 0.25,
     "instance: stopped": 0.08,
     "instance: started": 0.08,
     "instance: all killed": 0.02,
-    "instance: cut off from the store": 0.06,
+    "instance: disconnected from the store": 0.06,
     "store: down": 0.04,
 }
-RATE_MAX = 0.6
-#: How much of each kind of trouble a seed brings.
-LEVELS = (0, 0, 1, 1, 1, 3, 8)
-#: Troubles that are worst together. Seeds take turns with them.
+FAULT_RATE_MAX = 0.6
+#: Factors of the fault rates; a seed draws one for each kind.
+INTENSITIES = (0, 0, 1, 1, 1, 3, 8)
+#: Faults that find most bugs when they occur together. Seeds take turns with them.
 THEMES: tuple[tuple[str, ...], ...] = (
     (),
     ("callback: after the deadline", "call: slow", "instance: paused", "instance: killed"),
@@ -90,16 +90,16 @@ THEMES: tuple[tuple[str, ...], ...] = (
     ("store: slow", "store: answer slow", "call: slow", "instance: paused", "callback: without token"),
     ("create: answer lost", "callback: early", "callback: without token", "call: slow"),
     ("task: long", "progress: slow", "callback: during progress", "callback: contradicts"),
-    ("part: no result", "chat: moved", "message: deleted", "instance: killed"),
+    ("part: invalid result", "chat: address changed", "message: deleted", "instance: killed"),
 )
 THEME_RATE = 0.35
-#: Every so many times its turn comes, a theme is alone: other trouble would hide what its own can do.
-PURE_EVERY = 5
+#: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
+ALONE_EVERY = 5
 
 
 @dataclass(kw_only=True, slots=True)
 class Task:
-    """What the provider runs, and how it will really end."""
+    """A task at the provider, and how it will really end."""
 
     id: str
     provider: str
@@ -107,8 +107,8 @@ class Task:
     outcome: Outcome
     pieces: tuple[Piece, ...]
     done: bool = False
-    #: it ends before its time
-    hurried: asyncio.Event = field(default_factory=asyncio.Event)
+    #: set to end the task at once
+    end_now: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -119,54 +119,54 @@ class Message:
     shows: tuple[int, str] | None = None
     #: what it shows is a file, which no text can overwrite
     media: bool = False
-    #: it shows how far a job is, instead of whatever it showed before
+    #: a progress edit has overwritten what it showed
     progress: bool = False
     deleted: bool = False
 
 
 @dataclass(kw_only=True, slots=True)
 class Truth:
-    """What really happened: the engine never reads this, the verdict compares its rows with it."""
+    """What really happened. The engine never reads this; the checker compares the engine's rows with it."""
 
     tasks: dict[str, Task] = field(default_factory=dict)
     messages: dict[str, Message] = field(default_factory=dict)
     notices: Counter[int] = field(default_factory=Counter)
-    closed: dict[str, float] = field(default_factory=dict)
-    #: where chats are now
+    unreachable: dict[str, float] = field(default_factory=dict)
+    #: the new address of chats whose address changed, by the old one
     moved: dict[str, str] = field(default_factory=dict)
-    #: values that are no results
-    pages: set[str] = field(default_factory=set)
+    #: results that are HTML pages
+    invalid_results: set[str] = field(default_factory=set)
     #: how many levels the channel refuses for a part's value
     refusals: dict[str, int] = field(default_factory=dict)
-    #: jobs of which the provider has said at least once that they failed
+    #: jobs that the provider has reported as failed at least once
     failures: set[int] = field(default_factory=set)
-    #: jobs whose success a believable callback told, and we acknowledged
-    told: set[int] = field(default_factory=set)
-    #: acknowledged callbacks: the job each was believed for, and the task it named
+    #: jobs whose success was in an authenticated callback that an instance acknowledged
+    acknowledged_successes: set[int] = field(default_factory=set)
+    #: acknowledged callbacks: the job whose secret each carried, and the task it named
     acknowledged: dict[int, tuple[int | None, str | None]] = field(default_factory=dict)
     orders: dict[tuple[int, str], int] = field(default_factory=dict)
     granted: Counter[int] = field(default_factory=Counter)
     cancelled: set[int] = field(default_factory=set)
     resends: Counter[int] = field(default_factory=Counter)
     retries: Counter[int] = field(default_factory=Counter)
-    #: calls for a job that failed in a way that counts as a try
-    hiccups: Counter[int] = field(default_factory=Counter)
+    #: calls for a job that failed in a way that counts as an attempt
+    failed_calls: Counter[int] = field(default_factory=Counter)
     #: the highest token any instance was given, and when the last intent to submit was committed
     tokens: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     submits: dict[int, float] = field(default_factory=dict)
     #: the instances whose heartbeat row exists
-    listed: set[str] = field(default_factory=set)
-    broken: list[Violation] = field(default_factory=list)
+    registered: set[str] = field(default_factory=set)
+    violations: list[Violation] = field(default_factory=list)
 
     def tasks_of(self, job_id: int) -> list[Task]:
         return [task for task in self.tasks.values() if task.job_id == job_id]
 
-    def breaks(self, rule: str, job_id: int, detail: str) -> None:
-        self.broken.append(Violation(rule=rule, subject=str(job_id), detail=detail))
+    def add_violation(self, rule: str, job_id: int, detail: str) -> None:
+        self.violations.append(Violation(rule=rule, subject=str(job_id), detail=detail))
 
 
 class World:
-    """Everything random comes from the seed, each concern with a stream of its own."""
+    """All randomness comes from the seed; each concern has a stream of its own."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -174,19 +174,21 @@ class World:
         self.history: list[Entry] = []
         self.faults: Counter[str] = Counter()
         self.truth = Truth()
-        #: no more trouble: what is broken stays broken, nothing else breaks
-        self.calm = False
-        self.over = False
-        #: until when the database answers nobody
+        #: no new faults are injected; lasting ones, such as deleted messages, stay
+        self.faults_over = False
+        self.finished = False
+        #: until when the database answers no instance
         self.store_down_until = 0.0
-        #: what a dead instance waits for
-        self.nothing: asyncio.Future[None] = self.loop.create_future()
+        #: never completed: a dead instance waits for it
+        self.never: asyncio.Future[None] = self.loop.create_future()
         self._rng = self.stream("faults")
         levels = self.stream("levels")
-        self.rates = {kind: min(RATE_MAX, rate * levels.choice(LEVELS)) for kind, rate in RATES.items()}
-        if seed // len(THEMES) % PURE_EVERY == 0:
-            self.rates = dict.fromkeys(RATES, 0.0)
-        self.rates.update({kind: max(THEME_RATE, RATES[kind]) for kind in THEMES[seed % len(THEMES)]})
+        self.rates = {
+            kind: min(FAULT_RATE_MAX, rate * levels.choice(INTENSITIES)) for kind, rate in FAULT_RATES.items()
+        }
+        if seed // len(THEMES) % ALONE_EVERY == 0:
+            self.rates = dict.fromkeys(FAULT_RATES, 0.0)
+        self.rates.update({kind: max(THEME_RATE, FAULT_RATES[kind]) for kind in THEMES[seed % len(THEMES)]})
         self._tasks: set[asyncio.Task[Any]] = set()
         self._errors: list[BaseException] = []
 
@@ -197,8 +199,8 @@ class World:
         self.history.append((self.loop.time(), who, what, facts))
 
     def pick(self, kinds: Iterable[str], who: str = "world", /, **facts: Any) -> str | None:
-        """At most one of these kinds of trouble, if its time has come."""
-        if self.calm:
+        """Draw at most one of these kinds of faults, and record it."""
+        if self.faults_over:
             return None
         roll = self._rng.random()
         for kind in kinds:
@@ -216,20 +218,20 @@ class World:
         return self._rng.random() < 0.5
 
     async def delay(self, job_id: int) -> None:
-        """A way over the network: short, sometimes long."""
+        """Wait as long as a network call takes: shortly, sometimes long."""
         seconds = self._rng.random() * 0.4
         if self.happens("call: slow", job=job_id):
             seconds += self._rng.uniform(2.0, 30.0)
         await asyncio.sleep(seconds)
 
     async def lag(self) -> None:
-        """A database that takes its time, sometimes longer than a heartbeat."""
+        """Wait as long as a slow database takes: sometimes longer than a heartbeat."""
         await asyncio.sleep(self._rng.choice((0.05, 0.5, 3.0, 8.0)) * self._rng.random())
 
-    # the world's own doings
+    # background tasks
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Something that goes on by itself, until it is done or the run is over."""
+        """Run a coroutine in the background until it is done or the run is finished."""
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -242,14 +244,14 @@ class World:
 
     @property
     def busy(self) -> bool:
-        """Something is still going on outside. Raises what went wrong in the simulation itself."""
+        """Whether a background task still runs. Raises the first error of the simulation itself."""
         if self._errors:
             raise self._errors[0]
         return bool(self._tasks)
 
 
 class Recorder:
-    """An instance's observer: its events become history."""
+    """The observer of an instance: writes its events to the history."""
 
     def __init__(self, world: World, who: str) -> None:
         self._world = world
@@ -261,4 +263,4 @@ class Recorder:
         self._world.note(self._who, event.value, **facts)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
-        """Figures are for operators."""
+        """Counters are not part of the history."""

@@ -1,60 +1,60 @@
--- People, jobs, money, callbacks, updates, instances: everything the engine stands on.
+-- Accounts, jobs, money, callbacks, updates, instances, and what the bot stores.
 
 CREATE TABLE accounts (
-    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    channel     text NOT NULL,
-    bot         text NOT NULL,
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    channel      text NOT NULL,
+    bot          text NOT NULL,
     external_id  text NOT NULL,
     -- where the channel reaches the user outside a job; opaque, '' when unknown
-    address     text NOT NULL DEFAULT '',
-    available   bigint NOT NULL DEFAULT 0,
-    held        bigint NOT NULL DEFAULT 0,
-    created_at  timestamptz NOT NULL,
+    address      text NOT NULL DEFAULT '',
+    available    bigint NOT NULL DEFAULT 0,
+    held         bigint NOT NULL DEFAULT 0,
+    created_at   timestamptz NOT NULL,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
     CONSTRAINT accounts_held_not_negative CHECK (held >= 0)
 );
 
 CREATE TABLE jobs (
-    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    account_id     bigint NOT NULL,
-    request_key   text NOT NULL,
-    request_hash  text NOT NULL,
-    correlation_id   text NOT NULL,
-    provider      text NOT NULL,
-    channel       text NOT NULL,
-    bot           text NOT NULL,
-    address       text NOT NULL,
-    placeholder   text,
-    model         text NOT NULL,
-    input         text NOT NULL,
-    price         bigint NOT NULL,
-    hold_state         text NOT NULL,
-    state         text NOT NULL,
-    secret_hash   text,
-    task_id       text,
-    error_code    text NOT NULL DEFAULT '',
-    error_text    text NOT NULL DEFAULT '',
-    cancelled_by  text NOT NULL DEFAULT '',
-    cost          bigint,
-    late          boolean NOT NULL DEFAULT false,
-    parts         text NOT NULL DEFAULT '[]',
-    delivery      text NOT NULL DEFAULT 'none',
-    notice        text NOT NULL,
-    attention_code  text,
-    attention_reason     text,
-    attempts      integer NOT NULL DEFAULT 0,
-    due_at        timestamptz,
-    deadline_at   timestamptz NOT NULL,
-    grace_until   timestamptz,
-    lease_owner   text,
-    lease_token   bigint NOT NULL,
-    created_at    timestamptz NOT NULL,
-    submitted_at  timestamptz,
-    ended_at      timestamptz,
-    delivered_at  timestamptz,
-    -- so many instances died with it in hand, one after the other
-    crash_count        integer NOT NULL DEFAULT 0,
+    id                bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id        bigint NOT NULL,
+    request_key       text NOT NULL,
+    request_hash      text NOT NULL,
+    correlation_id    text NOT NULL,
+    provider          text NOT NULL,
+    channel           text NOT NULL,
+    bot               text NOT NULL,
+    address           text NOT NULL,
+    placeholder       text,
+    model             text NOT NULL,
+    input             text NOT NULL,
+    price             bigint NOT NULL,
+    hold_state        text NOT NULL,
+    state             text NOT NULL,
+    secret_hash       text,
+    task_id           text,
+    error_code        text NOT NULL DEFAULT '',
+    error_text        text NOT NULL DEFAULT '',
+    cancelled_by      text NOT NULL DEFAULT '',
+    cost              bigint,
+    late              boolean NOT NULL DEFAULT false,
+    parts             text NOT NULL DEFAULT '[]',
+    delivery          text NOT NULL DEFAULT 'none',
+    notice            text NOT NULL,
+    attention_code    text,
+    attention_reason  text,
+    attempts          integer NOT NULL DEFAULT 0,
+    due_at            timestamptz,
+    deadline_at       timestamptz NOT NULL,
+    grace_until       timestamptz,
+    lease_owner       text,
+    lease_token       bigint NOT NULL,
+    created_at        timestamptz NOT NULL,
+    submitted_at      timestamptz,
+    ended_at          timestamptz,
+    delivered_at      timestamptz,
+    -- consecutive worker crashes while this job was being processed
+    crash_count       integer NOT NULL DEFAULT 0,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -65,35 +65,36 @@ CREATE TABLE jobs (
     CONSTRAINT jobs_cancelled_by_known CHECK (cancelled_by IN ('', 'user', 'operator', 'system')),
     CONSTRAINT jobs_cancelled_by_means_cancelled CHECK (cancelled_by = '' OR state = 'cancelled'),
     CONSTRAINT jobs_attention_code_known CHECK (
-        attention_code IN ('poison', 'stage_error', 'retries_exhausted', 'undeliverable', 'unknown_delivery', 'parked', 'other')),
+        attention_code IN ('poison', 'stage_error', 'retries_exhausted', 'undeliverable', 'unknown_delivery', 'parked',
+                           'other')),
     CONSTRAINT jobs_attention_has_code_and_reason CHECK ((attention_code IS NULL) = (attention_reason IS NULL)),
     CONSTRAINT jobs_notice_known CHECK (notice IN ('none', 'wanted', 'due', 'sent')),
-    CONSTRAINT jobs_delivery_starts_with_the_end CHECK (
+    CONSTRAINT jobs_delivery_begins_at_the_end CHECK (
         (delivery = 'none') = (state IN ('queued', 'submitting', 'running'))),
     CONSTRAINT jobs_delivered_at_means_delivered CHECK ((delivered_at IS NULL) = (delivery <> 'delivered')),
-    CONSTRAINT jobs_capture_only_for_a_result CHECK (hold_state <> 'captured' OR state = 'succeeded'),
-    CONSTRAINT jobs_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
-    CONSTRAINT jobs_running_has_a_task CHECK (state <> 'running' OR task_id IS NOT NULL)
+    CONSTRAINT jobs_captured_means_succeeded CHECK (hold_state <> 'captured' OR state = 'succeeded'),
+    CONSTRAINT jobs_leased_means_due CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
+    CONSTRAINT jobs_running_means_task_known CHECK (state <> 'running' OR task_id IS NOT NULL)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
--- The only work index: what needs somebody, and when. History is not in it.
+-- The index that workers claim from: it contains only jobs that are due at some time, not the finished ones.
 CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
 
 CREATE TABLE ledger (
-    key        text PRIMARY KEY,
+    key         text PRIMARY KEY,
     account_id  bigint NOT NULL,
-    job_id     bigint,
-    kind       text NOT NULL,
-    debit      text NOT NULL,
-    credit     text NOT NULL,
-    amount     bigint NOT NULL,
-    reason     text NOT NULL DEFAULT '',
-    at         timestamptz NOT NULL,
+    job_id      bigint,
+    kind        text NOT NULL,
+    debit       text NOT NULL,
+    credit      text NOT NULL,
+    amount      bigint NOT NULL,
+    reason      text NOT NULL DEFAULT '',
+    at          timestamptz NOT NULL,
     CONSTRAINT ledger_amount_positive CHECK (amount > 0),
-    CONSTRAINT ledger_two_sides CHECK (debit <> credit),
+    CONSTRAINT ledger_sides_differ CHECK (debit <> credit),
     CONSTRAINT ledger_accounts_known CHECK (
         debit IN ('available', 'held', 'house') AND credit IN ('available', 'held', 'house'))
 );
@@ -111,7 +112,7 @@ CREATE TABLE inbox (
     due_at       timestamptz,
     received_at  timestamptz NOT NULL,
     CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
-    CONSTRAINT inbox_due_while_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
+    CONSTRAINT inbox_due_means_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
 );
 
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
@@ -137,17 +138,17 @@ CREATE TABLE limits (
 );
 
 CREATE TABLE updates (
-    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    bot          text NOT NULL,
-    update_id    bigint NOT NULL,
-    ordering_key         text NOT NULL,
-    kind         text NOT NULL,
-    urgent       boolean NOT NULL,
-    dedup_key        text,
-    body         text NOT NULL,
-    state        text NOT NULL,
-    note         text NOT NULL DEFAULT '',
-    received_at  timestamptz NOT NULL,
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    bot           text NOT NULL,
+    update_id     bigint NOT NULL,
+    ordering_key  text NOT NULL,
+    kind          text NOT NULL,
+    urgent        boolean NOT NULL,
+    dedup_key     text,
+    body          text NOT NULL,
+    state         text NOT NULL,
+    note          text NOT NULL DEFAULT '',
+    received_at   timestamptz NOT NULL,
     CONSTRAINT updates_once UNIQUE (bot, update_id),
     CONSTRAINT updates_state_known CHECK (state IN ('new', 'done', 'repeated', 'dead'))
 );
@@ -156,7 +157,7 @@ CREATE INDEX updates_waiting ON updates (bot, ordering_key, id) WHERE state = 'n
 CREATE INDEX updates_dead ON updates (id) WHERE state = 'dead';
 CREATE INDEX updates_dedup ON updates (bot, ordering_key, dedup_key) WHERE dedup_key IS NOT NULL;
 
--- One row per person: whoever holds its lease works off that person's updates. `waiting` counts the new ones.
+-- One row per user: the instance that has its lease handles the user's updates in order. `waiting` counts the new ones.
 CREATE TABLE update_queues (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     bot          text NOT NULL,
@@ -167,10 +168,10 @@ CREATE TABLE update_queues (
     due_at       timestamptz,
     lease_owner  text,
     lease_token  bigint NOT NULL DEFAULT 0,
-    crash_count       integer NOT NULL DEFAULT 0,
+    crash_count  integer NOT NULL DEFAULT 0,
     CONSTRAINT update_queues_once UNIQUE (bot, name),
-    CONSTRAINT update_queues_due_while_waiting CHECK ((due_at IS NOT NULL) = (waiting > 0)),
-    CONSTRAINT update_queues_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL)
+    CONSTRAINT update_queues_due_means_waiting CHECK ((due_at IS NOT NULL) = (waiting > 0)),
+    CONSTRAINT update_queues_leased_means_due CHECK (lease_owner IS NULL OR due_at IS NOT NULL)
 ) WITH (fillfactor = 80);
 
 CREATE INDEX update_queues_due ON update_queues (urgent, due_at) WHERE due_at IS NOT NULL;
@@ -185,29 +186,29 @@ CREATE TABLE kv (
 );
 
 CREATE TABLE profiles (
-    account_id    bigint PRIMARY KEY,
-    language     text NOT NULL,
-    name         text NOT NULL,
-    username     text NOT NULL,
-    referred_by  bigint,
-    rewarded_at  timestamptz,
-    last_model   text NOT NULL DEFAULT '',
-    -- grows with every free run, so that two at once are told apart
-    free_run_count   bigint NOT NULL DEFAULT 0,
-    banned_at    timestamptz,
-    ban_reason   text NOT NULL DEFAULT '',
-    blocked_at   timestamptz,
-    created_at   timestamptz NOT NULL,
-    seen_at      timestamptz NOT NULL,
-    -- Whoever invites was here before: nobody invites themselves, and no circle can close.
-    CONSTRAINT profiles_invited_by_an_older_one CHECK (referred_by < account_id)
+    account_id      bigint PRIMARY KEY,
+    language        text NOT NULL,
+    name            text NOT NULL,
+    username        text NOT NULL,
+    referred_by     bigint,
+    rewarded_at     timestamptz,
+    last_model      text NOT NULL DEFAULT '',
+    -- grows with every free run, so that a concurrent one is noticed
+    free_run_count  bigint NOT NULL DEFAULT 0,
+    banned_at       timestamptz,
+    ban_reason      text NOT NULL DEFAULT '',
+    blocked_at      timestamptz,
+    created_at      timestamptz NOT NULL,
+    seen_at         timestamptz NOT NULL,
+    -- An inviter is older than the invited account, so there are no self-invitations and no cycles.
+    CONSTRAINT profiles_inviter_is_older CHECK (referred_by < account_id)
 );
 
 CREATE INDEX profiles_username ON profiles (username);
 CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
 
 CREATE TABLE drafts (
-    account_id   bigint NOT NULL,
+    account_id  bigint NOT NULL,
     chat        bigint NOT NULL,
     version     bigint NOT NULL,
     message     bigint,
@@ -221,36 +222,36 @@ CREATE TABLE drafts (
 CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
 
 CREATE TABLE uploads (
-    address    text PRIMARY KEY,
+    address     text PRIMARY KEY,
     account_id  bigint NOT NULL,
-    file       text NOT NULL,
-    kind       text NOT NULL,
-    seconds    double precision,
-    at         timestamptz NOT NULL,
-    -- whether an order was made of it, which may be repeated at any time
-    ordered    boolean NOT NULL DEFAULT true
+    file        text NOT NULL,
+    kind        text NOT NULL,
+    seconds     double precision,
+    at          timestamptz NOT NULL,
+    -- whether an order uses it; an order may be repeated at any time, so the file is not pruned
+    ordered     boolean NOT NULL DEFAULT true
 );
 
 CREATE INDEX uploads_account ON uploads (account_id, at);
 CREATE INDEX uploads_unordered ON uploads (at) WHERE NOT ordered;
 
 CREATE TABLE payments (
-    charge     text PRIMARY KEY,
+    charge      text PRIMARY KEY,
     account_id  bigint NOT NULL,
-    stars      bigint NOT NULL,
-    amount     bigint NOT NULL,
-    state      text NOT NULL,
-    refunds    integer NOT NULL DEFAULT 0,
-    at         timestamptz NOT NULL,
+    stars       bigint NOT NULL,
+    amount      bigint NOT NULL,
+    state       text NOT NULL,
+    refunds     integer NOT NULL DEFAULT 0,
+    at          timestamptz NOT NULL,
     CONSTRAINT payments_state_known CHECK (state IN ('paid', 'refunding', 'refunded')),
-    CONSTRAINT payments_of_something CHECK (stars > 0 AND amount > 0)
+    CONSTRAINT payments_amounts_positive CHECK (stars > 0 AND amount > 0)
 );
 
 CREATE INDEX payments_account ON payments (account_id, at);
 CREATE INDEX payments_at ON payments (at);
 
 CREATE TABLE free_runs (
-    account_id    bigint NOT NULL,
+    account_id   bigint NOT NULL,
     request_key  text NOT NULL,
     source       text NOT NULL,
     at           timestamptz NOT NULL,
@@ -259,25 +260,25 @@ CREATE TABLE free_runs (
 );
 
 CREATE TABLE promos (
-    code        text PRIMARY KEY,
+    code         text PRIMARY KEY,
     -- '' for codes that users of every bot may use
-    bot         text NOT NULL DEFAULT '',
-    amount      bigint NOT NULL,
-    runs        integer NOT NULL,
-    used        integer NOT NULL DEFAULT 0,
-    uses_max    integer,
+    bot          text NOT NULL DEFAULT '',
+    amount       bigint NOT NULL,
+    runs         integer NOT NULL,
+    used         integer NOT NULL DEFAULT 0,
+    uses_max     integer,
     per_account  integer NOT NULL,
-    until_at    timestamptz,
-    closed_at   timestamptz,
-    author      text NOT NULL,
-    created_at  timestamptz NOT NULL,
-    CONSTRAINT promos_give_one_thing CHECK ((amount > 0) <> (runs > 0) AND amount >= 0 AND runs >= 0),
+    until_at     timestamptz,
+    closed_at    timestamptz,
+    author       text NOT NULL,
+    created_at   timestamptz NOT NULL,
+    CONSTRAINT promos_credits_or_runs CHECK ((amount > 0) <> (runs > 0) AND amount >= 0 AND runs >= 0),
     CONSTRAINT promos_not_overused CHECK (used <= uses_max)
 );
 
 CREATE TABLE promo_uses (
     code         text NOT NULL,
-    account_id    bigint NOT NULL,
+    account_id   bigint NOT NULL,
     number       integer NOT NULL,
     request_key  text NOT NULL,
     at           timestamptz NOT NULL,
@@ -286,19 +287,19 @@ CREATE TABLE promo_uses (
 );
 
 CREATE TABLE broadcasts (
-    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    bot         text NOT NULL,
-    text        text NOT NULL,
-    author      text NOT NULL,
-    request_key text NOT NULL,
-    state       text NOT NULL,
-    reached     bigint NOT NULL DEFAULT 0,
-    sent        bigint NOT NULL DEFAULT 0,
-    failed      bigint NOT NULL DEFAULT 0,
-    total       bigint NOT NULL,
-    created_at  timestamptz NOT NULL,
-    -- the words with their looks and the file, JSON; empty: the text is Telegram's HTML
-    content     text NOT NULL DEFAULT '',
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    bot          text NOT NULL,
+    text         text NOT NULL,
+    author       text NOT NULL,
+    request_key  text NOT NULL,
+    state        text NOT NULL,
+    reached      bigint NOT NULL DEFAULT 0,
+    sent         bigint NOT NULL DEFAULT 0,
+    failed       bigint NOT NULL DEFAULT 0,
+    total        bigint NOT NULL,
+    created_at   timestamptz NOT NULL,
+    -- the formatted text and the file, JSON; empty when `text` is HTML
+    content      text NOT NULL DEFAULT '',
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 );

@@ -1,61 +1,61 @@
--- People, jobs, money, callbacks, updates, instances: everything the engine stands on.
+-- Accounts, jobs, money, callbacks, updates, instances, and what the bot stores.
 -- Times are microseconds since 1970, UTC.
 
 CREATE TABLE accounts (
-    id          INTEGER PRIMARY KEY,
-    channel     TEXT NOT NULL,
-    bot         TEXT NOT NULL,
+    id           INTEGER PRIMARY KEY,
+    channel      TEXT NOT NULL,
+    bot          TEXT NOT NULL,
     external_id  TEXT NOT NULL,
     -- where the channel reaches the user outside a job; opaque, '' when unknown
-    address     TEXT NOT NULL DEFAULT '',
-    available   INTEGER NOT NULL DEFAULT 0,
-    held        INTEGER NOT NULL DEFAULT 0,
-    created_at  INTEGER NOT NULL,
+    address      TEXT NOT NULL DEFAULT '',
+    available    INTEGER NOT NULL DEFAULT 0,
+    held         INTEGER NOT NULL DEFAULT 0,
+    created_at   INTEGER NOT NULL,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
     CONSTRAINT accounts_held_not_negative CHECK (held >= 0)
 ) STRICT;
 
 CREATE TABLE jobs (
-    id            INTEGER PRIMARY KEY,
-    account_id     INTEGER NOT NULL,
-    request_key   TEXT NOT NULL,
-    request_hash  TEXT NOT NULL,
-    correlation_id   TEXT NOT NULL,
-    provider      TEXT NOT NULL,
-    channel       TEXT NOT NULL,
-    bot           TEXT NOT NULL,
-    address       TEXT NOT NULL,
-    placeholder   TEXT,
-    model         TEXT NOT NULL,
-    input         TEXT NOT NULL,
-    price         INTEGER NOT NULL,
-    hold_state         TEXT NOT NULL,
-    state         TEXT NOT NULL,
-    secret_hash   TEXT,
-    task_id       TEXT,
-    error_code    TEXT NOT NULL DEFAULT '',
-    error_text    TEXT NOT NULL DEFAULT '',
-    cancelled_by  TEXT NOT NULL DEFAULT '',
-    cost          INTEGER,
-    late          INTEGER NOT NULL DEFAULT 0,
-    parts         TEXT NOT NULL DEFAULT '[]',
-    delivery      TEXT NOT NULL DEFAULT 'none',
-    notice        TEXT NOT NULL,
-    attention_code  TEXT,
-    attention_reason     TEXT,
-    attempts      INTEGER NOT NULL DEFAULT 0,
-    due_at        INTEGER,
-    deadline_at   INTEGER NOT NULL,
-    grace_until   INTEGER,
-    lease_owner   TEXT,
-    lease_token   INTEGER NOT NULL,
-    created_at    INTEGER NOT NULL,
-    submitted_at  INTEGER,
-    ended_at      INTEGER,
-    delivered_at  INTEGER,
-    -- so many instances died with it in hand, one after the other
-    crash_count        INTEGER NOT NULL DEFAULT 0,
+    id                INTEGER PRIMARY KEY,
+    account_id        INTEGER NOT NULL,
+    request_key       TEXT NOT NULL,
+    request_hash      TEXT NOT NULL,
+    correlation_id    TEXT NOT NULL,
+    provider          TEXT NOT NULL,
+    channel           TEXT NOT NULL,
+    bot               TEXT NOT NULL,
+    address           TEXT NOT NULL,
+    placeholder       TEXT,
+    model             TEXT NOT NULL,
+    input             TEXT NOT NULL,
+    price             INTEGER NOT NULL,
+    hold_state        TEXT NOT NULL,
+    state             TEXT NOT NULL,
+    secret_hash       TEXT,
+    task_id           TEXT,
+    error_code        TEXT NOT NULL DEFAULT '',
+    error_text        TEXT NOT NULL DEFAULT '',
+    cancelled_by      TEXT NOT NULL DEFAULT '',
+    cost              INTEGER,
+    late              INTEGER NOT NULL DEFAULT 0,
+    parts             TEXT NOT NULL DEFAULT '[]',
+    delivery          TEXT NOT NULL DEFAULT 'none',
+    notice            TEXT NOT NULL,
+    attention_code    TEXT,
+    attention_reason  TEXT,
+    attempts          INTEGER NOT NULL DEFAULT 0,
+    due_at            INTEGER,
+    deadline_at       INTEGER NOT NULL,
+    grace_until       INTEGER,
+    lease_owner       TEXT,
+    lease_token       INTEGER NOT NULL,
+    created_at        INTEGER NOT NULL,
+    submitted_at      INTEGER,
+    ended_at          INTEGER,
+    delivered_at      INTEGER,
+    -- consecutive worker crashes while this job was being processed
+    crash_count       INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -66,35 +66,36 @@ CREATE TABLE jobs (
     CONSTRAINT jobs_cancelled_by_known CHECK (cancelled_by IN ('', 'user', 'operator', 'system')),
     CONSTRAINT jobs_cancelled_by_means_cancelled CHECK (cancelled_by = '' OR state = 'cancelled'),
     CONSTRAINT jobs_attention_code_known CHECK (
-        attention_code IN ('poison', 'stage_error', 'retries_exhausted', 'undeliverable', 'unknown_delivery', 'parked', 'other')),
+        attention_code IN ('poison', 'stage_error', 'retries_exhausted', 'undeliverable', 'unknown_delivery', 'parked',
+                           'other')),
     CONSTRAINT jobs_attention_has_code_and_reason CHECK ((attention_code IS NULL) = (attention_reason IS NULL)),
     CONSTRAINT jobs_notice_known CHECK (notice IN ('none', 'wanted', 'due', 'sent')),
-    CONSTRAINT jobs_delivery_starts_with_the_end CHECK (
+    CONSTRAINT jobs_delivery_begins_at_the_end CHECK (
         (delivery = 'none') = (state IN ('queued', 'submitting', 'running'))),
     CONSTRAINT jobs_delivered_at_means_delivered CHECK ((delivered_at IS NULL) = (delivery <> 'delivered')),
-    CONSTRAINT jobs_capture_only_for_a_result CHECK (hold_state <> 'captured' OR state = 'succeeded'),
-    CONSTRAINT jobs_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
-    CONSTRAINT jobs_running_has_a_task CHECK (state <> 'running' OR task_id IS NOT NULL)
+    CONSTRAINT jobs_captured_means_succeeded CHECK (hold_state <> 'captured' OR state = 'succeeded'),
+    CONSTRAINT jobs_leased_means_due CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
+    CONSTRAINT jobs_running_means_task_known CHECK (state <> 'running' OR task_id IS NOT NULL)
 ) STRICT;
 
--- The only work index: what needs somebody, and when. History is not in it.
+-- The index that workers claim from: it contains only jobs that are due at some time, not the finished ones.
 CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
 
 CREATE TABLE ledger (
-    key        TEXT PRIMARY KEY,
+    key         TEXT PRIMARY KEY,
     account_id  INTEGER NOT NULL,
-    job_id     INTEGER,
-    kind       TEXT NOT NULL,
-    debit      TEXT NOT NULL,
-    credit     TEXT NOT NULL,
-    amount     INTEGER NOT NULL,
-    reason     TEXT NOT NULL DEFAULT '',
-    at         INTEGER NOT NULL,
+    job_id      INTEGER,
+    kind        TEXT NOT NULL,
+    debit       TEXT NOT NULL,
+    credit      TEXT NOT NULL,
+    amount      INTEGER NOT NULL,
+    reason      TEXT NOT NULL DEFAULT '',
+    at          INTEGER NOT NULL,
     CONSTRAINT ledger_amount_positive CHECK (amount > 0),
-    CONSTRAINT ledger_two_sides CHECK (debit <> credit),
+    CONSTRAINT ledger_sides_differ CHECK (debit <> credit),
     CONSTRAINT ledger_accounts_known CHECK (
         debit IN ('available', 'held', 'house') AND credit IN ('available', 'held', 'house'))
 ) STRICT;
@@ -112,7 +113,7 @@ CREATE TABLE inbox (
     due_at       INTEGER,
     received_at  INTEGER NOT NULL,
     CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
-    CONSTRAINT inbox_due_while_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
+    CONSTRAINT inbox_due_means_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
 ) STRICT;
 
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
@@ -138,17 +139,17 @@ CREATE TABLE limits (
 ) STRICT;
 
 CREATE TABLE updates (
-    id           INTEGER PRIMARY KEY,
-    bot          TEXT NOT NULL,
-    update_id    INTEGER NOT NULL,
-    ordering_key         TEXT NOT NULL,
-    kind         TEXT NOT NULL,
-    urgent       INTEGER NOT NULL,
-    dedup_key        TEXT,
-    body         TEXT NOT NULL,
-    state        TEXT NOT NULL,
-    note         TEXT NOT NULL DEFAULT '',
-    received_at  INTEGER NOT NULL,
+    id            INTEGER PRIMARY KEY,
+    bot           TEXT NOT NULL,
+    update_id     INTEGER NOT NULL,
+    ordering_key  TEXT NOT NULL,
+    kind          TEXT NOT NULL,
+    urgent        INTEGER NOT NULL,
+    dedup_key     TEXT,
+    body          TEXT NOT NULL,
+    state         TEXT NOT NULL,
+    note          TEXT NOT NULL DEFAULT '',
+    received_at   INTEGER NOT NULL,
     CONSTRAINT updates_once UNIQUE (bot, update_id),
     CONSTRAINT updates_state_known CHECK (state IN ('new', 'done', 'repeated', 'dead'))
 ) STRICT;
@@ -157,7 +158,7 @@ CREATE INDEX updates_waiting ON updates (bot, ordering_key, id) WHERE state = 'n
 CREATE INDEX updates_dead ON updates (id) WHERE state = 'dead';
 CREATE INDEX updates_dedup ON updates (bot, ordering_key, dedup_key) WHERE dedup_key IS NOT NULL;
 
--- One row per person: whoever holds its lease works off that person's updates. `waiting` counts the new ones.
+-- One row per user: the instance that has its lease handles the user's updates in order. `waiting` counts the new ones.
 CREATE TABLE update_queues (
     id           INTEGER PRIMARY KEY,
     bot          TEXT NOT NULL,
@@ -168,10 +169,10 @@ CREATE TABLE update_queues (
     due_at       INTEGER,
     lease_owner  TEXT,
     lease_token  INTEGER NOT NULL DEFAULT 0,
-    crash_count       INTEGER NOT NULL DEFAULT 0,
+    crash_count  INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT update_queues_once UNIQUE (bot, name),
-    CONSTRAINT update_queues_due_while_waiting CHECK ((due_at IS NOT NULL) = (waiting > 0)),
-    CONSTRAINT update_queues_lease_has_an_end CHECK (lease_owner IS NULL OR due_at IS NOT NULL)
+    CONSTRAINT update_queues_due_means_waiting CHECK ((due_at IS NOT NULL) = (waiting > 0)),
+    CONSTRAINT update_queues_leased_means_due CHECK (lease_owner IS NULL OR due_at IS NOT NULL)
 ) STRICT;
 
 CREATE INDEX update_queues_due ON update_queues (urgent, due_at) WHERE due_at IS NOT NULL;
@@ -186,29 +187,29 @@ CREATE TABLE kv (
 ) STRICT;
 
 CREATE TABLE profiles (
-    account_id    INTEGER PRIMARY KEY,
-    language     TEXT NOT NULL,
-    name         TEXT NOT NULL,
-    username     TEXT NOT NULL,
-    referred_by  INTEGER,
-    rewarded_at  INTEGER,
-    last_model   TEXT NOT NULL DEFAULT '',
-    -- grows with every free run, so that two at once are told apart
-    free_run_count   INTEGER NOT NULL DEFAULT 0,
-    banned_at    INTEGER,
-    ban_reason   TEXT NOT NULL DEFAULT '',
-    blocked_at   INTEGER,
-    created_at   INTEGER NOT NULL,
-    seen_at      INTEGER NOT NULL,
-    -- Whoever invites was here before: nobody invites themselves, and no circle can close.
-    CONSTRAINT profiles_invited_by_an_older_one CHECK (referred_by < account_id)
+    account_id      INTEGER PRIMARY KEY,
+    language        TEXT NOT NULL,
+    name            TEXT NOT NULL,
+    username        TEXT NOT NULL,
+    referred_by     INTEGER,
+    rewarded_at     INTEGER,
+    last_model      TEXT NOT NULL DEFAULT '',
+    -- grows with every free run, so that a concurrent one is noticed
+    free_run_count  INTEGER NOT NULL DEFAULT 0,
+    banned_at       INTEGER,
+    ban_reason      TEXT NOT NULL DEFAULT '',
+    blocked_at      INTEGER,
+    created_at      INTEGER NOT NULL,
+    seen_at         INTEGER NOT NULL,
+    -- An inviter is older than the invited account, so there are no self-invitations and no cycles.
+    CONSTRAINT profiles_inviter_is_older CHECK (referred_by < account_id)
 ) STRICT;
 
 CREATE INDEX profiles_username ON profiles (username);
 CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
 
 CREATE TABLE drafts (
-    account_id   INTEGER NOT NULL,
+    account_id  INTEGER NOT NULL,
     chat        INTEGER NOT NULL,
     version     INTEGER NOT NULL,
     message     INTEGER,
@@ -222,36 +223,36 @@ CREATE TABLE drafts (
 CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
 
 CREATE TABLE uploads (
-    address    TEXT PRIMARY KEY,
+    address     TEXT PRIMARY KEY,
     account_id  INTEGER NOT NULL,
-    file       TEXT NOT NULL,
-    kind       TEXT NOT NULL,
-    seconds    REAL,
-    at         INTEGER NOT NULL,
-    -- whether an order was made of it, which may be repeated at any time
-    ordered    INTEGER NOT NULL DEFAULT 1
+    file        TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    seconds     REAL,
+    at          INTEGER NOT NULL,
+    -- whether an order uses it; an order may be repeated at any time, so the file is not pruned
+    ordered     INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 
 CREATE INDEX uploads_account ON uploads (account_id, at);
 CREATE INDEX uploads_unordered ON uploads (at) WHERE ordered = 0;
 
 CREATE TABLE payments (
-    charge     TEXT PRIMARY KEY,
+    charge      TEXT PRIMARY KEY,
     account_id  INTEGER NOT NULL,
-    stars      INTEGER NOT NULL,
-    amount     INTEGER NOT NULL,
-    state      TEXT NOT NULL,
-    refunds    INTEGER NOT NULL DEFAULT 0,
-    at         INTEGER NOT NULL,
+    stars       INTEGER NOT NULL,
+    amount      INTEGER NOT NULL,
+    state       TEXT NOT NULL,
+    refunds     INTEGER NOT NULL DEFAULT 0,
+    at          INTEGER NOT NULL,
     CONSTRAINT payments_state_known CHECK (state IN ('paid', 'refunding', 'refunded')),
-    CONSTRAINT payments_of_something CHECK (stars > 0 AND amount > 0)
+    CONSTRAINT payments_amounts_positive CHECK (stars > 0 AND amount > 0)
 ) STRICT;
 
 CREATE INDEX payments_account ON payments (account_id, at);
 CREATE INDEX payments_at ON payments (at);
 
 CREATE TABLE free_runs (
-    account_id    INTEGER NOT NULL,
+    account_id   INTEGER NOT NULL,
     request_key  TEXT NOT NULL,
     source       TEXT NOT NULL,
     at           INTEGER NOT NULL,
@@ -260,25 +261,25 @@ CREATE TABLE free_runs (
 ) STRICT;
 
 CREATE TABLE promos (
-    code        TEXT PRIMARY KEY,
+    code         TEXT PRIMARY KEY,
     -- '' for codes that users of every bot may use
-    bot         TEXT NOT NULL DEFAULT '',
-    amount      INTEGER NOT NULL,
-    runs        INTEGER NOT NULL,
-    used        INTEGER NOT NULL DEFAULT 0,
-    uses_max    INTEGER,
+    bot          TEXT NOT NULL DEFAULT '',
+    amount       INTEGER NOT NULL,
+    runs         INTEGER NOT NULL,
+    used         INTEGER NOT NULL DEFAULT 0,
+    uses_max     INTEGER,
     per_account  INTEGER NOT NULL,
-    until_at    INTEGER,
-    closed_at   INTEGER,
-    author      TEXT NOT NULL,
-    created_at  INTEGER NOT NULL,
-    CONSTRAINT promos_give_one_thing CHECK ((amount > 0) <> (runs > 0) AND amount >= 0 AND runs >= 0),
+    until_at     INTEGER,
+    closed_at    INTEGER,
+    author       TEXT NOT NULL,
+    created_at   INTEGER NOT NULL,
+    CONSTRAINT promos_credits_or_runs CHECK ((amount > 0) <> (runs > 0) AND amount >= 0 AND runs >= 0),
     CONSTRAINT promos_not_overused CHECK (used <= uses_max)
 ) STRICT;
 
 CREATE TABLE promo_uses (
     code         TEXT NOT NULL,
-    account_id    INTEGER NOT NULL,
+    account_id   INTEGER NOT NULL,
     number       INTEGER NOT NULL,
     request_key  TEXT NOT NULL,
     at           INTEGER NOT NULL,
@@ -287,19 +288,19 @@ CREATE TABLE promo_uses (
 ) STRICT;
 
 CREATE TABLE broadcasts (
-    id          INTEGER PRIMARY KEY,
-    bot         TEXT NOT NULL,
-    text        TEXT NOT NULL,
-    author      TEXT NOT NULL,
-    request_key TEXT NOT NULL,
-    state       TEXT NOT NULL,
-    reached     INTEGER NOT NULL DEFAULT 0,
-    sent        INTEGER NOT NULL DEFAULT 0,
-    failed      INTEGER NOT NULL DEFAULT 0,
-    total       INTEGER NOT NULL,
-    created_at  INTEGER NOT NULL,
-    -- the words with their looks and the file, JSON; empty: the text is Telegram's HTML
-    content     TEXT NOT NULL DEFAULT '',
+    id           INTEGER PRIMARY KEY,
+    bot          TEXT NOT NULL,
+    text         TEXT NOT NULL,
+    author       TEXT NOT NULL,
+    request_key  TEXT NOT NULL,
+    state        TEXT NOT NULL,
+    reached      INTEGER NOT NULL DEFAULT 0,
+    sent         INTEGER NOT NULL DEFAULT 0,
+    failed       INTEGER NOT NULL DEFAULT 0,
+    total        INTEGER NOT NULL,
+    created_at   INTEGER NOT NULL,
+    -- the formatted text and the file, JSON; empty when `text` is HTML
+    content      TEXT NOT NULL DEFAULT '',
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 ) STRICT;

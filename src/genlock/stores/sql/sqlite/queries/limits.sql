@@ -1,6 +1,24 @@
+-- name: open_limit
+-- Create the row of a limit before its first use.
+INSERT INTO limits (key, next_at) VALUES (:key, :now - 86400000000) ON CONFLICT (key) DO NOTHING;
+
+-- name: reserve
+-- Reserve permits of a limit, `interval` apart, at most `horizon` seconds ahead; unused permits add up to a burst. Two
+-- rows: the seconds until the next permit, before and after.
+UPDATE limits SET next_at = max(next_at, :now - CAST((:burst - 1) * :interval * 1000000 AS INTEGER))
+WHERE key = :key
+RETURNING (next_at - :now) / 1000000.0 AS wait;
+UPDATE limits
+SET next_at = next_at + CAST(:interval * 1000000 * CASE
+    WHEN next_at > :now + :horizon * 1000000 THEN 0
+    ELSE min(:count, 1 + CAST((:now + :horizon * 1000000 - next_at) / (:interval * 1000000) AS INTEGER))
+    END AS INTEGER)
+WHERE key = :key
+RETURNING (next_at - :now) / 1000000.0 AS wait;
+
 -- name: take_permits
--- A turn of each of these limits, if it has been free for `spare` seconds: first those denied, with the seconds until
--- they are free, then the keys taken, with 0.
+-- Take a permit of each limit that has had one free for `spare` seconds. Returns the denied keys with the seconds until
+-- a permit is free, and the taken keys with 0.
 SELECT key, (next_at - :now) / 1000000.0 + :spare AS wait FROM limits
 WHERE key IN (SELECT value FROM json_each(:keys)) AND next_at > :now - CAST(:spare * 1000000 AS INTEGER);
 INSERT INTO limits (key, next_at)
@@ -12,13 +30,6 @@ WHERE next_at <= :now - CAST(:spare * 1000000 AS INTEGER)
 RETURNING key, 0.0 AS wait;
 
 -- name: block
--- No turn of this limit for so long.
+-- Give no permit of a limit for some time.
 INSERT INTO limits (key, next_at) VALUES (:key, :now + CAST(:seconds * 1000000 AS INTEGER))
 ON CONFLICT (key) DO UPDATE SET next_at = max(next_at, excluded.next_at);
-
--- name: prune_limits
--- Limits that nobody has used for long; only the holder of the active role, in its own epoch, may say so.
-DELETE FROM limits
-WHERE next_at < :now - CAST(:idle_seconds * 1000000 AS INTEGER)
-    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
-RETURNING key;

@@ -1,25 +1,30 @@
--- Updates and their lanes. There is one writer, so the count in a lane's row is the number of its new updates.
+-- There is one writer, so the count in a queue's row always equals the number of its new updates.
 
 -- name: store_updates
--- Keep updates, each id once, and open their lanes. A press that was made a moment ago is kept and not worked off.
+-- Store updates, each id once, and count them in their queues. A second press of the same button within a moment is
+-- stored as repeated and not handled.
 INSERT INTO update_item
 SELECT bot, update_id, ordering_key, kind, urgent, dedup_key, body,
     CASE WHEN dedup_key IS NOT NULL AND (nth > 1 OR EXISTS (
         SELECT 1 FROM updates u
-        WHERE u.bot = i.bot AND u.ordering_key = i.ordering_key AND u.dedup_key = i.dedup_key AND u.update_id <> i.update_id
+        WHERE u.bot = i.bot AND u.ordering_key = i.ordering_key AND u.dedup_key = i.dedup_key
+            AND u.update_id <> i.update_id
             AND (u.state = 'new' OR u.state <> 'repeated'
                  AND u.received_at > :now - CAST(:repeat_seconds * 1000000 AS INTEGER))))
     THEN 'repeated' ELSE 'new' END
 FROM (
     SELECT value ->> 'bot' AS bot, value ->> 'update_id' AS update_id, value ->> 'ordering_key' AS ordering_key,
-        value ->> 'kind' AS kind, value ->> 'urgent' AS urgent, value ->> 'dedup_key' AS dedup_key, value ->> 'body' AS body,
+        value ->> 'kind' AS kind, value ->> 'urgent' AS urgent, value ->> 'dedup_key' AS dedup_key,
+        value ->> 'body' AS body,
         row_number() OVER (
-            PARTITION BY value ->> 'bot', value ->> 'ordering_key', value ->> 'dedup_key' ORDER BY value ->> 'update_id') AS nth
+            PARTITION BY value ->> 'bot', value ->> 'ordering_key', value ->> 'dedup_key'
+            ORDER BY value ->> 'update_id') AS nth
     FROM json_each(:items)
 ) i
 WHERE NOT EXISTS (SELECT 1 FROM updates u WHERE u.bot = i.bot AND u.update_id = i.update_id);
 INSERT INTO updates (bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, received_at)
-SELECT bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, :now FROM update_item ORDER BY bot, update_id;
+SELECT bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, :now
+FROM update_item ORDER BY bot, update_id;
 INSERT INTO update_queues (bot, name, urgent, waiting, due_at)
 SELECT bot, ordering_key, max(urgent), count(*), :now FROM update_item WHERE state = 'new' GROUP BY bot, ordering_key
 ON CONFLICT (bot, name) DO UPDATE
@@ -28,9 +33,9 @@ SELECT bot, update_id, state FROM update_item;
 DELETE FROM update_item;
 
 -- name: claim_update_queues
--- Take due lanes, the longest overdue first, each with its first update. An expired lease is simply due again; its
--- holder may have died. Those that were often in hand at a death are for whoever asks for them.
-INSERT INTO lane_item
+-- Lease due update queues of some bots, the longest overdue first, each with its first update. An expired lease is due
+-- again; if another instance had it, that counts as a crash. Queues with many crashes are claimed separately.
+INSERT INTO queue_item
 SELECT id FROM update_queues WHERE urgent = :urgent AND due_at <= :now AND bot IN (SELECT value FROM json_each(:bots))
     AND (crash_count >= :isolated_from) = :poison
 ORDER BY due_at LIMIT :limit;
@@ -38,33 +43,35 @@ UPDATE update_queues
 SET lease_owner = :owner, lease_token = lease_token + 1, attempts = attempts + 1,
     crash_count = crash_count + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
     due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
-WHERE id IN (SELECT queue_id FROM lane_item);
-SELECT l.id AS queue_id, l.lease_token, l.attempts, l.crash_count, u.*
-FROM lane_item i JOIN update_queues l ON l.id = i.queue_id
+WHERE id IN (SELECT queue_id FROM queue_item);
+SELECT q.id AS queue_id, q.lease_token, q.attempts, q.crash_count, u.*
+FROM queue_item i JOIN update_queues q ON q.id = i.queue_id
 LEFT JOIN updates u ON u.id = (
-    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.ordering_key = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
-DELETE FROM lane_item;
+    SELECT n.id FROM updates n WHERE n.bot = q.bot AND n.ordering_key = q.name AND n.state = 'new'
+    ORDER BY n.id LIMIT 1);
+DELETE FROM queue_item;
 
 -- name: next_update
--- The first update of a lane that we hold.
-SELECT l.id AS queue_id, l.lease_token, l.attempts, l.crash_count, u.*
-FROM update_queues l JOIN updates u ON u.id = (
-    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.ordering_key = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1)
-WHERE l.id = :queue_id AND l.lease_token = :token;
+-- Return the first update of a leased queue.
+SELECT q.id AS queue_id, q.lease_token, q.attempts, q.crash_count, u.*
+FROM update_queues q JOIN updates u ON u.id = (
+    SELECT n.id FROM updates n WHERE n.bot = q.bot AND n.ordering_key = q.name AND n.state = 'new'
+    ORDER BY n.id LIMIT 1)
+WHERE q.id = :queue_id AND q.lease_token = :token;
 
 -- name: update_behind
--- The update that waits right behind another one of its lane.
+-- Return the update that follows another one in its queue.
 SELECT n.*, 0 AS attempts
 FROM updates u JOIN updates n ON n.bot = u.bot AND n.ordering_key = u.ordering_key AND n.state = 'new' AND n.id > u.id
 WHERE u.id = :id
 ORDER BY n.id LIMIT 1;
 
 -- name: settle_updates
--- Updates are dealt with. Whoever held the lane keeps it as long as more is waiting there, and is told what.
+-- Set the final state of updates. The lease is kept while more updates wait in the queue, and the next one is returned.
 INSERT INTO settle_item
 SELECT value ->> 'queue_id', value ->> 'token', value ->> 'id', value ->> 'state', value ->> 'note'
 FROM json_each(:items) i
-JOIN update_queues l ON l.id = value ->> 'queue_id' AND l.lease_token = value ->> 'token' AND l.lease_owner IS NOT NULL
+JOIN update_queues q ON q.id = value ->> 'queue_id' AND q.lease_token = value ->> 'token' AND q.lease_owner IS NOT NULL
 JOIN updates u ON u.id = value ->> 'id' AND u.state = 'new';
 UPDATE updates SET state = i.state, note = i.note FROM settle_item i WHERE updates.id = i.id;
 UPDATE update_queues
@@ -72,14 +79,15 @@ SET waiting = waiting - 1, attempts = CASE WHEN waiting > 1 THEN 1 ELSE 0 END, c
     lease_owner = CASE WHEN waiting > 1 THEN lease_owner END,
     due_at = CASE WHEN waiting > 1 THEN :now + CAST(:seconds * 1000000 AS INTEGER) END
 FROM settle_item i WHERE update_queues.id = i.queue_id;
-SELECT l.id AS queue_id, l.lease_token, l.attempts, l.crash_count, l.waiting, u.*
-FROM settle_item i JOIN update_queues l ON l.id = i.queue_id
+SELECT q.id AS queue_id, q.lease_token, q.attempts, q.crash_count, q.waiting, u.*
+FROM settle_item i JOIN update_queues q ON q.id = i.queue_id
 LEFT JOIN updates u ON u.id = (
-    SELECT n.id FROM updates n WHERE n.bot = l.bot AND n.ordering_key = l.name AND n.state = 'new' ORDER BY n.id LIMIT 1);
+    SELECT n.id FROM updates n WHERE n.bot = q.bot AND n.ordering_key = q.name AND n.state = 'new'
+    ORDER BY n.id LIMIT 1);
 DELETE FROM settle_item;
 
 -- name: postpone_update
--- A try failed: the lane is free again, and due later.
+-- Release a queue after a failed attempt, until later.
 UPDATE updates SET note = :note
 WHERE id = :id AND EXISTS (
     SELECT 1 FROM update_queues WHERE id = :queue_id AND lease_token = :token AND lease_owner IS NOT NULL);
@@ -89,43 +97,30 @@ WHERE id = :queue_id AND lease_token = :token AND lease_owner IS NOT NULL
 RETURNING id;
 
 -- name: renew_update_queues
--- Keep the lanes of work that takes long.
+-- Renew the leases of queues whose handlers take long.
 UPDATE update_queues SET due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
 FROM json_each(:items) i
 WHERE update_queues.id = i.value ->> 'queue_id' AND lease_token = i.value ->> 'token' AND lease_owner IS NOT NULL
 RETURNING update_queues.id;
 
 -- name: release_update_queues
--- Make due the lanes that an instance holds, except those it is known to work on. If it died, as for jobs.
+-- Release the update queues of an instance, except some. After a crash, count it and delay as for jobs.
 UPDATE update_queues
 SET lease_owner = NULL, crash_count = crash_count + :died,
-    due_at = :now + CASE WHEN :died AND crash_count + 1 >= :isolated_from THEN 1000000 << min(crash_count + 1 - :isolated_from, 6) ELSE 0 END
+    due_at = :now + CASE WHEN :died AND crash_count + 1 >= :isolated_from
+        THEN 1000000 << min(crash_count + 1 - :isolated_from, 6) ELSE 0 END
 WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:but))
 RETURNING id;
 
 -- name: updates
--- The newest updates in a state.
+-- Return the newest updates in a state.
 SELECT *, 0 AS attempts FROM updates WHERE state = :state ORDER BY id DESC LIMIT :limit;
 
 -- name: retry_update
--- Work off an update that was set aside.
+-- Queue a dead update again.
 UPDATE updates SET state = 'new' WHERE id = :id AND state = 'dead';
 INSERT INTO update_queues (bot, name, urgent, waiting, due_at)
-SELECT bot, ordering_key, urgent, 1, :now FROM updates WHERE id = :id AND changes() = 1  -- only if it was aside
+SELECT bot, ordering_key, urgent, 1, :now FROM updates WHERE id = :id AND changes() = 1  -- only if it was dead
 ON CONFLICT (bot, name) DO UPDATE
 SET waiting = update_queues.waiting + 1, due_at = coalesce(update_queues.due_at, excluded.due_at)
 RETURNING id;
-
--- name: check_update_queues
--- Every lane counts the updates that wait in it.
-SELECT CAST(l.id AS TEXT) AS subject, format('waiting %s, new updates %s', l.waiting, n.count) AS detail
-FROM update_queues l JOIN (
-    SELECT l.id, count(u.id) AS count
-    FROM update_queues l LEFT JOIN updates u ON u.bot = l.bot AND u.ordering_key = l.name AND u.state = 'new' GROUP BY l.id
-) n ON n.id = l.id
-WHERE l.waiting <> n.count;
-
--- name: settled_update_queues
--- When no work is left, no update waits.
-SELECT CAST(id AS TEXT) AS subject, format('waiting %s, lease %s', waiting, lease_owner) AS detail
-FROM update_queues WHERE due_at IS NOT NULL;

@@ -1,0 +1,29 @@
+"""Accounts, their wallets and the ledger."""
+
+from typing import Protocol
+
+from genlock.domain.account import Account
+from genlock.domain.money import EntryKind, LedgerEntry, Wallet
+
+
+class AccountStore(Protocol):
+    async def ensure_account(self, channel: str, bot: str, external_id: str) -> int:
+        """Return the id of the account that a bot of a channel knows by this id; create the account if it is new."""
+
+    async def account(self, account_id: int) -> Account:
+        """Raises AccountNotFound."""
+
+    async def set_account_address(self, account_id: int, address: str) -> None:
+        """Set where the channel reaches the user of an account outside a job."""
+
+    async def wallet(self, account_id: int) -> Wallet:
+        """Raises AccountNotFound."""
+
+    async def transfer(self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
+        """Move money between an account and the house, once per key. Returns False if the key was used before.
+
+        Raises InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
+        """
+
+    async def ledger_entries(self, account_id: int, limit: int) -> list[LedgerEntry]:
+        """The account's latest ledger entries, newest first."""

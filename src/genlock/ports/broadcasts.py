@@ -1,0 +1,32 @@
+"""Broadcasts: one message to all users of a bot."""
+
+from typing import Protocol
+
+from genlock.domain.broadcast import Broadcast, BroadcastState
+
+
+class BroadcastStore(Protocol):
+    async def reachable(self, bot: str) -> int:
+        """How many users a broadcast of this bot would go to."""
+
+    async def begin_broadcast(
+        self, text: str, *, bot: str, author: str, request_key: str, content: str = ""
+    ) -> Broadcast:
+        """Start a broadcast. The same bot and key again give the same broadcast."""
+
+    async def broadcast(self, broadcast_id: int) -> Broadcast | None: ...
+
+    async def running_broadcast(self, bot: str | None = None) -> Broadcast | None:
+        """The oldest running broadcast of this bot, or of any."""
+
+    async def reach_next(self, broadcast_id: int) -> tuple[int, str, str] | None:
+        """Take the next recipient: account id, language, external id. No other caller gets the same one.
+
+        None when all users of the bot were reached, or the broadcast was stopped.
+        """
+
+    async def count_broadcast(self, broadcast_id: int, *, sent: bool) -> None:
+        """Count one message of the broadcast as sent or failed."""
+
+    async def end_broadcast(self, broadcast_id: int, state: BroadcastState) -> bool:
+        """End a running broadcast. Returns False if it had ended before."""

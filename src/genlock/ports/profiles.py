@@ -1,0 +1,36 @@
+"""Profiles of the users who have written to a bot."""
+
+from typing import Protocol
+
+from genlock.domain.profile import AccountSummary, Profile
+
+
+class ProfileStore(Protocol):
+    async def see_profile(
+        self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
+    ) -> Profile:
+        """Update the profile of a user who has just written, or create it.
+
+        Language and inviter are set only when it is created; the inviter must be an older account of the same bot.
+        """
+
+    async def profile(self, account_id: int) -> Profile:
+        """Raises AccountNotFound."""
+
+    async def find_profiles(self, text: str, limit: int) -> list[Profile]:
+        """Profiles by account id, external id, username or a part of the name, in any capitalisation."""
+
+    async def newest_profiles(self, limit: int) -> list[Profile]:
+        """The latest users, newest first."""
+
+    async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
+        """Accounts with their wallets, newest first: all, or found as by find_profiles."""
+
+    async def set_language(self, account_id: int, language: str) -> None: ...
+
+    async def set_last_model(self, account_id: int, model: str) -> None: ...
+
+    async def set_ban(self, account_id: int, *, banned: bool, reason: str) -> bool: ...
+
+    async def set_blocked(self, account_id: int, *, blocked: bool) -> None:
+        """Record that the user has blocked the bot, or has unblocked it."""

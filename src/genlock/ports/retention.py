@@ -1,0 +1,18 @@
+"""Deleting what is old."""
+
+from typing import Protocol
+
+from genlock.ports.instances import Role
+
+
+class RetentionStore(Protocol):
+    """Only the current holder of the role may delete."""
+
+    async def prune_limits(self, idle_seconds: float, role: Role) -> int:
+        """Delete limits that were not used for so long; a new row behaves the same. Returns how many there were."""
+
+    async def prune(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        """Delete up to `limit` old rows. Returns how many there were.
+
+        `what`: updates, callbacks, unauthenticated_callbacks or uploads (those that no order or draft uses).
+        """

@@ -1,0 +1,206 @@
+"""The checker of a run: compares the engine's rows with what really happened."""
+
+from collections import Counter
+
+from genlock.domain.delivery import plan
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import AttentionCode, Delivery, Job, State
+from genlock.domain.money import HoldState
+from genlock.domain.result import PartKind
+from genlock.engine.context import EngineRules, UnknownSubmit
+from genlock.engine.invariants import End, ends
+from genlock.ports import Store, Violation
+from genlock.sandbox.simulation.faulty_channel import message_of
+from genlock.sandbox.simulation.world import Task, Truth
+
+#: (rule, detail) of every rule that a job violates
+Findings = list[tuple[str, str]]
+
+
+async def check(truth: Truth, store: Store, accounts: list[int], rules: EngineRules) -> list[Violation]:
+    """Return every violation found when no work is left."""
+    found = await store.violations(settled=True)
+    jobs = await store.jobs(limit=1000)
+    _credit_adopted_tasks(jobs, truth)
+    for job in jobs:
+        findings = [
+            *_check_end(job, truth),
+            *_check_attention(job, truth, rules),
+            *_check_chat(job, truth),
+            *_check_once(job, truth, rules),
+        ]
+        found += [Violation(rule=rule, subject=str(job.id), detail=detail) for rule, detail in findings]
+    found += _check_orders(jobs, truth)
+    found += await _check_wallets(store, jobs, accounts, truth)
+    found += await _check_inbox(store, truth)
+    return found
+
+
+def _credit_adopted_tasks(jobs: list[Job], truth: Truth) -> None:
+    """Correct the truth for jobs that adopted another job's task, which a callback to their URL named first."""
+    for job in jobs:
+        for task in _tasks(job, truth):
+            if task.job_id != job.id:
+                truth.acknowledged_successes.discard(task.job_id)
+                if task.job_id in truth.failures:
+                    truth.failures.add(job.id)
+
+
+def _tasks(job: Job, truth: Truth) -> list[Task]:
+    """Return a job's tasks, including one that it adopted from a callback to its own URL before it knew its own."""
+    named = truth.tasks.get(job.task_id or "")
+    return [*truth.tasks_of(job.id), *([named] if named and named.job_id != job.id else [])]
+
+
+def _check_end(job: Job, truth: Truth) -> Findings:
+    reached = ends(job)
+    row = f"{job.state}, {job.delivery}, notice {job.notice}, hold {job.hold_state}, attention {job.attention_reason}"
+    found: Findings = []
+    if len(reached) != 1:
+        found.append(("Every job reaches exactly one end.", f"reached {reached or 'none'}: {row}"))
+    if (
+        job.id in truth.acknowledged_successes
+        and job.state is State.EXPIRED
+        and not job.late
+        and End.LISTED not in reached
+    ):
+        found.append(("No result is lost.", f"a success was acknowledged, but: {row}"))
+    if job.state is State.FAILED and job.id not in truth.failures and not _has_invalid_result(job, truth):
+        found.append(("A job fails only if the provider said so.", row))
+    if job.id in truth.cancelled and job.state is not State.CANCELLED:
+        found.append(("A cancelled job stays cancelled.", row))
+    if End.DELIVERED in reached and _free(job) and not truth.resends[job.id]:
+        found.append(("A delivered result is paid for.", row))
+    if job.state is State.CANCELLED and job.id in truth.acknowledged_successes and job.cost is None:
+        found.append(("The cost of a cancelled job is recorded.", row))
+    return found
+
+
+def _has_invalid_result(job: Job, truth: Truth) -> bool:
+    """Whether the provider returned a page instead of a result."""
+    return any(piece.value in truth.invalid_results for task in _tasks(job, truth) for piece in task.pieces)
+
+
+def _free(job: Job) -> bool:
+    """Whether a result that was in time had its hold released."""
+    return job.state is State.SUCCEEDED and job.hold_state is HoldState.RELEASED
+
+
+def _check_attention(job: Job, truth: Truth, rules: EngineRules) -> Findings:
+    """Check that a job is on the operator's list only for a reason that really existed."""
+    reason, tries = job.attention_reason or "", 2 * truth.failed_calls[job.id]  # a lost answer may count twice
+    if job.attention_code is AttentionCode.STAGE_ERROR and tries < rules.stage_attempts:
+        return [("The engine gives up only for a reason.", f"{reason}, after {tries} tries")]
+    exhausted = job.attention_code is AttentionCode.RETRIES_EXHAUSTED
+    if job.delivery is Delivery.UNDELIVERABLE and exhausted and tries < rules.delivery_attempts:
+        return [("The engine gives up only for a reason.", f"{reason}, after {tries} tries")]
+    if job.attention_code is AttentionCode.POISON:
+        return [("The engine gives up only for a reason.", f"{reason}, but no process crashes over its work here")]
+    refused = any(truth.refusals.get(part.value, 0) == 4 for part in job.parts)
+    invalid = any(part.value in truth.invalid_results for part in job.parts)
+    lasting = job.address in truth.unreachable or refused or invalid or exhausted
+    if job.delivery is Delivery.UNDELIVERABLE and not lasting:
+        return [("The engine gives up only for a reason.", f"undeliverable: {job.attention_reason}")]
+    addresses = _addresses(job, truth)
+    deleted = any(message.deleted for message in truth.messages.values() if message.address in addresses)
+    if job.delivery is Delivery.UNKNOWN and not deleted:
+        return [
+            (
+                "The engine gives up only for a reason.",
+                f"unknown, though no message was deleted: {job.attention_reason}",
+            )
+        ]
+    return []
+
+
+def _addresses(job: Job, truth: Truth) -> set[str]:
+    """Return the addresses of the job's chat: the current one, and the one before it changed."""
+    return {job.address, *(old for old, new in truth.moved.items() if new == job.address)}
+
+
+def _check_chat(job: Job, truth: Truth) -> Findings:
+    """Check that the chat shows what the row says is delivered."""
+    if job.delivery is not Delivery.DELIVERED:
+        return []
+    found: Findings = []
+    for part in job.parts:
+        message = truth.messages.get(part.message or "")
+        expected = message_of(job) if part.kind is PartKind.MESSAGE else part.value
+        if message is None or not (message.deleted or message.shows == (job.id, expected)):
+            found.append(("A delivered result is in the chat.", f"{part.message} should show {expected!r}: {message}"))
+    values = [part.value for part in job.parts]
+    results = [[part.value for part in plan(task.pieces)] for task in _tasks(job, truth)]
+    if (job.state is State.SUCCEEDED or job.late) and values not in results:
+        found.append(("Every part of the result is delivered.", f"{values}, but the provider made {results}"))
+    return found
+
+
+def _check_once(job: Job, truth: Truth, rules: EngineRules) -> Findings:
+    found: Findings = []
+    shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
+    own = {message_of(job), *(piece.value for task in _tasks(job, truth) for piece in task.pieces)}
+    times = Counter(message.shows[1] for message in shown if message.shows and not message.deleted)
+    gone = {*truth.unreachable, *truth.moved}  # no edit can reach messages there
+    late = [message for message in shown if message.progress and not message.deleted and message.address not in gone]
+    found += [("A late progress edit never overwrites a result.", str(message)) for message in late]
+    for value, count in times.items():
+        if count > 1 + truth.resends[job.id]:
+            found.append(("No part appears in two messages.", f"{value!r} appears in {count}"))
+        if value not in own:
+            found.append(("A user sees only results of their own jobs.", f"{value!r} does not belong to this job"))
+    if any(message.address not in _addresses(job, truth) for message in shown):
+        found.append(("A user sees only results of their own jobs.", "shown at another address"))
+    tasks = truth.tasks_of(job.id)
+    # Only an operator may resubmit a parked job, knowing that the provider may have accepted the first submit.
+    again = truth.retries[job.id] if rules.unknown_submit is UnknownSubmit.PARK else 0
+    if len(tasks) > 1 + again:
+        found.append(("At most one task per job.", f"tasks {[task.id for task in tasks]}"))
+    if truth.notices[job.id] > 1 + job.late:
+        found.append(("One notice for each end.", f"{truth.notices[job.id]} notices"))
+    return found
+
+
+def _check_orders(jobs: list[Job], truth: Truth) -> list[Violation]:
+    known = {(job.account_id, job.request_key): job.id for job in jobs}
+    return [
+        Violation(rule="An accepted order is not lost.", subject=str(job_id), detail=f"{order} is {known.get(order)}")
+        for order, job_id in truth.orders.items()
+        if known.get(order) != job_id
+    ]
+
+
+async def _check_wallets(store: Store, jobs: list[Job], accounts: list[int], truth: Truth) -> list[Violation]:
+    found = []
+    for account in accounts:
+        spent = Counter[HoldState]()
+        for job in jobs:
+            if job.account_id == account:
+                spent[job.hold_state] += job.price
+        wallet = await store.wallet(account)
+        expected = truth.granted[account] - spent[HoldState.CAPTURED] - spent[HoldState.HELD]
+        if (wallet.available, wallet.held) != (expected, spent[HoldState.HELD]):
+            detail = f"account {account} has {wallet.available} and {wallet.held} held, not {expected} and {spent}"
+            found.append(Violation(rule="Users pay exactly for what was delivered.", subject="-", detail=detail))
+    return found
+
+
+async def _check_inbox(store: Store, truth: Truth) -> list[Violation]:
+    """Check that every acknowledged callback is stored, in a state that its kind may end in."""
+    states = {callback.id: state for state in InboxState for callback in await store.callbacks(state, 1000)}
+    found = []
+    for number, (job_id, task_id) in truth.acknowledged.items():
+        task = truth.tasks.get(task_id or "")
+        if states.get(number) not in _good_ends(job_id, task_id, task.provider if task else ""):
+            detail = f"callback {number} about {task_id} is {states.get(number)}"
+            rule = "No acknowledged callback is lost."
+            found.append(Violation(rule=rule, subject=str(job_id or "-"), detail=detail))
+    return found
+
+
+def _good_ends(job_id: int | None, task_id: str | None, provider: str) -> set[InboxState]:
+    if task_id is None:
+        return {InboxState.UNREADABLE}
+    if job_id is None:
+        return {InboxState.MATCHED, InboxState.EXPIRED}
+    # The instances that have the new provider may have been paused until the callback expired.
+    return {InboxState.DONE} if provider == "kie" else {InboxState.DONE, InboxState.EXPIRED}

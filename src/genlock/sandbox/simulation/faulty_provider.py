@@ -1,0 +1,204 @@
+"""A provider with faults: lost answers; callbacks early, late, twice, never, forged and contradicting."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from genlock.domain.errors import ProviderBusy, SubmitRefused, SubmitUnknown
+from genlock.domain.inbox import Callback
+from genlock.domain.job import Job
+from genlock.domain.result import Outcome, PartKind, Piece, Report
+from genlock.sandbox.simulation.world import Task, World
+
+#: passes provider name, token and body of a callback to an instance; None if it was not acknowledged
+ReceiveCallback = Callable[[str, str | None, bytes], Awaitable[Callback | None]]
+
+TRIES = 4
+_OUTCOMES = {"success": Outcome.SUCCESS, "fail": Outcome.FAILURE, "generating": Outcome.RUNNING}
+
+
+class FaultyProvider:
+    name = "kie"
+
+    def __init__(self, world: World, receive_callback: ReceiveCallback) -> None:
+        self._world = world
+        self._truth = world.truth
+        self._receive_callback = receive_callback
+        self._rng = world.stream("provider")
+
+    # the Provider port
+
+    async def create(self, job: Job, callback_url: str | None) -> str:
+        world = self._world
+        await world.delay(job.id)
+        kind = world.pick(("create: busy", "create: refused", "create: request lost"), job=job.id)
+        if kind == "create: busy":
+            raise ProviderBusy(self._rng.uniform(0.5, 5.0))
+        if kind == "create: refused":
+            self._truth.failures.add(job.id)
+            raise SubmitRefused("bad_input", "the prompt is not allowed")
+        if kind == "create: request lost":
+            raise SubmitUnknown
+        task = self._start(job, callback_url)
+        await world.delay(job.id)
+        kind = world.pick(("create: answer lost", "create: unforeseen error"), job=job.id)
+        if kind == "create: answer lost":
+            raise SubmitUnknown
+        if kind == "create: unforeseen error":
+            raise RuntimeError("the answer made no sense")
+        return task.id
+
+    async def status(self, task_id: str, job: Job) -> Report:
+        world = self._world
+        await world.delay(job.id)
+        kinds = ("status: busy", "status: error", "status: lags behind", "status: unknown word")
+        kind = world.pick(kinds, job=job.id)
+        task = self._truth.tasks[task_id]
+        if kind == "status: busy":
+            raise ProviderBusy(self._rng.uniform(0.5, 5.0))
+        if kind == "status: error":
+            raise ConnectionResetError
+        if kind == "status: unknown word":
+            return Report(outcome=Outcome.UNKNOWN, task_id=task_id, word="unheard-of")
+        if kind == "status: lags behind" or not task.done:
+            return Report(outcome=Outcome.RUNNING, task_id=task_id, word="running")
+        return self.read_callback(_body(task.id, task.outcome, task.pieces))
+
+    def read_callback(self, body: bytes) -> Report:
+        data = json.loads(body)
+        return Report(
+            outcome=_OUTCOMES.get(data["state"], Outcome.UNKNOWN),
+            task_id=data["task"],
+            pieces=tuple(Piece(kind=PartKind(kind), value=value) for kind, value in data["pieces"]),
+            error_code=data["error"],
+            cost=1000,
+            word=data["state"],
+        )
+
+    # tasks
+
+    def _start(self, job: Job, callback_url: str | None) -> Task:
+        number = len(self._truth.tasks) + 1
+        outcome, pieces = self._choose_outcome(f"t{number}")
+        task = Task(id=f"t{number}", provider=job.provider, job_id=job.id, outcome=outcome, pieces=pieces)
+        self._truth.tasks[task.id] = task
+        if outcome is Outcome.FAILURE or not any(piece.value.strip() for piece in pieces):
+            self._truth.failures.add(job.id)
+        self._world.note("provider", "TASK", job=job.id, task=task.id, outcome=outcome, pieces=len(pieces))
+        token = callback_url.rsplit("/", 1)[1] if callback_url else None
+        self._world.spawn(self._run(task, token, (job.deadline_at - job.read_at).total_seconds()))
+        return task
+
+    def _choose_outcome(self, name: str) -> tuple[Outcome, tuple[Piece, ...]]:
+        roll = self._rng.random()
+        if roll < 0.14:
+            return Outcome.FAILURE, ()
+        if roll < 0.20:
+            return Outcome.SUCCESS, tuple(Piece(value=value) for value in ("", " ")[: self._rng.randint(0, 2)])
+        if roll < 0.30:
+            return Outcome.SUCCESS, (Piece(kind=PartKind.TEXT, value=f"the words of {name}"),)
+        count = self._rng.choice((1, 1, 2, 3))
+        pieces = tuple(Piece(value=f"https://files/{name}/{place}") for place in range(count))
+        for piece in pieces:
+            if self._world.happens("part: refused at some levels", value=piece.value):
+                self._truth.refusals[piece.value] = self._rng.randint(1, 3)
+            elif self._world.happens("part: refused at every level", value=piece.value):
+                self._truth.refusals[piece.value] = 4
+            elif self._world.happens("part: invalid result", value=piece.value):
+                self._truth.invalid_results.add(piece.value)
+        return Outcome.SUCCESS, pieces
+
+    async def _run(self, task: Task, token: str | None, patience: float) -> None:
+        """Run a task to its end, and send its callbacks."""
+        early = self._world.happens("callback: early", job=task.job_id)
+        long = not early and self._world.happens("task: long", job=task.job_id)
+        seconds = 0.0 if early else self._rng.uniform(25.0, 50.0) if long else self._rng.uniform(0.5, 25.0)
+        if token and self._world.happens("callback: progress", job=task.job_id):
+            self._call(task, token, _body(task.id, "generating"), seconds / 2)
+        if token and self._world.happens("callback: unknown word", job=task.job_id):
+            self._call(task, token, _body(task.id, "unheard-of"), seconds / 2)
+        if self._world.happens("callback: without token", job=task.job_id):
+            self._call(task, None, _body(task.id, task.outcome, task.pieces), seconds)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(task.end_now.wait(), seconds)
+        task.done = True
+        if token:
+            self._send_callbacks(task, token, max(0.0, patience - seconds))
+        self._send_forged(task, token)
+
+    def _send_callbacks(self, task: Task, token: str, until_deadline: float) -> None:
+        body = _body(task.id, task.outcome, task.pieces)
+        when = ("callback: never", "callback: late", "callback: after the deadline")
+        kind = None if task.end_now.is_set() else self._world.pick(when, job=task.job_id)
+        delay = self._rng.uniform(0.0, 0.5 if task.end_now.is_set() else 1.0)
+        if kind == "callback: late":
+            delay += self._rng.uniform(5.0, 40.0)
+        elif kind == "callback: after the deadline":
+            delay += until_deadline + self._rng.uniform(0.0, 15.0)
+        if kind != "callback: never":
+            self._call(task, token, body, delay)
+        if self._world.happens("callback: twice", job=task.job_id):
+            self._call(task, token, body, self._rng.uniform(0.0, 5.0))
+        if self._world.happens("callback: contradicts", job=task.job_id):
+            self._call(task, token, self._opposite(task), self._rng.uniform(0.0, 5.0))
+        if self._world.happens("callback: unreadable", job=task.job_id):
+            self._call(task, token, b"<html>502</html>", self._rng.uniform(0.0, 5.0))
+        if self._world.happens("callback: names another task", job=task.job_id):
+            other = self._rng.choice([one for one in self._truth.tasks.values() if one.provider == task.provider])
+            self._call(task, token, _body(other.id, other.outcome, other.pieces), self._rng.uniform(0.0, 5.0))
+
+    def _opposite(self, task: Task) -> bytes:
+        if task.outcome is Outcome.FAILURE:
+            task.pieces = (Piece(value=f"https://files/{task.id}/after-all"),)
+            return _body(task.id, Outcome.SUCCESS, task.pieces)
+        self._truth.failures.add(task.job_id)
+        return _body(task.id, Outcome.FAILURE)
+
+    def _send_forged(self, task: Task, token: str | None) -> None:
+        stolen = (Piece(value="https://evil/"),)
+        if token and self._world.happens("callback: forged", job=task.job_id):
+            wrong = token.partition(".")[0] + ".guessed"
+            self._call(task, wrong, _body(task.id, Outcome.SUCCESS, stolen), self._rng.uniform(0.0, 5.0))
+        if self._world.happens("callback: unauthenticated", job=task.job_id):
+            unknown = f"unknown-{task.id}"
+            self._call(task, None, _body(unknown, Outcome.SUCCESS, stolen), self._rng.uniform(0.0, 5.0))
+
+    # callbacks
+
+    def _call(self, task: Task, token: str | None, body: bytes, delay: float) -> None:
+        self._world.spawn(self._call_back(task, token, body, delay))
+
+    async def _call_back(self, task: Task, token: str | None, body: bytes, delay: float) -> None:
+        await asyncio.sleep(delay)
+        for _ in range(TRIES):
+            if callback := await self._receive_callback(task.provider, token, body):
+                self._acknowledged(task, callback)
+                return
+            await asyncio.sleep(self._rng.uniform(0.5, 4.0))
+
+    def _acknowledged(self, task: Task, callback: Callback) -> None:
+        try:
+            report = self.read_callback(callback.body)
+        except ValueError:
+            self._truth.acknowledged[callback.id] = callback.job_id, None
+            return
+        self._truth.acknowledged[callback.id] = callback.job_id, report.task_id
+        if (
+            callback.job_id is not None
+            and report.task_id == task.id
+            and report.outcome is Outcome.SUCCESS
+            and any(piece.value.strip() for piece in report.pieces)
+        ):
+            self._truth.acknowledged_successes.add(task.job_id)
+
+
+def _body(task_id: str, state: str, pieces: tuple[Piece, ...] = ()) -> bytes:
+    failed = state == Outcome.FAILURE
+    data = {
+        "task": task_id,
+        "state": "fail" if failed else state,
+        "pieces": [[piece.kind, piece.value] for piece in pieces],
+        "error": "generation_failed" if failed else "",
+    }
+    return json.dumps(data).encode()

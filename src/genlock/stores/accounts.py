@@ -1,0 +1,59 @@
+"""Accounts, their wallets and the ledger."""
+
+from genlock.domain.account import Account
+from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, InsufficientBalance, StoreError
+from genlock.domain.money import ROUTE, EntryKind, LedgerAccount, LedgerEntry, Wallet
+from genlock.stores.rows import read_account, read_ledger_entry
+from genlock.stores.session import Subject
+
+
+class Accounts(Subject):
+    async def ensure_account(self, channel: str, bot: str, external_id: str) -> int:
+        # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
+        for _ in range(2):
+            rows = await self.session.one("ensure_account", channel=channel, bot=bot, external_id=external_id)
+            if rows:
+                return int(rows[0]["id"])
+        raise StoreError(f"could not find or create the account {external_id} of {channel}")
+
+    async def account(self, account_id: int) -> Account:
+        rows = await self.session.one("account", account_id=account_id)
+        if not rows:
+            raise AccountNotFound
+        return read_account(rows[0])
+
+    async def set_account_address(self, account_id: int, address: str) -> None:
+        await self.session.one("set_account_address", account_id=account_id, address=address)
+
+    async def wallet(self, account_id: int) -> Wallet:
+        rows = await self.session.one("wallet", account_id=account_id)
+        if not rows:
+            raise AccountNotFound
+        return Wallet(account_id=account_id, available=rows[0]["available"], held=rows[0]["held"])
+
+    async def transfer(self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
+        debit, credit = ROUTE[kind]
+        assert LedgerAccount.HELD not in (debit, credit), "only a job moves held money"
+        rows = await self.session.one(
+            "transfer",
+            account_id=account_id,
+            kind=kind.value,
+            debit=debit.value,
+            credit=credit.value,
+            amount=amount,
+            key=key,
+            reason=reason,
+        )
+        if rows:
+            return True
+        before = await self.session.one("ledger_entry", key=key)
+        if not before:
+            wallet = await self.wallet(account_id)
+            raise InsufficientBalance(price=amount, available=wallet.available)
+        if (before[0]["account_id"], before[0]["kind"], before[0]["amount"]) != (account_id, kind.value, amount):
+            raise IdempotencyKeyReused(f"the key {key!r} was used for another transfer")
+        return False
+
+    async def ledger_entries(self, account_id: int, limit: int) -> list[LedgerEntry]:
+        rows = await self.session.one("ledger_entries", account_id=account_id, limit=limit)
+        return [read_ledger_entry(row, self.session.time) for row in rows]

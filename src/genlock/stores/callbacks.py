@@ -1,0 +1,75 @@
+"""The inbox: callbacks of providers, stored before they are parsed."""
+
+from itertools import count
+
+from genlock.domain.inbox import Callback, InboxState
+from genlock.ports import Role
+from genlock.stores.batch import Item, Params
+from genlock.stores.rows import Row, read_callback, read_new_callback
+from genlock.stores.session import Session, Subject
+
+#: how long a new callback is hidden from other instances, while the instance that received it applies it
+CALLBACK_HOLD_SECONDS = 3.0
+_NOTHING: Params = {}
+
+
+class Callbacks(Subject):
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._store = session.batch("store_callback", self._run_store)
+        self._settle = session.batch("settle_callback", self._run_settle)
+        self._arrivals = count()
+
+    async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
+        item = {"provider": provider, "job_id": job_id, "secret_hash": secret_hash, "body": body}
+        row = await self._store(Item(next(self._arrivals), {"hold_seconds": CALLBACK_HOLD_SECONDS}, item, None))
+        return read_new_callback(row, self.session.time, provider, body)
+
+    async def _run_store(self, items: list[Item[None]]) -> list[Row]:
+        for place, item in enumerate(items):
+            item.params["ord"] = place
+        rows = {row["ord"]: row for row in await self.session.rows("store_callback", items)}
+        return [rows[item.params["ord"]] for item in items]
+
+    async def is_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
+        return bool(await self.session.one("is_secret", job_id=job_id, provider=provider, secret_hash=secret_hash))
+
+    async def count_unauthenticated_callbacks(self, seconds: float, limit: int) -> int:
+        rows = await self.session.one("count_unauthenticated_callbacks", older_than=seconds, limit=limit)
+        return int(rows[0]["number"])
+
+    async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
+        rows = await self.session.one("claim_callbacks", limit=limit, hold_seconds=hold_seconds)
+        return [read_callback(row, self.session.time) for row in rows]
+
+    async def settle_callback(
+        self, callback_id: int, state: InboxState, task_id: str | None = None, note: str = ""
+    ) -> None:
+        item = {"callback_id": callback_id, "state": state.value, "task_id": task_id, "note": note}
+        await self._settle(Item(callback_id, _NOTHING, item, None))
+
+    async def _run_settle(self, items: list[Item[None]]) -> list[None]:
+        await self.session.rows("settle_callback", items)
+        return [None] * len(items)
+
+    async def expire_callback(self, callback_id: int, older_than: float, note: str) -> bool:
+        return bool(
+            await self.session.one("expire_callback", callback_id=callback_id, older_than=older_than, note=note)
+        )
+
+    async def note_untrusted_callback(self, callback_id: int, provider: str, task_id: str) -> int | None:
+        rows = await self.session.one(
+            "note_untrusted_callback", callback_id=callback_id, provider=provider, task_id=task_id
+        )
+        return rows[0]["job_id"] if rows else None
+
+    async def match_orphans(self, limit: int) -> list[tuple[int, int]]:
+        return [(row["callback_id"], row["job_id"]) for row in await self.session.one("match_orphans", limit=limit)]
+
+    async def expire_orphans(self, older_than: float, role: Role) -> list[int]:
+        rows = await self.session.one("expire_orphans", older_than=older_than, holder=role.holder, epoch=role.epoch)
+        return [row["id"] for row in rows]
+
+    async def callbacks(self, state: InboxState, limit: int) -> list[Callback]:
+        rows = await self.session.one("callbacks", state=state.value, limit=limit)
+        return [read_callback(row, self.session.time) for row in rows]

@@ -1,0 +1,52 @@
+"""Drafts of orders and uploaded files."""
+
+from genlock.domain.draft import SavedDraft
+from genlock.domain.upload import Upload
+from genlock.stores.rows import read_draft, read_upload
+from genlock.stores.session import Subject
+
+
+class Drafts(Subject):
+    async def draft(self, account_id: int, chat: int) -> SavedDraft | None:
+        rows = await self.session.one("draft", account_id=account_id, chat=chat)
+        return read_draft(rows[0]) if rows else None
+
+    async def save_draft(self, account_id: int, chat: int, draft: SavedDraft) -> int | None:
+        rows = await self.session.one(
+            "save_draft",
+            account_id=account_id,
+            chat=chat,
+            version=draft.version,
+            message=draft.message,
+            body=draft.body,
+            uploads=self.session.array(draft.uploads),
+        )
+        return int(rows[0]["version"]) if rows else None
+
+    async def show_draft(self, account_id: int, chat: int, message: int | None) -> None:
+        await self.session.one("show_draft", account_id=account_id, chat=chat, message=message)
+
+    async def draft_owner(self, chat: int, message: int) -> int | None:
+        rows = await self.session.one("draft_owner", chat=chat, message=message)
+        return rows[0]["account_id"] if rows else None
+
+    async def keep_upload(self, upload: Upload) -> None:
+        await self.session.one(
+            "keep_upload",
+            address=upload.address,
+            account_id=upload.account_id,
+            file=upload.file,
+            kind=upload.kind,
+            seconds=upload.seconds,
+        )
+
+    async def use_upload(self, address: str) -> None:
+        await self.session.one("use_upload", address=address)
+
+    async def upload(self, address: str) -> Upload | None:
+        rows = await self.session.one("upload", address=address)
+        return read_upload(rows[0]) if rows else None
+
+    async def uploads_wait(self, account_id: int) -> tuple[int, float]:
+        row = (await self.session.one("uploads_wait", account_id=account_id))[0]
+        return row["hour"], row["hour_wait"]

@@ -1,0 +1,37 @@
+"""Reading jobs."""
+
+from genlock.domain.activity import Activity
+from genlock.domain.job import Job, State
+from genlock.stores.rows import read_activity, read_job
+from genlock.stores.session import Subject
+
+
+class JobLookups(Subject):
+    async def job(self, job_id: int) -> Job | None:
+        rows = await self.session.one("job", job_id=job_id)
+        return read_job(rows[0], self.session.time) if rows else None
+
+    async def job_ordered(self, account_id: int, request_key: str) -> Job | None:
+        rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
+        return read_job(rows[0], self.session.time) if rows and rows[0]["id"] is not None else None
+
+    async def jobs(
+        self, *, state: State | None = None, account_id: int | None = None, before: int | None = None, limit: int = 50
+    ) -> list[Job]:
+        rows = await self.session.one(
+            "jobs", state=state and state.value, account_id=account_id, before=before, limit=limit
+        )
+        return [read_job(row, self.session.time) for row in rows]
+
+    async def jobs_needing_attention(self, limit: int) -> list[Job]:
+        rows = await self.session.one("jobs_needing_attention", limit=limit)
+        return [read_job(row, self.session.time) for row in rows]
+
+    async def is_of_order(self, account_id: int, message: str) -> bool:
+        return bool(await self.session.one("is_of_order", account_id=account_id, message=message))
+
+    async def activity(self, account_id: int) -> Activity:
+        return read_activity((await self.session.one("activity", account_id=account_id))[0])
+
+    async def late_cancels(self, account_id: int) -> int:
+        return int((await self.session.one("late_cancels", account_id=account_id))[0]["cancels"])

@@ -1,0 +1,238 @@
+"""The life of a job: acceptance, submission, its end, delivery, and leases."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from genlock.domain.delivery import Part, dump_parts
+from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, InsufficientBalance, TaskIdConflict
+from genlock.domain.job import AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
+from genlock.ports import Accepted, DeliveryEnd, EndJob, FinishDelivery, JobEnd, Lease, Reschedule
+from genlock.stores.batch import Item, Params
+from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
+from genlock.stores.rows import HOLD_STATE, NOTICE, VERDICT, Row, read_arrival, read_job, read_new_job
+from genlock.stores.session import Session, Subject
+
+#: what the items of most batches share
+NOTHING: Params = {}
+_FENCED = ("begin_submit", "mark_submitted", "save_parts", "begin_notice", "reschedule", "renew")
+
+
+class Jobs(Subject):
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._accept = session.batch("accept", self._run_accept)
+        self._end = session.batch("end_job", self._run_end)
+        self._finish = session.batch("finish_delivery", self._run_finish)
+        self._fenced = {name: session.batch(name, partial(self._run_fenced, name)) for name in _FENCED}
+
+    # acceptance and submission
+
+    async def accept(self, order: NewJob, lease: Lease | None) -> Accepted:
+        item = {
+            "account_id": order.account_id,
+            "request_key": order.request_key,
+            "request_hash": order.fingerprint(),
+            "correlation_id": order.correlation_id,
+            "provider": order.provider,
+            "channel": order.channel,
+            "bot": order.bot,
+            "address": order.address,
+            "placeholder": order.placeholder,
+            "model": order.model,
+            "input": order.input,
+            "price": order.price,
+            "deadline_seconds": order.deadline_seconds,
+            "notice": (Notice.WANTED if order.notice else Notice.NONE).value,
+        }
+        return await self._accept(Item(order.account_id, _lease(lease), item, order))
+
+    async def _run_accept(self, items: list[Item[NewJob]]) -> list[Accepted | Exception]:
+        added = {row["account_id"]: row for row in await self.session.rows("accept", items)}
+        owner = items[0].shared["owner"]
+        answers: list[Accepted | Exception] = []
+        for item in items:
+            row = added.get(item.key)
+            if row is None:
+                answers.append(await self._why_not_accepted(item.params))
+            else:
+                answers.append(Accepted(job=read_new_job(row, self.session.time, item.value, owner), fresh=True))
+        return answers
+
+    async def _why_not_accepted(self, item: Params) -> Accepted | Exception:
+        rows = await self.session.one("accept_lookup", account_id=item["account_id"], request_key=item["request_key"])
+        if not rows:
+            return AccountNotFound()
+        row = rows[0]
+        if row["id"] is None:
+            return InsufficientBalance(price=item["price"], available=row["available"])
+        if row["request_hash"] != item["request_hash"]:
+            return IdempotencyKeyReused()
+        return Accepted(job=read_job(row, self.session.time), fresh=False)
+
+    async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
+        return await self._fence(
+            "begin_submit", job_id=job_id, token=token, secret_hash=secret_hash, placeholder=placeholder
+        )
+
+    async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
+        try:
+            return await self._fence(
+                "mark_submitted", job_id=job_id, token=token, task_id=task_id, poll_after=poll_after
+            )
+        except self.session.unique_violation as error:
+            raise TaskIdConflict from error
+
+    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
+        return bool(await self.session.one("adopt_task", job_id=job_id, secret_hash=secret_hash, task_id=task_id))
+
+    # the end and the delivery
+
+    async def end_job(self, ending: EndJob, lease: Lease | None) -> JobEnd:
+        arrival = ending.arrival
+        params = {
+            "job_id": ending.job_id,
+            "token": ending.token,
+            "state": ending.state.value,
+            "parts": dump_parts(ending.parts),
+            "task_id": ending.task_id,
+            "error_code": ending.error_code,
+            "error_text": ending.error_text,
+            "cancelled_by": ending.cancelled_by.value if ending.cancelled_by else "",
+            "cost": ending.cost,
+            "callback_id": ending.callback_id,
+            "provider": arrival and arrival.provider,
+            "secret_hash": arrival and arrival.secret_hash,
+            "body": arrival and arrival.body,
+        }
+        item = Item(ending.job_id, {**_lease(lease), "hold_seconds": CALLBACK_HOLD_SECONDS}, params, ending)
+        try:
+            return await self._end(item)
+        except self.session.unique_violation:
+            # Another job was given the same task id during the statement. The next attempt sees that row.
+            return await self._end(item)
+
+    async def _run_end(self, items: list[Item[EndJob]]) -> list[JobEnd]:
+        rows = {row["id"]: row for row in await self.session.rows("end_job", items)}
+        return [self._read_end(item.value, rows.get(item.key)) for item in items]
+
+    def _read_end(self, ending: EndJob, row: Row | None) -> JobEnd:
+        if row is None:
+            return JobEnd(verdict=Verdict.MISSING)
+        verdict, time = VERDICT[row["verdict"]], self.session.time
+        job = read_job(row, time, ending.parts) if verdict in (Verdict.WON, Verdict.LATE) else None
+        if job and row["interrupted"]:
+            job = replace(job, interrupted=True)
+        callback = read_arrival(row, time, ending.arrival, ending.task_id) if ending.arrival else None
+        return JobEnd(verdict=verdict, job=job, callback=callback)
+
+    async def save_parts(self, job_id: int, token: int, parts: tuple[Part, ...], lease: Lease) -> bool:
+        return await self._fence(
+            "save_parts", {"seconds": lease.seconds}, job_id=job_id, token=token, parts=dump_parts(parts)
+        )
+
+    async def finish_delivery(self, finish: FinishDelivery, lease: Lease) -> DeliveryEnd | None:
+        item = {
+            "job_id": finish.job_id,
+            "token": finish.token,
+            "delivery": finish.delivery.value,
+            "parts": dump_parts(finish.parts),
+            "placeholder": finish.parts[0].message if finish.parts else None,
+            "attention_code": _code(finish.attention_reason, finish.attention_code),
+            "attention_reason": finish.attention_reason,
+        }
+        return await self._finish(Item(finish.job_id, _lease(lease), item, None))
+
+    async def _run_finish(self, items: list[Item[None]]) -> list[DeliveryEnd | None]:
+        done = {
+            row["id"]: DeliveryEnd(hold_state=HOLD_STATE[row["hold_state"]], notice=NOTICE[row["notice"]])
+            for row in await self.session.rows("finish_delivery", items)
+        }
+        return [done.get(item.key) for item in items]
+
+    async def mark_result_invalid(
+        self, job_id: int, token: int, parts: tuple[Part, ...], code: str, text: str
+    ) -> Job | None:
+        rows = await self.session.one(
+            "mark_result_invalid", job_id=job_id, token=token, parts=dump_parts(parts), error_code=code, error_text=text
+        )
+        return read_job(rows[0], self.session.time) if rows else None
+
+    async def change_address(self, job_id: int, token: int, address: str, parts: tuple[Part, ...]) -> bool:
+        return bool(
+            await self.session.one(
+                "change_address", job_id=job_id, token=token, address=address, parts=dump_parts(parts)
+            )
+        )
+
+    async def begin_notice(self, job_id: int, token: int) -> bool:
+        return await self._fence("begin_notice", job_id=job_id, token=token)
+
+    # leases
+
+    async def claim(self, limit: int, lease: Lease) -> list[Job]:
+        rows = await self.session.one("claim", limit=limit, **_lease(lease))
+        return [read_job(row, self.session.time) for row in rows]
+
+    async def claim_poison_jobs(self, slots: Sequence[int], lease: Lease) -> list[Job]:
+        rows = await self.session.one("claim_poison_jobs", slots=self.session.array(slots), **_lease(lease))
+        return [read_job(row, self.session.time) for row in rows]
+
+    async def renew(self, job_id: int, token: int, lease: Lease) -> bool:
+        return await self._fence("renew", _lease(lease), job_id=job_id, token=token)
+
+    async def reschedule(self, wait: Reschedule) -> bool:
+        return await self._fence(
+            "reschedule",
+            job_id=wait.job_id,
+            token=wait.token,
+            after=wait.after,
+            state=_value(wait.state),
+            delivery=_value(wait.delivery),
+            notice=_value(wait.notice),
+            parts=None if wait.parts is None else dump_parts(wait.parts),
+            grace=wait.grace,
+            failed=wait.failed,
+            attention_code=_code(wait.attention_reason, wait.attention_code),
+            attention_reason=wait.attention_reason,
+        )
+
+    async def _fence(self, name: str, shared: Params = NOTHING, /, **item: Any) -> bool:
+        return await self._fenced[name](Item(item["job_id"], shared, item, None))
+
+    async def _run_fenced(self, name: str, items: list[Item[None]]) -> list[bool]:
+        done = {row["id"] for row in await self.session.rows(name, items)}
+        return [item.key in done for item in items]
+
+    # operators
+
+    async def retry(self, job_id: int) -> bool:
+        return bool(await self.session.one("retry", job_id=job_id))
+
+    async def resend(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
+        return bool(await self.session.one("resend", job_id=job_id, parts=dump_parts(parts), token=token))
+
+    async def resend_paid(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
+        if await self.session.one("resend_paid", job_id=job_id, parts=dump_parts(parts), token=token):
+            return True
+        rows = await self.session.one("job", job_id=job_id)
+        job = read_job(rows[0], self.session.time) if rows else None
+        if job is None or job.lease_token != token or not job.unpaid:
+            return False
+        [wallet] = await self.session.one("wallet", account_id=job.account_id)
+        raise InsufficientBalance(price=job.price, available=wallet["available"])
+
+
+def _lease(lease: Lease | None) -> Params:
+    """The parameters of a lease. Without one the job is due at once."""
+    return {"owner": lease.owner, "seconds": lease.seconds} if lease else {"owner": None, "seconds": 0.0}
+
+
+def _value(word: State | Delivery | Notice | None) -> str | None:
+    return None if word is None else word.value
+
+
+def _code(reason: str | None, code: AttentionCode) -> str | None:
+    """A job has an attention code exactly when it has an attention reason."""
+    return None if reason is None else code.value

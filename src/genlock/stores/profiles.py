@@ -1,0 +1,63 @@
+"""Profiles of the users who have written to a bot."""
+
+from dataclasses import replace
+from typing import Any
+
+from genlock.domain.errors import AccountNotFound, StoreError
+from genlock.domain.profile import AccountSummary, Profile
+from genlock.stores.rows import read_account_summary, read_profile
+from genlock.stores.session import Subject
+
+
+class Profiles(Subject):
+    async def see_profile(
+        self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
+    ) -> Profile:
+        # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
+        for _ in range(2):
+            rows = await self.session.one(
+                "see_profile",
+                account_id=account_id,
+                language=language,
+                name=name,
+                username=username,
+                referred_by=referred_by,
+            )
+            if rows:
+                return replace(read_profile(rows[0], self.session.time), fresh=bool(rows[0]["fresh"]))
+        raise StoreError(f"could not find or create the profile of account {account_id}")
+
+    async def profile(self, account_id: int) -> Profile:
+        rows = await self.session.one("profile", account_id=account_id)
+        if not rows:
+            raise AccountNotFound
+        return read_profile(rows[0], self.session.time)
+
+    async def find_profiles(self, text: str, limit: int) -> list[Profile]:
+        rows = await self.session.one("find_profiles", **_spellings(text), limit=limit)
+        return [read_profile(row, self.session.time) for row in rows]
+
+    async def newest_profiles(self, limit: int) -> list[Profile]:
+        rows = await self.session.one("newest_profiles", limit=limit)
+        return [read_profile(row, self.session.time) for row in rows]
+
+    async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
+        rows = await self.session.one("account_summaries", **_spellings(text), limit=limit)
+        return [read_account_summary(row, self.session.time) for row in rows]
+
+    async def set_language(self, account_id: int, language: str) -> None:
+        await self.session.one("set_language", account_id=account_id, language=language)
+
+    async def set_last_model(self, account_id: int, model: str) -> None:
+        await self.session.one("set_last_model", account_id=account_id, model=model)
+
+    async def set_ban(self, account_id: int, *, banned: bool, reason: str) -> bool:
+        return bool(await self.session.one("set_ban", account_id=account_id, banned=banned, reason=reason))
+
+    async def set_blocked(self, account_id: int, *, blocked: bool) -> None:
+        await self.session.one("set_blocked", account_id=account_id, blocked=blocked)
+
+
+def _spellings(text: str | None) -> dict[str, Any]:
+    """The text in several capitalisations: databases fold the case of ASCII only, or depend on their locale."""
+    return {"text": text, "titled": text and text.title(), "lowered": text and text.lower()}

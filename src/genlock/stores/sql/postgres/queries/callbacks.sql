@@ -1,0 +1,91 @@
+-- name: store_callback
+-- Store raw callbacks, each with its job if the secret is that of the job.
+WITH item AS MATERIALIZED (
+    SELECT nextval('inbox_id_seq') AS id, t.*, j.id AS job_id, j.correlation_id
+    FROM unnest(:ord::bigint[], :provider::text[], :job_id::bigint[], :secret_hash::text[], :body::bytea[])
+        AS t (ord, provider, claimed_job, secret_hash, body)
+    LEFT JOIN jobs j ON j.id = t.claimed_job AND j.secret_hash = t.secret_hash AND j.provider = t.provider
+), added AS (
+    INSERT INTO inbox (id, provider, job_id, body, state, due_at, received_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT id, provider, job_id, body, 'new', :now + make_interval(secs => :hold_seconds::float8),
+        :now
+    FROM item
+)
+SELECT ord, id, job_id, correlation_id, :now AS received_at FROM item;
+
+-- name: is_secret
+-- Whether this is the secret of a job's callback address.
+SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
+
+-- name: count_unauthenticated_callbacks
+-- Count the latest callbacks that belong to no job, up to a limit.
+SELECT count(*) AS number FROM (
+    SELECT 1 AS one FROM inbox WHERE job_id IS NULL
+        AND received_at > :now - make_interval(secs => :older_than::float8) LIMIT :limit::bigint
+) AS lately;
+
+-- name: claim_callbacks
+-- Take stored callbacks that no instance settled in time, and hide them for a while.
+WITH due AS MATERIALIZED (
+    SELECT id FROM inbox WHERE due_at <= :now
+    ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE inbox b SET due_at = :now + make_interval(secs => :hold_seconds::float8)
+FROM due WHERE b.id = due.id
+RETURNING b.*, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id;
+
+-- name: settle_callback
+-- Set the final state of callbacks that change no job. Of an unauthenticated callback only the beginning of the body is
+-- stored.
+UPDATE inbox b SET state = i.state, due_at = NULL, task_id = coalesce(i.task_id, b.task_id), note = i.note,
+    body = CASE WHEN b.job_id IS NULL THEN substring(b.body FROM 1 FOR 2000) ELSE b.body END
+FROM unnest(:callback_id::bigint[], :state::text[], :task_id::text[], :note::text[]) AS i (id, state, task_id, note)
+WHERE b.id = i.id
+RETURNING b.id;
+
+-- name: expire_callback
+-- Set a callback that could not be applied to expired, if it has waited long enough.
+UPDATE inbox SET state = 'expired', due_at = NULL, note = :note
+WHERE id = :callback_id AND state = 'new' AND received_at < :now - make_interval(secs => :older_than::float8)
+RETURNING id;
+
+-- name: note_untrusted_callback
+-- Make the running job of an unauthenticated callback due for a status query, or store the beginning of the callback as
+-- an orphan.
+WITH job AS MATERIALIZED (
+    SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id FOR NO KEY UPDATE
+), nudged AS (
+    UPDATE jobs j SET due_at = :now
+    FROM job WHERE j.id = job.id AND j.state = 'running' AND j.lease_owner IS NULL
+)
+UPDATE inbox SET state = CASE WHEN EXISTS (SELECT FROM job) THEN 'matched' ELSE 'orphan' END,
+    job_id = (SELECT id FROM job), task_id = :task_id, due_at = NULL, body = substring(body FROM 1 FOR 2000)
+WHERE id = :callback_id
+RETURNING job_id;
+
+-- name: match_orphans
+-- Match orphans with jobs that know their task by now, and make the running ones due for a status query.
+WITH pair AS MATERIALIZED (
+    SELECT b.id AS callback_id, j.id AS job_id
+    FROM inbox b JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
+    WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit FOR NO KEY UPDATE OF j
+), nudged AS (
+    UPDATE jobs j SET due_at = :now
+    WHERE j.id IN (SELECT job_id FROM pair) AND j.state = 'running' AND j.lease_owner IS NULL
+)
+UPDATE inbox b SET state = 'matched', job_id = pair.job_id
+FROM pair WHERE b.id = pair.callback_id
+RETURNING pair.callback_id, pair.job_id;
+
+-- name: expire_orphans
+-- Set old orphans to expired. Only the current holder of the active role may, in its own epoch.
+UPDATE inbox SET state = 'expired'
+WHERE state = 'orphan' AND received_at < :now - make_interval(secs => :older_than::float8)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: callbacks
+-- Return the newest callbacks in a state.
+SELECT *, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
+FROM inbox b WHERE state = :state ORDER BY id DESC LIMIT :limit;

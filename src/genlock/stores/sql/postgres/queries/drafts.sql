@@ -1,0 +1,40 @@
+-- name: draft
+-- Return the draft of an account in a chat.
+SELECT version, message, body, uploads FROM drafts WHERE account_id = :account_id AND chat = :chat;
+
+-- name: save_draft
+-- Write a draft if its version has not changed meanwhile; return the new version.
+INSERT INTO drafts AS d (account_id, chat, version, message, body, uploads, updated_at)
+VALUES (:account_id, :chat, :version::bigint + 1, :message, :body, :uploads::text[], :now)
+ON CONFLICT (account_id, chat) DO UPDATE
+SET version = d.version + 1, message = excluded.message, body = excluded.body, uploads = excluded.uploads,
+    updated_at = excluded.updated_at
+WHERE d.version = :version
+RETURNING d.version;
+
+-- name: show_draft
+-- Set which message shows the draft; its version stays.
+UPDATE drafts SET message = :message WHERE account_id = :account_id AND chat = :chat;
+
+-- name: draft_owner
+-- Return the account whose draft a message shows.
+SELECT account_id FROM drafts WHERE chat = :chat AND message = :message LIMIT 1;
+
+-- name: keep_upload
+-- Record a file that was uploaded to the provider.
+INSERT INTO uploads (address, account_id, file, kind, seconds, at, ordered)
+VALUES (:address, :account_id, :file, :kind, :seconds, :now, false)
+ON CONFLICT (address) DO UPDATE SET at = excluded.at;
+
+-- name: use_upload
+-- Record that an order uses a file, so that it is not pruned.
+UPDATE uploads SET ordered = true WHERE address = :address AND NOT ordered;
+
+-- name: upload
+-- Return the file at an address.
+SELECT *, extract(epoch FROM :now - at)::float8 AS age_seconds FROM uploads WHERE address = :address;
+
+-- name: uploads_wait
+-- Count the files that a user sent in the last hour, with the seconds until the oldest leaves that window.
+SELECT count(*) AS hour, coalesce(extract(epoch FROM min(at) + interval '1 hour' - :now), 0)::float8 AS hour_wait
+FROM uploads WHERE account_id = :account_id AND at > :now - interval '1 hour';

@@ -1,0 +1,55 @@
+-- name: heartbeat
+-- Record that an instance is alive; return the instances without a recent heartbeat.
+WITH me AS (
+    INSERT INTO instances (id, started_at, seen_at)
+    VALUES (:instance, :now, :now)
+    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+)
+SELECT id FROM instances
+WHERE id <> :instance AND seen_at < :now - make_interval(secs => :silent_seconds::float8);
+
+-- name: live_instances
+-- Return the instances with a recent heartbeat, the longest running first.
+SELECT id, started_at FROM instances
+WHERE seen_at >= :now - make_interval(secs => :silent_seconds::float8) ORDER BY started_at;
+
+-- name: release_leases
+-- Release the jobs of an instance, and delete the instance unless some jobs are excepted. After a crash, count it for
+-- each job, and delay jobs with many crashes so that others run first.
+WITH gone AS (
+    DELETE FROM instances WHERE id = :instance AND cardinality(:but::bigint[]) = 0
+), held AS MATERIALIZED (
+    SELECT id FROM jobs
+    WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
+    ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE jobs j
+SET lease_owner = NULL, crash_count = j.crash_count + CASE WHEN :died::boolean THEN 1 ELSE 0 END,
+    due_at = :now + CASE
+        WHEN :died::boolean AND j.crash_count + 1 >= :isolated_from::int
+        THEN make_interval(secs => 1 << least(j.crash_count + 1 - :isolated_from::int, 6))
+        ELSE interval '0' END
+FROM held WHERE j.id = held.id
+RETURNING j.id;
+
+-- name: take_role
+-- Take or renew a role if no other instance has it; return the holder.
+WITH taken AS (
+    INSERT INTO roles AS r (name, holder, epoch, until)
+    VALUES (:name, :instance, 1, :now + make_interval(secs => :seconds::float8))
+    ON CONFLICT (name) DO UPDATE
+    SET epoch = r.epoch + CASE WHEN r.holder = excluded.holder THEN 0 ELSE 1 END,
+        holder = excluded.holder, until = excluded.until
+    WHERE r.holder = excluded.holder OR r.until < :now
+    RETURNING holder, epoch
+), known AS MATERIALIZED (  -- locked, so that a holder that has just taken it is seen
+    SELECT holder, epoch FROM roles WHERE name = :name FOR SHARE
+)
+SELECT holder, epoch FROM taken
+UNION ALL
+SELECT holder, epoch FROM known
+LIMIT 1;
+
+-- name: leave_role
+-- Give up a role at once.
+UPDATE roles SET until = '-infinity' WHERE name = :name AND holder = :instance;

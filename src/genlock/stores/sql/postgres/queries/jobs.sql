@@ -1,0 +1,387 @@
+-- `:now` is the clock of the server, unless a simulation provides another.
+-- Statements over arrays serve many callers at once, each item on its own row. They join CTEs only with tables, by
+-- key: with our planner settings, a join of two CTEs is quadratic. `count(*) FROM locked` makes one part wait for the
+-- locks of another; locks are taken in the order of ids, so that two batches cannot deadlock.
+
+-- name: accept
+-- Write jobs and their holds. A batch contains each account once. Wallets are locked in the order of their ids.
+WITH item AS (
+    SELECT * FROM unnest(
+        :account_id::bigint[], :request_key::text[], :request_hash::text[], :correlation_id::text[], :provider::text[],
+        :channel::text[], :bot::text[], :address::text[], :placeholder::text[], :model::text[], :input::text[],
+        :price::bigint[], :deadline_seconds::float8[], :notice::text[]
+    ) AS t (account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder,
+            model, input, price, deadline_seconds, notice)
+), affordable AS MATERIALIZED (
+    SELECT i.*, wallet.available FROM item i JOIN accounts wallet ON wallet.id = i.account_id
+    ORDER BY wallet.id FOR NO KEY UPDATE OF wallet
+), added AS (
+    INSERT INTO jobs (
+        account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model,
+        input, price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
+    SELECT
+        i.account_id, i.request_key, i.request_hash, i.correlation_id, i.provider, i.channel, i.bot, i.address,
+        i.placeholder, i.model, i.input, i.price, CASE WHEN i.price > 0 THEN 'held' ELSE 'free' END, 'queued', i.notice,
+        :now + make_interval(secs => :seconds::float8),
+        :now + make_interval(secs => i.deadline_seconds),
+        :owner::text, 1, :now
+    FROM affordable i WHERE i.price <= i.available
+    ON CONFLICT (account_id, request_key) DO NOTHING
+    RETURNING id, account_id, price, due_at, deadline_at, created_at
+), held AS (
+    UPDATE accounts wallet SET available = wallet.available - a.price, held = wallet.held + a.price
+    FROM added a WHERE wallet.id = a.account_id AND a.price > 0
+), line AS (
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'hold:' || id, account_id, id, 'hold', 'available', 'held', price, created_at FROM added WHERE price > 0
+)
+SELECT id, account_id, due_at, deadline_at, created_at FROM added;
+
+-- name: accept_lookup
+-- Return the job that an idempotency key was used for, or only the balance if there is none.
+SELECT wallet.available, j.*, :now AS read_at
+FROM accounts wallet LEFT JOIN jobs j ON j.account_id = wallet.id AND j.request_key = :request_key
+WHERE wallet.id = :account_id;
+
+-- name: begin_submit
+-- Record the intent to call the provider, while the lease is valid. The same token again records the same intent.
+UPDATE jobs j
+SET state = 'submitting', secret_hash = i.secret_hash, placeholder = coalesce(i.placeholder, j.placeholder),
+    submitted_at = :now, grace_until = NULL
+FROM unnest(:job_id::bigint[], :token::bigint[], :secret_hash::text[], :placeholder::text[])
+    AS i (id, token, secret_hash, placeholder)
+WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner IS NOT NULL AND j.state IN ('queued', 'submitting')
+RETURNING j.id;
+
+-- name: mark_submitted
+-- Record the task id and release the job until its first poll, or make it due at once if an orphan callback waits for
+-- it.
+WITH moved AS (
+    UPDATE jobs j
+    SET state = 'running', task_id = i.task_id, lease_owner = NULL, attempts = 0, crash_count = 0,
+        due_at = CASE
+            WHEN EXISTS (SELECT FROM inbox b
+                         WHERE b.state = 'orphan' AND b.provider = j.provider AND b.task_id = i.task_id)
+            THEN :now
+            ELSE least(j.deadline_at, :now + make_interval(secs => i.poll_after)) END
+    FROM unnest(:job_id::bigint[], :token::bigint[], :task_id::text[], :poll_after::float8[])
+        AS i (id, token, task_id, poll_after)
+    WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('submitting', 'running')
+    RETURNING j.id, j.provider, j.task_id
+), matched AS (
+    UPDATE inbox b SET state = 'matched', job_id = m.id
+    FROM moved m WHERE b.state = 'orphan' AND b.provider = m.provider AND b.task_id = m.task_id
+)
+SELECT id FROM moved;
+
+-- name: adopt_task
+-- Record the task id of a submit whose lease was lost during the call. The secret proves that this call created the
+-- task; without a secret, the job's own callback named it.
+UPDATE jobs j
+SET task_id = :task_id,
+    state = CASE WHEN j.state = 'submitting' THEN 'running' ELSE j.state END,
+    due_at = CASE
+        WHEN j.state = 'submitting' OR j.state = 'cancelled' AND j.delivery = 'delivered' AND j.lease_owner IS NULL
+        THEN :now
+        ELSE j.due_at END,
+    lease_owner = CASE WHEN j.state = 'submitting' THEN NULL ELSE j.lease_owner END,
+    lease_token = CASE WHEN j.state = 'submitting' THEN j.lease_token + 1 ELSE j.lease_token END
+WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = coalesce(:secret_hash::text, j.secret_hash)
+    AND (:secret_hash::text IS NOT NULL OR j.state <> 'queued')
+    AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id)
+RETURNING j.id;
+
+-- name: end_job
+-- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
+-- it. A report about a task that is not the job's own, or belongs to another job, ends nothing.
+WITH item AS (
+    SELECT * FROM unnest(
+        :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
+        :error_text::text[], :cancelled_by::text[], :cost::bigint[], :callback_id::bigint[], :provider::text[],
+        :secret_hash::text[],
+        :body::text[]
+    ) AS t (job_id, token, state, parts, task_id, error_code, error_text, cancelled_by, cost, callback_id, provider,
+            secret_hash, body)
+), found AS MATERIALIZED (
+    SELECT i.*, CASE WHEN i.body IS NOT NULL THEN nextval('inbox_id_seq') END AS stored_id,
+        CASE
+            WHEN i.token <> j.lease_token THEN 'stale'
+            WHEN i.task_id <> j.task_id OR j.task_id IS NULL AND EXISTS (
+                SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = i.task_id)
+            THEN 'wrong_task'
+            WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
+            WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late
+            THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
+            WHEN j.state = 'cancelled' THEN 'cancelled'
+            WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
+            THEN 'contradiction'
+            ELSE 'duplicate' END AS verdict,
+        j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL AS interrupted
+    FROM item i JOIN jobs j ON j.id = i.job_id
+        AND (i.body IS NULL OR j.secret_hash = i.secret_hash AND j.provider = i.provider)
+    ORDER BY j.id FOR NO KEY UPDATE OF j
+), ended AS (
+    UPDATE jobs j
+    SET state = CASE WHEN f.verdict = 'late' THEN j.state ELSE f.state END,
+        late = f.verdict = 'late',
+        -- A message about the expiry may still be on its way to the placeholder, so a late result gets a new message.
+        placeholder = CASE WHEN f.verdict = 'late' THEN NULL ELSE j.placeholder END,
+        task_id = coalesce(j.task_id, f.task_id), parts = f.parts, error_code = f.error_code,
+        error_text = f.error_text,
+        cancelled_by = CASE WHEN f.verdict = 'late' THEN j.cancelled_by ELSE f.cancelled_by END,
+        cost = coalesce(f.cost, j.cost),
+        hold_state = CASE WHEN j.hold_state = 'held' AND f.state <> 'succeeded' THEN 'released' ELSE j.hold_state END,
+        delivery = CASE WHEN :owner::text IS NULL THEN 'pending' ELSE 'sending' END,
+        delivered_at = NULL, notice = CASE WHEN j.notice = 'none' THEN 'none' ELSE 'wanted' END,
+        attention_code = NULL, attention_reason = NULL, attempts = 0, crash_count = 0, grace_until = NULL,
+        ended_at = :now,
+        due_at = :now + make_interval(secs => :seconds::float8),
+        lease_owner = :owner::text, lease_token = j.lease_token + 1
+    FROM found f WHERE j.id = f.job_id AND f.verdict IN ('won', 'late')
+    RETURNING f.verdict, f.interrupted, f.stored_id AS callback_id, j.*
+), freed AS (
+    SELECT id, account_id, price FROM ended WHERE hold_state = 'released' AND NOT late
+), locked AS MATERIALIZED (
+    SELECT id FROM accounts WHERE id IN (SELECT account_id FROM freed) ORDER BY id FOR NO KEY UPDATE
+), refunded AS (
+    UPDATE accounts wallet SET available = wallet.available + s.amount, held = wallet.held - s.amount
+    FROM (SELECT account_id, sum(price)::bigint AS amount FROM freed GROUP BY account_id) s
+    WHERE wallet.id = s.account_id AND (SELECT count(*) FROM locked) > 0
+), line AS (
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now
+    FROM freed
+), loss AS (
+    UPDATE jobs j
+    SET cost = f.cost,  -- now that the cost is known, the status query is no longer needed
+        due_at = CASE WHEN j.delivery = 'delivered' AND j.notice <> 'due' AND j.lease_owner IS NULL THEN NULL
+                 ELSE j.due_at END
+    FROM found f WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
+), settled AS (
+    UPDATE inbox b SET state = 'done', due_at = NULL, task_id = f.task_id, note = f.verdict
+    FROM found f WHERE b.id = f.callback_id AND f.verdict <> 'busy'
+), stored AS (
+    INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, received_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT stored_id, provider, job_id, task_id, convert_to(body, 'UTF8'),
+        CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END, verdict,
+        CASE WHEN verdict = 'busy' THEN :now + make_interval(secs => :hold_seconds::float8) END, :now
+    FROM found WHERE body IS NOT NULL
+)
+SELECT *, ended_at AS read_at FROM ended
+UNION ALL
+SELECT f.verdict, f.interrupted, f.stored_id, j.*, :now
+FROM found f JOIN jobs j ON j.id = f.job_id WHERE verdict NOT IN ('won', 'late');
+
+-- name: mark_result_invalid
+-- Turn a success whose result is invalid, and not yet paid for, into a failure and release its hold.
+WITH found AS MATERIALIZED (
+    SELECT id, account_id, price, state = 'succeeded' AND hold_state = 'held' AS held FROM jobs
+    WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
+        AND (state = 'succeeded' AND hold_state IN ('held', 'free') OR state = 'failed')
+    FOR NO KEY UPDATE
+), refunded AS (
+    UPDATE accounts wallet SET available = wallet.available + f.price, held = wallet.held - f.price
+    FROM found f WHERE wallet.id = f.account_id AND f.held
+), line AS (
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now FROM found WHERE held
+)
+UPDATE jobs j
+SET state = 'failed', error_code = :error_code, error_text = :error_text, parts = :parts,
+    hold_state = CASE WHEN f.held THEN 'released' ELSE j.hold_state END
+FROM found f WHERE j.id = f.id
+RETURNING j.*, :now AS read_at;
+
+-- name: change_address
+-- Set the new address of a job's chat. The placeholder exists only at the old address.
+UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL
+WHERE id = :job_id AND lease_token = :token
+RETURNING id;
+
+-- name: save_parts
+-- Record the progress of a delivery and renew its lease.
+UPDATE jobs j
+SET parts = i.parts, due_at = :now + make_interval(secs => :seconds::float8)
+FROM unnest(:job_id::bigint[], :token::bigint[], :parts::text[]) AS i (id, token, parts)
+WHERE j.id = i.id AND j.lease_token = i.token AND j.delivery = 'sending'
+RETURNING j.id;
+
+-- name: finish_delivery
+-- End deliveries: capture the hold of delivered results and release any other hold, in the same commit. A cancelled job
+-- stays due until the cost of its task is known.
+WITH item AS (
+    SELECT * FROM unnest(
+        :job_id::bigint[], :token::bigint[], :delivery::text[], :parts::text[], :placeholder::text[],
+        :attention_code::text[], :attention_reason::text[]
+    ) AS t (job_id, token, delivery, parts, placeholder, attention_code, attention_reason)
+), found AS MATERIALIZED (
+    SELECT i.*, j.account_id, j.price, j.hold_state = 'held' AS held,
+        CASE
+            WHEN j.hold_state <> 'held' THEN j.hold_state
+            WHEN i.delivery = 'delivered' AND j.state = 'succeeded' THEN 'captured'
+            ELSE 'released' END AS hold_state,
+        CASE WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due' ELSE j.notice END AS notice
+    FROM item i JOIN jobs j ON j.id = i.job_id
+    WHERE j.lease_token = i.token AND j.delivery = 'sending'
+    ORDER BY j.id FOR NO KEY UPDATE OF j
+), done AS (
+    UPDATE jobs j
+    SET delivery = f.delivery, parts = f.parts, placeholder = coalesce(f.placeholder, j.placeholder),
+        attention_code = f.attention_code, attention_reason = f.attention_reason, hold_state = f.hold_state,
+        notice = f.notice, attempts = 0, crash_count = 0,
+        delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
+        lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
+        due_at = CASE
+            WHEN f.notice = 'due' THEN :now + make_interval(secs => :seconds::float8)
+            WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
+            THEN :now END
+    FROM found f WHERE j.id = f.job_id
+    RETURNING j.id, j.hold_state, j.notice
+), moved AS (
+    SELECT job_id, account_id, price, hold_state FROM found WHERE held
+), locked AS MATERIALIZED (
+    SELECT id FROM accounts WHERE id IN (SELECT account_id FROM moved) ORDER BY id FOR NO KEY UPDATE
+), settled AS (
+    UPDATE accounts wallet SET held = wallet.held - s.amount, available = wallet.available + s.back
+    FROM (SELECT account_id, sum(price)::bigint AS amount,
+                 sum(CASE WHEN hold_state = 'released' THEN price ELSE 0 END)::bigint AS back
+          FROM moved GROUP BY account_id) s
+    WHERE wallet.id = s.account_id AND (SELECT count(*) FROM locked) > 0
+), line AS (
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'settle:' || job_id, account_id, job_id,
+        CASE WHEN hold_state = 'captured' THEN 'capture' ELSE 'release' END, 'held',
+        CASE WHEN hold_state = 'captured' THEN 'house' ELSE 'available' END, price, :now
+    FROM moved
+)
+SELECT id, hold_state, notice FROM done;
+
+-- name: begin_notice
+-- Record the notice before it is sent and release the job. A cancelled job stays due until the cost of its task is
+-- known.
+UPDATE jobs j
+SET notice = 'sent', lease_owner = NULL, crash_count = 0,
+    due_at = CASE
+        WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
+        THEN :now END
+FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
+WHERE j.id = i.id AND j.lease_token = i.token AND j.notice = 'due'
+RETURNING j.id;
+
+-- name: claim
+-- Lease due jobs, the longest overdue first. An expired lease is due again; if another instance had it, that counts as
+-- a crash.
+WITH due AS MATERIALIZED (
+    SELECT id FROM jobs WHERE due_at <= :now AND crash_count = 0
+    ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE jobs j
+SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
+    due_at = :now + make_interval(secs => :seconds::float8),
+    crash_count = j.crash_count + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
+    delivery = CASE WHEN j.delivery = 'pending' THEN 'sending' ELSE j.delivery END
+FROM due WHERE j.id = due.id
+RETURNING j.*, :now AS read_at;
+
+-- name: claim_poison_jobs
+-- Lease due jobs whose worker crashed: for each number of crashes as many as there are free slots; the last slot is for
+-- that number and more. `NOT (due_at > …)` keeps the planner from using the index of all due jobs.
+WITH crashed AS MATERIALIZED (
+    SELECT id, due_at, least(crash_count, cardinality(:slots::int[])) AS level
+    FROM jobs WHERE crash_count > 0 AND NOT (due_at > :now)
+), ranked AS MATERIALIZED (
+    SELECT id, level, row_number() OVER (PARTITION BY level ORDER BY due_at, id) AS place FROM crashed
+), due AS MATERIALIZED (
+    SELECT j.id FROM ranked r JOIN jobs j ON j.id = r.id
+    WHERE r.place <= (:slots::int[])[r.level] AND NOT (j.due_at > :now)
+    FOR NO KEY UPDATE OF j SKIP LOCKED
+)
+UPDATE jobs j
+SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
+    due_at = :now + make_interval(secs => :seconds::float8),
+    crash_count = j.crash_count + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
+    delivery = CASE WHEN j.delivery = 'pending' THEN 'sending' ELSE j.delivery END
+FROM due WHERE j.id = due.id
+RETURNING j.*, :now AS read_at;
+
+-- name: renew
+-- Renew the leases of jobs that take long.
+UPDATE jobs j SET due_at = :now + make_interval(secs => :seconds::float8)
+FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
+WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner = :owner
+RETURNING j.id;
+
+-- name: reschedule
+-- Release jobs until later, or without a time until an operator acts, and set what has changed.
+UPDATE jobs j
+SET lease_owner = NULL,
+    state = coalesce(i.state, j.state), delivery = coalesce(i.delivery, j.delivery),
+    notice = coalesce(i.notice, j.notice), parts = coalesce(i.parts, j.parts),
+    attempts = CASE i.failed WHEN true THEN j.attempts + 1 WHEN false THEN 0 ELSE j.attempts END,
+    crash_count = CASE WHEN i.failed IS NULL THEN j.crash_count ELSE 0 END,
+    attention_code = coalesce(i.attention_code, j.attention_code),
+    attention_reason = coalesce(i.attention_reason, j.attention_reason),
+    grace_until = CASE WHEN i.grace
+        THEN :now + make_interval(secs => i.after) ELSE j.grace_until END,
+    due_at = CASE
+        WHEN i.after IS NULL THEN NULL
+        WHEN i.grace OR j.delivery <> 'none' OR j.deadline_at <= :now
+        THEN :now + make_interval(secs => i.after)
+        ELSE least(j.deadline_at, :now + make_interval(secs => i.after)) END
+FROM unnest(
+    :job_id::bigint[], :token::bigint[], :after::float8[], :state::text[], :delivery::text[], :notice::text[],
+    :parts::text[], :grace::boolean[], :failed::boolean[], :attention_code::text[], :attention_reason::text[]
+) AS i (id, token, after, state, delivery, notice, parts, grace, failed, attention_code, attention_reason)
+WHERE j.id = i.id AND j.lease_token = i.token
+RETURNING j.id;
+
+-- name: retry
+-- Make a waiting or parked job due now; queue a parked submit again.
+UPDATE jobs
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL,
+    state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
+WHERE id = :job_id AND lease_owner IS NULL
+    AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
+RETURNING id;
+
+-- name: resend
+-- Deliver the parts of an ended job again, on new messages.
+UPDATE jobs
+SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL,
+    notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
+WHERE id = :job_id AND lease_token = coalesce(:token::bigint, lease_token)
+    AND delivery IN ('delivered', 'undeliverable', 'unknown')
+RETURNING id;
+
+-- name: resend_paid
+-- Resend a result that could not be delivered and hold its released price again, in the same commit. The ledger entries
+-- of the earlier hold get the old lease token appended to their keys, so that the new hold settles under the usual
+-- keys.
+WITH job AS MATERIALIZED (
+    SELECT id, account_id, price FROM jobs
+    WHERE id = :job_id AND lease_token = :token AND state = 'succeeded' AND delivery = 'undeliverable'
+        AND hold_state = 'released'
+    FOR NO KEY UPDATE
+), paid AS (
+    UPDATE accounts wallet SET available = wallet.available - job.price, held = wallet.held + job.price
+    FROM job WHERE wallet.id = job.account_id AND wallet.available >= job.price
+    RETURNING wallet.id
+), before AS (
+    UPDATE ledger SET key = key || ':' || :token::bigint
+    FROM job, paid WHERE key IN ('hold:' || job.id, 'settle:' || job.id)
+    RETURNING kind
+), line AS (
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'hold:' || job.id, job.account_id, job.id, 'hold', 'available', 'held', job.price, :now
+    FROM job, paid WHERE EXISTS (SELECT FROM before WHERE kind = 'hold')
+)
+UPDATE jobs j
+SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
+    lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL
+FROM job, paid WHERE j.id = job.id
+RETURNING j.id;

@@ -1,0 +1,106 @@
+-- name: take_free_run
+-- Take one of today's free runs, or one from a promo code, for an order; the same key again takes none. A run whose job
+-- failed does not count, and one that was cancelled counts only after its submit. `free_run_count` is compared again
+-- when the row is locked: if another transaction took a run meanwhile, the caller retries.
+WITH me AS MATERIALIZED (
+    SELECT account_id, free_run_count FROM profiles WHERE account_id = :account_id
+), used AS MATERIALIZED (
+    SELECT count(*) FILTER (WHERE f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')) AS today,
+        count(*) FILTER (WHERE f.source = 'gift') AS gifts
+    FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+    WHERE f.account_id = :account_id AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+        OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)
+), given AS MATERIALIZED (
+    SELECT coalesce(sum(p.runs), 0) AS runs FROM promo_uses u JOIN promos p ON p.code = u.code
+    WHERE u.account_id = :account_id
+), same AS MATERIALIZED (
+    SELECT request_key FROM free_runs WHERE account_id = :account_id AND request_key = :request_key
+), due AS MATERIALIZED (
+    SELECT me.account_id, me.free_run_count, CASE WHEN used.today < :per_day::int THEN 'day' ELSE 'gift' END AS source
+    FROM me, used, given
+    WHERE NOT EXISTS (SELECT FROM same) AND (used.today < :per_day OR used.gifts < given.runs)
+), counted AS (
+    UPDATE profiles p SET free_run_count = p.free_run_count + 1
+    FROM due WHERE p.account_id = due.account_id AND p.free_run_count = due.free_run_count
+    RETURNING p.account_id, due.source
+), taken AS (
+    INSERT INTO free_runs (account_id, request_key, source, at)
+    SELECT account_id, :request_key::text, source, :now FROM counted
+    RETURNING request_key
+)
+SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM same) AS taken,
+    EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM taken) AS retry;
+
+-- name: free_runs
+-- Count the free runs used today and those left from promo codes, not counting the run of one order.
+SELECT
+    (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+     WHERE f.account_id = :account_id AND f.request_key <> :but
+        AND f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')
+        AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+            OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS used,
+    (SELECT coalesce(sum(p.runs), 0)::bigint FROM promo_uses u JOIN promos p ON p.code = u.code
+     WHERE u.account_id = :account_id)
+    - (SELECT count(*) FROM free_runs f
+       LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+       WHERE f.account_id = :account_id AND f.request_key <> :but AND f.source = 'gift'
+          AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+              OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
+
+-- name: make_promo
+-- Create a promo code.
+INSERT INTO promos (code, bot, amount, runs, uses_max, per_account, until_at, author, created_at)
+VALUES (
+    :code, :bot, :amount, :runs, :uses_max, :per_account, :now + make_interval(secs => :lasting::float8), :author, :now)
+ON CONFLICT (code) DO NOTHING RETURNING code;
+
+-- name: close_promo
+-- Close a promo code.
+UPDATE promos SET closed_at = :now
+WHERE code = :code AND bot IN ('', :bot) AND closed_at IS NULL RETURNING code;
+
+-- name: promos
+-- Return promo codes, newest first, with their number of uses.
+SELECT * FROM promos WHERE :bot::text IS NULL OR bot IN ('', :bot) ORDER BY created_at DESC LIMIT :limit;
+
+-- name: use_promo
+-- Use a code within its limits; the same key again finds the same use. `used` is compared again when the row is locked:
+-- if another transaction used the code meanwhile, the caller retries.
+WITH promo AS MATERIALIZED (
+    SELECT * FROM promos
+    WHERE code = :code AND bot IN ('', (SELECT bot FROM accounts WHERE id = :account_id))
+), own AS MATERIALIZED (
+    SELECT count(*) AS uses, max(number) FILTER (WHERE request_key = :request_key) AS same
+    FROM promo_uses WHERE code = :code AND account_id = :account_id
+), due AS MATERIALIZED (
+    SELECT p.code, p.used, own.uses FROM promo p, own
+    WHERE own.same IS NULL AND p.closed_at IS NULL AND (p.until_at IS NULL OR p.until_at > :now)
+        AND (p.uses_max IS NULL OR p.used < p.uses_max) AND own.uses < p.per_account
+), counted AS (
+    UPDATE promos p SET used = p.used + 1 FROM due WHERE p.code = due.code AND p.used = due.used
+    RETURNING p.code, due.uses
+), added AS (
+    INSERT INTO promo_uses (code, account_id, number, request_key, at)
+    SELECT code, :account_id::bigint, uses + 1, :request_key::text, :now FROM counted
+    RETURNING number
+)
+SELECT p.amount, p.runs, coalesce((SELECT number FROM added), own.same) AS number, own.uses >= p.per_account AS spent,
+    EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM added) AS retry
+FROM promo p, own;
+
+-- name: promo_used
+-- Return the code that was used under a key.
+SELECT code FROM promo_uses WHERE account_id = :account_id AND request_key = :request_key;
+
+-- name: rewards_due
+-- Return invited users of a bot who have paid and have bought a first result, and whose inviters were not rewarded yet.
+-- Results paid with gifts alone do not count, so that gifts cannot multiply.
+SELECT p.account_id, p.referred_by FROM profiles p JOIN accounts a ON a.id = p.account_id AND a.bot = :bot
+WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
+    AND EXISTS (SELECT FROM jobs j WHERE j.account_id = p.account_id AND j.hold_state = 'captured')
+    AND EXISTS (SELECT FROM payments y WHERE y.account_id = p.account_id AND y.state = 'paid')
+ORDER BY p.account_id LIMIT :limit;
+
+-- name: set_rewarded
+-- Record that an invitation was rewarded.
+UPDATE profiles SET rewarded_at = :now WHERE account_id = :account_id AND rewarded_at IS NULL RETURNING account_id;

@@ -1,0 +1,47 @@
+-- name: prune_updates
+-- Delete old updates, a few at a time. Only the current holder of the active role may, in its own epoch.
+DELETE FROM updates
+WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
+    AND state <> 'new' AND received_at < :now - make_interval(secs => :older_than::float8)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: prune_callbacks
+-- Delete old callbacks, a few at a time. Only the current holder of the active role may, in its own epoch.
+DELETE FROM inbox
+WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
+    AND state NOT IN ('new', 'orphan') AND received_at < :now - make_interval(secs => :older_than::float8)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: prune_unauthenticated_callbacks
+-- Delete old callbacks that belong to no job, a few at a time. Only the current holder of the active role may, in its
+-- own epoch.
+DELETE FROM inbox
+WHERE id IN (
+        SELECT id FROM inbox
+        WHERE job_id IS NULL AND received_at < :now - make_interval(secs => :older_than::float8)
+            AND state NOT IN ('new', 'orphan')
+        ORDER BY received_at LIMIT :limit)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: prune_uploads
+-- Delete old uploads that no order and no draft uses, a few at a time. Only the current holder of the active role may,
+-- in its own epoch.
+DELETE FROM uploads
+WHERE address IN (
+        SELECT u.address FROM uploads u
+        WHERE NOT u.ordered AND u.at < :now - make_interval(secs => :older_than::float8) AND NOT EXISTS (
+            SELECT FROM drafts d WHERE d.account_id = u.account_id AND u.address = ANY (d.uploads))
+        ORDER BY u.at LIMIT :limit)
+    AND NOT ordered
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING address;
+
+-- name: prune_limits
+-- Delete limits that were not used for long. Only the current holder of the active role may, in its own epoch.
+DELETE FROM limits
+WHERE next_at < :now - make_interval(secs => :idle_seconds::float8)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING key;

@@ -1,0 +1,86 @@
+-- name: clock
+-- Return the time. It is the time of the server.
+SELECT :now AS now;
+
+-- name: counts
+-- Count the open jobs by state, the due jobs, the waiting callbacks and the jobs that need attention.
+SELECT state AS name, count(*) FROM jobs WHERE due_at IS NOT NULL GROUP BY state
+UNION ALL SELECT 'due', count(*) FROM jobs WHERE due_at <= :now
+UNION ALL SELECT 'callbacks', count(*) FROM inbox WHERE due_at IS NOT NULL
+UNION ALL SELECT 'orphans', count(*) FROM inbox WHERE state = 'orphan'
+UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention_reason IS NOT NULL;
+
+-- name: stats
+-- Return counts and ages of open work, and how the latest jobs ended.
+SELECT state AS name, count(*)::float8 AS value FROM jobs WHERE due_at IS NOT NULL GROUP BY state
+UNION ALL
+SELECT unnest(ARRAY['due', 'due_age', 'undelivered', 'undelivered_age', 'queued_age']),
+    unnest(ARRAY[
+        count(*) FILTER (WHERE due_at <= :now),
+        extract(epoch FROM :now - min(due_at) FILTER (WHERE due_at <= :now)),
+        count(*) FILTER (WHERE delivery IN ('pending', 'sending')),
+        extract(epoch FROM :now - min(ended_at) FILTER (WHERE delivery IN ('pending', 'sending'))),
+        extract(epoch FROM :now - min(created_at) FILTER (WHERE state = 'queued'))])::float8
+FROM jobs WHERE due_at IS NOT NULL
+UNION ALL
+SELECT unnest(ARRAY['callbacks', 'callback_age']),
+    unnest(ARRAY[count(*), extract(epoch FROM :now - min(received_at))])::float8
+FROM inbox WHERE due_at IS NOT NULL
+UNION ALL
+SELECT unnest(ARRAY['orphans', 'orphans_fresh']),
+    unnest(ARRAY[count(*), count(*) FILTER (WHERE received_at > :now - make_interval(secs => :window::float8))])::float8
+FROM inbox WHERE state = 'orphan'
+UNION ALL
+SELECT 'attention', count(*)::float8 FROM jobs WHERE attention_reason IS NOT NULL
+UNION ALL
+SELECT unnest(ARRAY['updates', 'update_age']),
+    unnest(ARRAY[sum(waiting), extract(epoch FROM :now - min(due_at))])::float8
+FROM update_queues WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'ledger_violations', value::float8 FROM kv WHERE key = 'ledger_violations'
+UNION ALL
+SELECT unnest(ARRAY['refunds_open', 'refund_age']),
+    unnest(ARRAY[count(*), extract(epoch FROM :now - min(at))])::float8
+FROM kv WHERE starts_with(key, 'chat:refund:')
+UNION ALL
+SELECT 'updates_dead', count(*)::float8 FROM updates WHERE state = 'dead'
+UNION ALL
+SELECT 'instances', count(*)::float8 FROM instances WHERE seen_at >= :now - interval '10 seconds'
+UNION ALL
+SELECT unnest(ARRAY['lately_ended', 'lately_failed']),
+    unnest(ARRAY[count(*), count(*) FILTER (
+        WHERE state IN ('failed', 'expired') AND error_code NOT IN (
+            SELECT unnest(:user_errors::text[])))])::float8
+FROM (SELECT state, error_code, ended_at FROM jobs ORDER BY id DESC LIMIT 300) newest
+WHERE ended_at > :now - make_interval(secs => :window::float8) AND state <> 'cancelled';
+
+-- name: figures
+-- Return the orders, users and revenue of a bot in the last seconds. Job ids follow the order of time, so that only the
+-- latest jobs are read.
+WITH start AS MATERIALIZED (
+    SELECT coalesce((SELECT id FROM jobs WHERE created_at < :now - make_interval(secs => :seconds::float8)
+                     ORDER BY id DESC LIMIT 1), 0) AS id
+)
+SELECT j.*, p.*, m.* FROM (
+    SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,
+        count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT account_id) AS users,
+        coalesce(sum(price) FILTER (WHERE hold_state = 'captured'), 0)::bigint AS revenue,
+        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured'), 0)::bigint AS loss
+    FROM start JOIN jobs ON jobs.id > start.id AND jobs.bot = :bot) j, (
+    SELECT count(*) AS newcomers FROM profiles f JOIN accounts a ON a.id = f.account_id AND a.bot = :bot
+    WHERE f.created_at >= :now - make_interval(secs => :seconds::float8)) p, (
+    SELECT coalesce(sum(amount), 0)::bigint AS topups, coalesce(sum(stars), 0)::bigint AS stars
+    FROM payments y JOIN accounts a ON a.id = y.account_id AND a.bot = :bot
+    WHERE y.at >= :now - make_interval(secs => :seconds::float8) AND y.state = 'paid') m;
+
+-- name: last_callback
+-- Return the id of the newest callback.
+SELECT coalesce(max(id), 0) AS id FROM inbox;
+
+-- name: marked_callbacks
+-- Return the callbacks after an id whose body contains a mark.
+SELECT id, job_id, state FROM inbox WHERE id > :after AND position(:mark::bytea IN body) > 0 ORDER BY id;
+
+-- name: drop_callbacks
+-- Delete the callbacks after an id whose body contains a mark: they were probes of the doctor.
+DELETE FROM inbox WHERE id > :after AND position(:mark::bytea IN body) > 0 RETURNING id;

@@ -1,0 +1,80 @@
+-- name: store_callback
+-- Store raw callbacks, each with its job if the secret is that of the job.
+INSERT INTO inbox (provider, job_id, body, state, due_at, received_at)
+VALUES (
+    :provider,
+    (SELECT id FROM jobs WHERE id = :job_id AND secret_hash = :secret_hash AND provider = :provider),
+    :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now)
+RETURNING id, job_id, received_at, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
+
+-- name: is_secret
+-- Whether this is the secret of a job's callback address.
+SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
+
+-- name: count_unauthenticated_callbacks
+-- Count the latest callbacks that belong to no job, up to a limit.
+SELECT count(*) AS number FROM (
+    SELECT 1 AS one FROM inbox WHERE job_id IS NULL
+        AND received_at > :now - CAST(:older_than * 1000000 AS INTEGER) LIMIT :limit
+) AS lately;
+
+-- name: claim_callbacks
+-- Take stored callbacks that no instance settled in time, and hide them for a while.
+UPDATE inbox SET due_at = :now + CAST(:hold_seconds * 1000000 AS INTEGER)
+WHERE id IN (SELECT id FROM inbox WHERE due_at <= :now ORDER BY due_at LIMIT :limit)
+RETURNING *, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
+
+-- name: settle_callback
+-- Set the final state of callbacks that change no job. Of an unauthenticated callback only the beginning of the body is
+-- stored.
+UPDATE inbox
+SET state = i.value ->> 'state', due_at = NULL, task_id = coalesce(i.value ->> 'task_id', task_id),
+    note = i.value ->> 'note',
+    body = CASE WHEN job_id IS NULL AND length(body) > 2000 THEN substr(body, 1, 2000) ELSE body END
+FROM json_each(:items) i WHERE inbox.id = i.value ->> 'callback_id'
+RETURNING id;
+
+-- name: expire_callback
+-- Set a callback that could not be applied to expired, if it has waited long enough.
+UPDATE inbox SET state = 'expired', due_at = NULL, note = :note
+WHERE id = :callback_id AND state = 'new' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+RETURNING id;
+
+-- name: note_untrusted_callback
+-- Make the running job of an unauthenticated callback due for a status query, or store the beginning of the callback as
+-- an orphan.
+UPDATE jobs SET due_at = :now
+WHERE provider = :provider AND task_id = :task_id AND state = 'running' AND lease_owner IS NULL;
+UPDATE inbox
+SET job_id = (SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id),
+    state = CASE WHEN EXISTS (SELECT 1 FROM jobs WHERE provider = :provider AND task_id = :task_id)
+            THEN 'matched' ELSE 'orphan' END,
+    task_id = :task_id, due_at = NULL,
+    body = CASE WHEN length(body) > 2000 THEN substr(body, 1, 2000) ELSE body END
+WHERE id = :callback_id
+RETURNING job_id;
+
+-- name: match_orphans
+-- Match orphans with jobs that know their task by now, and make the running ones due for a status query.
+UPDATE jobs SET due_at = :now
+WHERE state = 'running' AND lease_owner IS NULL AND id IN (
+    SELECT j.id FROM inbox b JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
+    WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit);
+UPDATE inbox SET state = 'matched', job_id = pair.job_id
+FROM (SELECT b.id AS callback_id, j.id AS job_id
+      FROM inbox b JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
+      WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit) AS pair
+WHERE inbox.id = pair.callback_id
+RETURNING id AS callback_id, job_id;
+
+-- name: expire_orphans
+-- Set old orphans to expired. Only the current holder of the active role may, in its own epoch.
+UPDATE inbox SET state = 'expired'
+WHERE state = 'orphan' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: callbacks
+-- Return the newest callbacks in a state.
+SELECT *, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id
+FROM inbox WHERE state = :state ORDER BY id DESC LIMIT :limit;

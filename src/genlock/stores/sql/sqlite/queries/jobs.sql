@@ -1,0 +1,318 @@
+-- name: accept
+-- Write jobs and their holds. A batch contains each account once.
+INSERT INTO accept_item
+SELECT
+    i.account_id, i.request_key, value ->> 'request_hash', value ->> 'correlation_id', value ->> 'provider',
+    value ->> 'channel', value ->> 'bot', value ->> 'address', value ->> 'placeholder', value ->> 'model',
+    value ->> 'input', i.price,
+    value ->> 'deadline_seconds', value ->> 'notice',
+    i.price <= wallet.available AND NOT EXISTS (
+        SELECT 1 FROM jobs j WHERE j.account_id = i.account_id AND j.request_key = i.request_key)
+FROM (SELECT value, value ->> 'account_id' AS account_id, value ->> 'request_key' AS request_key,
+          value ->> 'price' AS price FROM json_each(:items)) i
+JOIN accounts wallet ON wallet.id = i.account_id;
+INSERT INTO jobs (
+    account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
+    price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
+SELECT
+    account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
+    price, CASE WHEN price > 0 THEN 'held' ELSE 'free' END, 'queued', notice,
+    :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now
+FROM accept_item WHERE fresh
+RETURNING id, account_id, due_at, deadline_at, created_at;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'hold:' || j.id, j.account_id, j.id, 'hold', 'available', 'held', j.price, :now
+FROM accept_item i JOIN jobs j ON j.account_id = i.account_id AND j.request_key = i.request_key
+WHERE i.fresh AND i.price > 0;
+UPDATE accounts SET available = available - i.price, held = held + i.price
+FROM accept_item i WHERE i.fresh AND accounts.id = i.account_id;
+DELETE FROM accept_item;
+
+-- name: accept_lookup
+-- Return the job that an idempotency key was used for, or only the balance if there is none.
+SELECT wallet.available, j.*, :now AS read_at
+FROM accounts wallet LEFT JOIN jobs j ON j.account_id = wallet.id AND j.request_key = :request_key
+WHERE wallet.id = :account_id;
+
+-- name: begin_submit
+-- Record the intent to call the provider, while the lease is valid. The same token again records the same intent.
+UPDATE jobs
+SET state = 'submitting', secret_hash = i.value ->> 'secret_hash',
+    placeholder = coalesce(i.value ->> 'placeholder', placeholder), submitted_at = :now, grace_until = NULL
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND lease_owner IS NOT NULL
+    AND state IN ('queued', 'submitting')
+RETURNING id;
+
+-- name: mark_submitted
+-- Record the task id and release the job until its first poll, or make it due at once if an orphan callback waits for
+-- it.
+UPDATE jobs
+SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, attempts = 0, crash_count = 0,
+    due_at = CASE
+        WHEN EXISTS (SELECT 1 FROM inbox b
+                     WHERE b.state = 'orphan' AND b.provider = jobs.provider AND b.task_id = i.value ->> 'task_id')
+        THEN :now
+        ELSE min(deadline_at, :now + CAST((i.value ->> 'poll_after') * 1000000 AS INTEGER)) END
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND state IN ('submitting', 'running')
+RETURNING id;
+UPDATE inbox SET state = 'matched', job_id = j.id
+FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id' AND j.task_id = i.value ->> 'task_id'
+WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id = j.task_id;
+
+-- name: adopt_task
+-- Record the task id of a submit whose lease was lost during the call. The secret proves that this call created the
+-- task; without a secret, the job's own callback named it.
+UPDATE jobs
+SET task_id = :task_id,
+    state = CASE WHEN state = 'submitting' THEN 'running' ELSE state END,
+    due_at = CASE
+        WHEN state = 'submitting' OR state = 'cancelled' AND delivery = 'delivered' AND lease_owner IS NULL
+        THEN :now
+        ELSE due_at END,
+    lease_owner = CASE WHEN state = 'submitting' THEN NULL ELSE lease_owner END,
+    lease_token = CASE WHEN state = 'submitting' THEN lease_token + 1 ELSE lease_token END
+WHERE id = :job_id AND task_id IS NULL AND secret_hash = coalesce(:secret_hash, secret_hash)
+    AND (:secret_hash IS NOT NULL OR state <> 'queued')
+    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = :task_id)
+RETURNING id;
+
+-- name: end_job
+-- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
+-- it. A report about a task that is not the job's own, or belongs to another job, ends nothing.
+INSERT INTO end_item
+SELECT
+    i.job_id, i.token, i.state, value ->> 'parts', i.task_id, value ->> 'error_code',
+    value ->> 'error_text', value ->> 'cancelled_by', value ->> 'cost', value ->> 'callback_id', j.provider, i.body,
+    CASE WHEN i.body IS NOT NULL THEN (SELECT coalesce(max(id), 0) FROM inbox) + row_number() OVER () END,
+    j.account_id, j.price, j.hold_state = 'held',
+    CASE
+        WHEN i.token <> j.lease_token THEN 'stale'
+        WHEN i.task_id <> j.task_id OR j.task_id IS NULL AND EXISTS (
+            SELECT 1 FROM jobs o WHERE o.provider = j.provider AND o.task_id = i.task_id)
+        THEN 'wrong_task'
+        WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
+        WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late
+        THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
+        WHEN j.state = 'cancelled' THEN 'cancelled'
+        WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
+        THEN 'contradiction'
+        ELSE 'duplicate' END,
+    j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL
+FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state,
+          value ->> 'body' AS body, value ->> 'task_id' AS task_id
+      FROM json_each(:items)) i
+JOIN jobs j ON j.id = i.job_id
+    AND (i.body IS NULL OR j.secret_hash = value ->> 'secret_hash' AND j.provider = value ->> 'provider');
+UPDATE jobs
+SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
+    late = i.verdict = 'late',
+    -- A message about the expiry may still be on its way to the placeholder, so a late result gets a new message.
+    placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,
+    task_id = coalesce(jobs.task_id, i.task_id), parts = i.parts, error_code = i.error_code,
+    error_text = i.error_text,
+    cancelled_by = CASE WHEN i.verdict = 'late' THEN jobs.cancelled_by ELSE i.cancelled_by END,
+    cost = coalesce(i.cost, jobs.cost),
+    hold_state = CASE WHEN i.held AND i.state <> 'succeeded' THEN 'released' ELSE hold_state END,
+    delivery = CASE WHEN :owner IS NULL THEN 'pending' ELSE 'sending' END,
+    delivered_at = NULL, notice = CASE WHEN notice = 'none' THEN 'none' ELSE 'wanted' END,
+    attention_code = NULL, attention_reason = NULL, attempts = 0, crash_count = 0, grace_until = NULL, ended_at = :now,
+    due_at = :now + CAST(:seconds * 1000000 AS INTEGER), lease_owner = :owner, lease_token = lease_token + 1
+FROM end_item i WHERE jobs.id = i.job_id AND i.verdict IN ('won', 'late');
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'settle:' || job_id, account_id, job_id, 'release', 'held', 'available', price, :now
+FROM end_item WHERE verdict = 'won' AND held AND state <> 'succeeded';
+UPDATE accounts SET available = available + s.amount, held = held - s.amount
+FROM (SELECT account_id, sum(price) AS amount FROM end_item
+      WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY account_id) s
+WHERE accounts.id = s.account_id;
+UPDATE jobs
+SET cost = i.cost,  -- now that the cost is known, the status query is no longer needed
+    due_at = CASE WHEN delivery = 'delivered' AND notice <> 'due' AND lease_owner IS NULL THEN NULL ELSE due_at END
+FROM end_item i WHERE jobs.id = i.job_id AND i.verdict = 'cancelled' AND i.cost IS NOT NULL;
+UPDATE inbox SET state = 'done', due_at = NULL, task_id = i.task_id, note = i.verdict
+FROM end_item i WHERE inbox.id = i.callback_id AND i.verdict <> 'busy';
+INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, received_at)
+SELECT stored_id, provider, job_id, task_id, CAST(body AS BLOB), CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END,
+    verdict, CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END, :now
+FROM end_item WHERE body IS NOT NULL;
+SELECT i.verdict, i.interrupted, i.stored_id AS callback_id, j.*, :now AS read_at
+FROM end_item i JOIN jobs j ON j.id = i.job_id;
+DELETE FROM end_item;
+
+-- name: mark_result_invalid
+-- Turn a success whose result is invalid, and not yet paid for, into a failure and release its hold.
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now
+FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending' AND state = 'succeeded'
+    AND hold_state = 'held';
+UPDATE accounts SET available = available + j.price, held = held - j.price
+FROM jobs j WHERE j.id = :job_id AND j.lease_token = :token AND j.delivery = 'sending' AND j.state = 'succeeded'
+    AND j.hold_state = 'held' AND accounts.id = j.account_id;
+UPDATE jobs
+SET state = 'failed', error_code = :error_code, error_text = :error_text, parts = :parts,
+    hold_state = CASE WHEN hold_state = 'held' THEN 'released' ELSE hold_state END
+WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
+    AND (state = 'succeeded' AND hold_state IN ('held', 'free') OR state = 'failed')
+RETURNING *, :now AS read_at;
+
+-- name: change_address
+-- Set the new address of a job's chat. The placeholder exists only at the old address.
+UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL
+WHERE id = :job_id AND lease_token = :token
+RETURNING id;
+
+-- name: save_parts
+-- Record the progress of a delivery and renew its lease.
+UPDATE jobs SET parts = i.value ->> 'parts', due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND delivery = 'sending'
+RETURNING id;
+
+-- name: finish_delivery
+-- End deliveries: capture the hold of delivered results and release any other hold, in the same commit. A cancelled job
+-- stays due until the cost of its task is known.
+INSERT INTO finish_item
+SELECT
+    i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder',
+    value ->> 'attention_code', value ->> 'attention_reason',
+    j.account_id, j.price, j.hold_state = 'held',
+    CASE
+        WHEN j.hold_state <> 'held' THEN j.hold_state
+        WHEN i.delivery = 'delivered' AND j.state = 'succeeded' THEN 'captured'
+        ELSE 'released' END,
+    CASE WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due' ELSE j.notice END
+FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'delivery' AS delivery
+      FROM json_each(:items)) i
+JOIN jobs j ON j.id = i.job_id
+WHERE j.lease_token = i.token AND j.delivery = 'sending';
+UPDATE jobs
+SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder, jobs.placeholder),
+    attention_code = i.attention_code, attention_reason = i.attention_reason, hold_state = i.hold_state,
+    notice = i.notice, attempts = 0, crash_count = 0,
+    delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
+    lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
+    due_at = CASE
+        WHEN i.notice = 'due' THEN :now + CAST(:seconds * 1000000 AS INTEGER)
+        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
+FROM finish_item i WHERE jobs.id = i.job_id
+RETURNING id, hold_state, notice;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'settle:' || job_id, account_id, job_id,
+    CASE WHEN hold_state = 'captured' THEN 'capture' ELSE 'release' END, 'held',
+    CASE WHEN hold_state = 'captured' THEN 'house' ELSE 'available' END, price, :now
+FROM finish_item WHERE held;
+UPDATE accounts SET held = held - s.amount, available = available + s.back
+FROM (SELECT account_id, sum(price) AS amount, sum(CASE WHEN hold_state = 'released' THEN price ELSE 0 END) AS back
+      FROM finish_item WHERE held GROUP BY account_id) s
+WHERE accounts.id = s.account_id;
+DELETE FROM finish_item;
+
+-- name: begin_notice
+-- Record the notice before it is sent and release the job. A cancelled job stays due until the cost of its task is
+-- known.
+UPDATE jobs
+SET notice = 'sent', lease_owner = NULL, crash_count = 0,
+    due_at = CASE
+        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND notice = 'due'
+RETURNING id;
+
+-- name: claim
+-- Lease due jobs, the longest overdue first. An expired lease is due again; if another instance had it, that counts as
+-- a crash.
+UPDATE jobs
+SET lease_owner = :owner, lease_token = lease_token + 1, due_at = :now + CAST(:seconds * 1000000 AS INTEGER),
+    crash_count = crash_count + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
+    delivery = CASE WHEN delivery = 'pending' THEN 'sending' ELSE delivery END
+WHERE id IN (SELECT id FROM jobs WHERE due_at <= :now AND crash_count = 0 ORDER BY due_at LIMIT :limit)
+RETURNING *, :now AS read_at;
+
+-- name: claim_poison_jobs
+-- Lease due jobs whose worker crashed: for each number of crashes as many as there are free slots; the last slot is for
+-- that number and more. `NOT (due_at > …)` keeps the planner from using the index of all due jobs.
+UPDATE jobs
+SET lease_owner = :owner, lease_token = lease_token + 1, due_at = :now + CAST(:seconds * 1000000 AS INTEGER),
+    crash_count = crash_count + CASE WHEN lease_owner <> :owner THEN 1 ELSE 0 END,
+    delivery = CASE WHEN delivery = 'pending' THEN 'sending' ELSE delivery END
+WHERE id IN (
+    SELECT id FROM (
+        SELECT id, level, row_number() OVER (PARTITION BY level ORDER BY due_at, id) AS place
+        FROM (SELECT id, due_at, min(crash_count, json_array_length(:slots)) AS level
+              FROM jobs WHERE crash_count > 0 AND NOT (due_at > :now)))
+    WHERE place <= json_extract(:slots, '$[' || (level - 1) || ']'))
+RETURNING *, :now AS read_at;
+
+-- name: renew
+-- Renew the leases of jobs that take long.
+UPDATE jobs SET due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND lease_owner = :owner
+RETURNING id;
+
+-- name: reschedule
+-- Release jobs until later, or without a time until an operator acts, and set what has changed.
+UPDATE jobs
+SET lease_owner = NULL,
+    state = coalesce(i.state, jobs.state), delivery = coalesce(i.delivery, jobs.delivery),
+    notice = coalesce(i.notice, jobs.notice), parts = coalesce(i.parts, jobs.parts),
+    attempts = CASE i.failed WHEN 1 THEN attempts + 1 WHEN 0 THEN 0 ELSE attempts END,
+    crash_count = CASE WHEN i.failed IS NULL THEN crash_count ELSE 0 END,
+    attention_code = coalesce(i.attention_code, jobs.attention_code),
+    attention_reason = coalesce(i.attention_reason, jobs.attention_reason),
+    grace_until = CASE WHEN i.grace THEN :now + CAST(i.after * 1000000 AS INTEGER) ELSE grace_until END,
+    due_at = CASE
+        WHEN i.after IS NULL THEN NULL
+        WHEN i.grace OR jobs.delivery <> 'none' OR deadline_at <= :now
+        THEN :now + CAST(i.after * 1000000 AS INTEGER)
+        ELSE min(deadline_at, :now + CAST(i.after * 1000000 AS INTEGER)) END
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'after' AS after,
+          value ->> 'state' AS state, value ->> 'delivery' AS delivery, value ->> 'notice' AS notice,
+          value ->> 'parts' AS parts, value ->> 'grace' AS grace, value ->> 'failed' AS failed,
+          value ->> 'attention_code' AS attention_code, value ->> 'attention_reason' AS attention_reason
+      FROM json_each(:items)) i
+WHERE jobs.id = i.job_id AND lease_token = i.token
+RETURNING id;
+
+-- name: retry
+-- Make a waiting or parked job due now; queue a parked submit again.
+UPDATE jobs
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL,
+    state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
+WHERE id = :job_id AND lease_owner IS NULL
+    AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
+RETURNING id;
+
+-- name: resend
+-- Deliver the parts of an ended job again, on new messages.
+UPDATE jobs
+SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL,
+    notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
+WHERE id = :job_id AND lease_token = coalesce(:token, lease_token)
+    AND delivery IN ('delivered', 'undeliverable', 'unknown')
+RETURNING id;
+
+-- name: resend_paid
+-- Resend a result that could not be delivered and hold its released price again, in the same commit. The ledger entries
+-- of the earlier hold get the old lease token appended to their keys, so that the new hold settles under the usual
+-- keys.
+UPDATE accounts SET available = available - j.price, held = held + j.price
+FROM jobs j
+WHERE j.id = :job_id AND j.lease_token = :token AND j.state = 'succeeded' AND j.delivery = 'undeliverable'
+    AND j.hold_state = 'released' AND accounts.id = j.account_id AND accounts.available >= j.price;
+UPDATE ledger SET key = key || ':' || :token
+WHERE changes() = 1 AND key IN ('hold:' || :job_id, 'settle:' || :job_id);
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'hold:' || id, account_id, id, 'hold', 'available', 'held', price, :now
+FROM jobs WHERE id = :job_id AND changes() = 2;
+UPDATE jobs
+SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
+    lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
+    attention_reason = NULL
+WHERE id = :job_id AND changes() = 1
+RETURNING id;

@@ -1,0 +1,22 @@
+-- name: kv_get
+-- Return one entry.
+SELECT key, bot, value, at, :now AS read_at FROM kv WHERE key = :key AND bot = :bot;
+
+-- name: kv_list
+-- Return the entries whose key begins so, by key.
+SELECT key, bot, value, at, :now AS read_at FROM kv
+WHERE bot = :bot AND substr(key, 1, length(:beginning)) = :beginning ORDER BY key;
+
+-- name: kv_put_if_absent
+-- Write an entry unless there is one; return the value that is stored.
+INSERT INTO kv (key, bot, value, at) VALUES (:key, :bot, :value, :now) ON CONFLICT (key, bot) DO NOTHING;
+SELECT value FROM kv WHERE key = :key AND bot = :bot;
+
+-- name: kv_put
+-- Write an entry.
+INSERT INTO kv (key, bot, value, at) VALUES (:key, :bot, :value, :now)
+ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at;
+
+-- name: kv_delete
+-- Delete an entry.
+DELETE FROM kv WHERE key = :key AND bot = :bot;

@@ -1,0 +1,47 @@
+-- name: prune_updates
+-- Delete old updates, a few at a time. Only the current holder of the active role may, in its own epoch.
+DELETE FROM updates
+WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
+    AND state <> 'new' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: prune_callbacks
+-- Delete old callbacks, a few at a time. Only the current holder of the active role may, in its own epoch.
+DELETE FROM inbox
+WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
+    AND state NOT IN ('new', 'orphan') AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: prune_unauthenticated_callbacks
+-- Delete old callbacks that belong to no job, a few at a time. Only the current holder of the active role may, in its
+-- own epoch.
+DELETE FROM inbox
+WHERE id IN (
+        SELECT id FROM inbox
+        WHERE job_id IS NULL AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+            AND state NOT IN ('new', 'orphan')
+        ORDER BY received_at LIMIT :limit)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: prune_uploads
+-- Delete old uploads that no order and no draft uses, a few at a time. Only the current holder of the active role may,
+-- in its own epoch.
+DELETE FROM uploads
+WHERE address IN (
+        SELECT u.address FROM uploads u
+        WHERE u.ordered = 0 AND u.at < :now - CAST(:older_than * 1000000 AS INTEGER) AND NOT EXISTS (
+            SELECT 1 FROM drafts d, json_each(d.uploads) used
+            WHERE d.account_id = u.account_id AND used.value = u.address)
+        ORDER BY u.at LIMIT :limit)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING address;
+
+-- name: prune_limits
+-- Delete limits that were not used for long. Only the current holder of the active role may, in its own epoch.
+DELETE FROM limits
+WHERE next_at < :now - CAST(:idle_seconds * 1000000 AS INTEGER)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING key;

@@ -1,0 +1,89 @@
+-- name: clock
+-- Return the time. SQLite has no clock of its own: it is the time of the process.
+SELECT :now AS now;
+
+-- name: counts
+-- Count the open jobs by state, the due jobs, the waiting callbacks and the jobs that need attention.
+SELECT state AS name, count(*) AS count FROM jobs WHERE due_at IS NOT NULL GROUP BY state
+UNION ALL SELECT 'due', count(*) FROM jobs WHERE due_at <= :now
+UNION ALL SELECT 'callbacks', count(*) FROM inbox WHERE due_at IS NOT NULL
+UNION ALL SELECT 'orphans', count(*) FROM inbox WHERE state = 'orphan'
+UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention_reason IS NOT NULL;
+
+-- name: stats
+-- Return counts and ages of open work, and how the latest jobs ended.
+SELECT state AS name, count(*) AS value FROM jobs WHERE due_at IS NOT NULL GROUP BY state
+UNION ALL
+SELECT 'due', count(*) FROM jobs WHERE due_at <= :now
+UNION ALL
+SELECT 'due_age', (:now - min(due_at)) / 1e6 FROM jobs WHERE due_at <= :now
+UNION ALL
+SELECT 'undelivered', count(*) FROM jobs WHERE due_at IS NOT NULL AND delivery IN ('pending', 'sending')
+UNION ALL
+SELECT 'undelivered_age', (:now - min(ended_at)) / 1e6 FROM jobs
+WHERE due_at IS NOT NULL AND delivery IN ('pending', 'sending')
+UNION ALL
+SELECT 'queued_age', (:now - min(created_at)) / 1e6 FROM jobs WHERE due_at IS NOT NULL AND state = 'queued'
+UNION ALL
+SELECT 'callbacks', count(*) FROM inbox WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'callback_age', (:now - min(received_at)) / 1e6 FROM inbox WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'orphans', count(*) FROM inbox WHERE state = 'orphan'
+UNION ALL
+SELECT 'orphans_fresh', count(*) FROM inbox
+WHERE state = 'orphan' AND received_at > :now - CAST(:window * 1000000 AS INTEGER)
+UNION ALL
+SELECT 'attention', count(*) FROM jobs WHERE attention_reason IS NOT NULL
+UNION ALL
+SELECT 'updates', coalesce(sum(waiting), 0) FROM update_queues WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'update_age', (:now - min(due_at)) / 1e6 FROM update_queues WHERE due_at IS NOT NULL
+UNION ALL
+SELECT 'ledger_violations', CAST(value AS REAL) FROM kv WHERE key = 'ledger_violations'
+UNION ALL
+SELECT 'refunds_open', count(*) FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
+UNION ALL
+SELECT 'refund_age', (:now - min(at)) / 1e6 FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
+UNION ALL
+SELECT 'updates_dead', count(*) FROM updates WHERE state = 'dead'
+UNION ALL
+SELECT 'instances', count(*) FROM instances WHERE seen_at >= :now - 10000000
+UNION ALL
+SELECT 'lately_ended', count(*)
+FROM (SELECT state, ended_at FROM jobs ORDER BY id DESC LIMIT 300)
+WHERE ended_at > :now - CAST(:window * 1000000 AS INTEGER) AND state <> 'cancelled'
+UNION ALL
+SELECT 'lately_failed', count(*)
+FROM (SELECT state, error_code, ended_at FROM jobs ORDER BY id DESC LIMIT 300)
+WHERE ended_at > :now - CAST(:window * 1000000 AS INTEGER) AND state IN ('failed', 'expired')
+    AND error_code NOT IN (SELECT value FROM json_each(:user_errors));
+
+-- name: figures
+-- Return the orders, users and revenue of a bot in the last seconds. Job ids follow the order of time, so that only the
+-- latest jobs are read.
+SELECT j.*, p.*, m.* FROM (
+    SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,
+        count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT account_id) AS users,
+        coalesce(sum(price) FILTER (WHERE hold_state = 'captured'), 0) AS revenue,
+        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured'), 0) AS loss
+    FROM jobs WHERE bot = :bot AND id > coalesce((
+        SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER)
+                                   ORDER BY id DESC LIMIT 1), 0)) j, (
+    SELECT count(*) AS newcomers FROM profiles f JOIN accounts a ON a.id = f.account_id AND a.bot = :bot
+    WHERE f.created_at >= :now - CAST(:seconds * 1000000 AS INTEGER)) p, (
+    SELECT coalesce(sum(amount), 0) AS topups, coalesce(sum(stars), 0) AS stars
+    FROM payments y JOIN accounts a ON a.id = y.account_id AND a.bot = :bot
+    WHERE y.at >= :now - CAST(:seconds * 1000000 AS INTEGER) AND y.state = 'paid') m;
+
+-- name: last_callback
+-- Return the id of the newest callback.
+SELECT coalesce(max(id), 0) AS id FROM inbox;
+
+-- name: marked_callbacks
+-- Return the callbacks after an id whose body contains a mark.
+SELECT id, job_id, state FROM inbox WHERE id > :after AND instr(body, :mark) > 0 ORDER BY id;
+
+-- name: drop_callbacks
+-- Delete the callbacks after an id whose body contains a mark: they were probes of the doctor.
+DELETE FROM inbox WHERE id > :after AND instr(body, :mark) > 0 RETURNING id;

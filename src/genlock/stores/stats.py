@@ -1,0 +1,57 @@
+"""Counts, figures and invariants."""
+
+from datetime import datetime
+
+from genlock.domain.figures import Figures
+from genlock.ports import Violation
+from genlock.stores.rows import certain, read_figures
+from genlock.stores.session import Subject
+
+#: error codes that the user causes, not the provider
+USER_ERRORS = ("moderation", "bad_input", "file_unreachable", "cancelled")
+#: how far back the stats look at jobs that ended and callbacks that came
+STATS_WINDOW_SECONDS = 600.0
+_MONEY = ("check_wallets", "check_zero_sum", "check_hold_states")
+
+
+class Statistics(Subject):
+    async def clock(self) -> datetime:
+        return certain(self.session.time((await self.session.one("clock"))[0]["now"]))
+
+    async def live_instances(self, silent_seconds: float) -> list[str]:
+        return [row["id"] for row in await self.session.one("live_instances", silent_seconds=silent_seconds)]
+
+    async def counts(self) -> dict[str, int]:
+        return {row["name"]: row["count"] for row in await self.session.one("counts")}
+
+    async def stats(self) -> dict[str, float]:
+        rows = await self.session.one("stats", window=STATS_WINDOW_SECONDS, user_errors=self.session.array(USER_ERRORS))
+        return {row["name"]: float(row["value"] or 0) for row in rows}
+
+    async def figures(self, bot: str, seconds: float) -> Figures:
+        return read_figures((await self.session.one("figures", bot=bot, seconds=seconds))[0])
+
+    async def violations(self, *, settled: bool) -> list[Violation]:
+        prefixes = ("check_", "settled_") if settled else ("check_",)
+        return [
+            found for name in self.session.queries if name.startswith(prefixes) for found in await self._check(name)
+        ]
+
+    async def money_violations(self) -> list[Violation]:
+        return [found for name in _MONEY for found in await self._check(name)]
+
+    async def _check(self, name: str) -> list[Violation]:
+        rule = self.session.queries[name].description
+        return [
+            Violation(rule=rule, subject=row["subject"], detail=row["detail"]) for row in await self.session.one(name)
+        ]
+
+    async def last_callback(self) -> int:
+        return int((await self.session.one("last_callback"))[0]["id"])
+
+    async def marked_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
+        rows = await self.session.one("marked_callbacks", after=after, mark=mark)
+        return [(row["job_id"], row["state"]) for row in rows]
+
+    async def drop_callbacks(self, after: int, mark: bytes) -> int:
+        return len(await self.session.one("drop_callbacks", after=after, mark=mark))

@@ -1,0 +1,31 @@
+"""Texts are split, cut and simplified within Telegram's limits."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from genlock.channels.telegram.text import cut, length, plain, split
+from genlock.ports.message_texts import Button, OutgoingMessage
+
+
+@given(st.text(alphabet=st.sampled_from("ab 🦊\n"), max_size=300), st.integers(min_value=2, max_value=40))
+def test_the_pieces_of_a_text_fit_and_only_white_space_is_lost(text: str, limit: int) -> None:
+    pieces = split(text, limit)
+    assert all(0 < length(piece) <= limit for piece in pieces)
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    assert split("".join(pieces[:1]), limit) == pieces[:1], "a text within the limit is not split"
+
+
+def test_a_text_is_split_at_paragraphs_then_lines_then_spaces() -> None:
+    assert split("aaaa bbbb\n\ncccc dddd", 12) == ["aaaa bbbb", "cccc dddd"]
+    assert split("aaaa bbbb cccc", 10) == ["aaaa bbbb", "cccc"]
+    assert split("a" * 10, 4) == ["aaaa", "aaaa", "aa"]
+
+
+def test_an_emoji_counts_as_two_units() -> None:
+    assert length("🦊a") == 3
+    assert cut("🦊🦊🦊", 5) == "🦊🦊"
+
+
+def test_plain_text_has_no_tags_and_no_buttons() -> None:
+    message = OutgoingMessage(text='<b>A</i> &lt;1&gt; <a href="x">b</a>', buttons=((Button(text="x", data="y"),),))
+    assert plain(message, 100) == OutgoingMessage(text="A &lt;1&gt; b")

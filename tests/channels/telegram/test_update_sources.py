@@ -1,0 +1,300 @@
+"""Updates from the simulated Telegram: none is confirmed before it is stored, none is dropped."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from telegram.error import Conflict
+
+from genlock.app import SystemClock
+from genlock.channels.telegram import update_sources
+from genlock.channels.telegram.caller import Caller, make_bot
+from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
+from genlock.channels.telegram.update_sources import ALLOWED_UPDATES, Poller, WebhookRegistrar, webhook_secret
+from genlock.domain.errors import StoreUnavailable
+from genlock.domain.events import Event
+from genlock.domain.update import NewUpdate, UpdateState
+from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
+from genlock.stores.sqlite import SqliteStore
+from tests.engine.world import Recorder
+
+SECRET = "a-secret_of-the-webhook"
+
+
+class Harness:
+    """One or more instances that poll the same Telegram, and a user who writes to it."""
+
+    def __init__(self, telegram: TelegramSimulator, store: SqliteStore, recorder: Recorder) -> None:
+        self.telegram = telegram
+        self.store = store
+        self.recorder = recorder
+        self.ann = telegram.add_user("Ann")
+        self.stored: list[str] = []
+        self.active = "first"
+        self.fails = 0
+
+    async def take_in(self, update: NewUpdate) -> None:
+        if self.fails:
+            self.fails -= 1
+            raise StoreUnavailable
+        self.stored.append(update.body)
+
+    def texts(self) -> list[str]:
+        return [text for body in self.stored for text in ("one", "two", "three") if text in body]
+
+    @asynccontextmanager
+    async def caller(self) -> AsyncIterator[Caller]:
+        caller = Caller(
+            make_bot(self.telegram.token, self.telegram.url), TelegramRateLimiter(self.store, "42"), self.recorder
+        )
+        yield caller
+        await caller.close()
+
+    @asynccontextmanager
+    async def polling(self, name: str = "first") -> AsyncIterator[asyncio.Task[None]]:
+        async with self.caller() as caller:
+            poller = Poller(caller, take_in=self.take_in, is_active=lambda: self.active == name, observer=self.recorder)
+            task = asyncio.create_task(poller.run())
+            yield task
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(15):
+            while not condition():  # noqa: ASYNC110 - the simulator sets no event
+                await asyncio.sleep(0.01)
+
+    def polls(self) -> int:
+        return len(self.telegram.calls("getUpdates"))
+
+
+@pytest.fixture
+async def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Harness]:
+    monkeypatch.setattr(update_sources, "LEADER_CHECK_SECONDS", 0.02)
+    monkeypatch.setattr(update_sources, "CONFLICT_SECONDS", 0.1)
+    recorder = Recorder()
+    store = await SqliteStore.open(str(tmp_path / "g.db"), clock=SystemClock(), observer=recorder)
+    async with running_telegram(speed=20.0) as telegram:
+        yield Harness(telegram, store, recorder)
+    await store.close()
+
+
+# polling
+
+
+async def test_the_leader_fetches_updates_in_order(harness: Harness) -> None:
+    async with harness.polling("first"), harness.polling("second"):
+        for text in ("one", "two"):
+            await harness.ann.say(text)
+        await harness.until(lambda: harness.texts() == ["one", "two"])
+        harness.active = "second"
+        await harness.until(lambda: len(harness.recorder.of(Event.POLLING)) == 2)
+        await harness.ann.say("three")
+        await harness.until(lambda: "three" in harness.texts())
+
+
+async def test_an_instance_that_is_not_the_leader_does_not_poll(harness: Harness) -> None:
+    harness.active = "none"
+    async with harness.polling():
+        await asyncio.sleep(0.2)
+        assert harness.polls() == 0
+
+
+async def test_an_update_that_was_not_stored_is_not_confirmed_and_comes_again(harness: Harness) -> None:
+    harness.fails = 1
+    async with harness.polling():
+        await harness.ann.say("one")
+        await harness.until(lambda: harness.texts() == ["one"])
+    assert harness.telegram.state.updates.pending or harness.polls() >= 2
+    assert harness.recorder.of(Event.STAGE_ERROR, step="poll updates")
+
+
+async def test_a_stored_update_is_confirmed_by_the_next_request(harness: Harness) -> None:
+    async with harness.polling():
+        await harness.ann.say("one")
+        await harness.until(lambda: harness.texts() == ["one"] and not harness.telegram.state.updates.pending)
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.SERVER_ERROR, Fault.BAD_GATEWAY, Fault.UNDECODABLE]
+)
+async def test_a_failed_request_is_repeated(harness: Harness, fault: Fault) -> None:
+    harness.telegram.faults.switch(fault, method="getUpdates", times=2)
+    await harness.ann.say("one")
+    async with harness.polling():
+        await harness.until(lambda: "one" in harness.texts())
+
+
+async def test_an_existing_webhook_is_removed_and_its_pending_updates_are_fetched(harness: Harness) -> None:
+    async with harness.caller() as caller:
+        await caller.bot.set_webhook("http://127.0.0.1:9/unreachable")
+    await harness.ann.say("one")
+    async with harness.polling():
+        await harness.until(lambda: harness.texts() == ["one"])
+    [removed] = harness.telegram.calls("deleteWebhook")
+    assert removed.arguments.get("drop_pending_updates") in (None, "false", False)
+    assert len(harness.recorder.of(Event.WEBHOOK_REMOVED)) == 1
+
+
+async def test_a_webhook_that_appears_while_polling_is_removed(harness: Harness) -> None:
+    async with harness.polling():
+        await harness.until(lambda: harness.polls() > 0)
+        async with harness.caller() as caller:
+            await caller.bot.set_webhook("http://127.0.0.1:9/unreachable")
+        await harness.ann.say("two")
+        await harness.until(lambda: harness.texts() == ["two"])
+
+
+async def test_polling_continues_after_a_conflict_with_another_program(harness: Harness) -> None:
+    async with harness.polling():
+        await harness.until(lambda: harness.polls() > 0)
+        async with harness.caller() as caller:
+            with suppress(Conflict):  # Telegram may refuse either of the two requests
+                await caller.bot.get_updates(timeout=0)
+        await harness.until(lambda: bool(harness.recorder.of(Event.POLL_CONFLICT)))
+        await harness.ann.say("one")
+        await harness.until(lambda: "one" in harness.texts())
+
+
+async def test_an_instance_that_loses_the_leadership_stops_polling(harness: Harness) -> None:
+    async with harness.polling():
+        await harness.until(lambda: harness.polls() > 0)
+        harness.active = "none"
+        await asyncio.sleep(0.1)
+        before = harness.polls()
+        await harness.ann.say("one")
+        await asyncio.sleep(0.2)
+        assert (harness.polls(), harness.texts()) == (before, [])
+
+
+async def test_an_invalid_update_does_not_block_the_others(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def invalid_updates(*_: object) -> list[object]:
+        await asyncio.sleep(0.01)
+        return [None, {"update_id": "x"}, {"update_id": 5, "message": {"text": "one"}}]
+
+    monkeypatch.setattr(update_sources, "_get_updates", invalid_updates)
+    async with harness.polling():
+        await harness.until(lambda: "one" in harness.texts())
+    assert harness.recorder.of(Event.UPDATE_REFUSED)
+
+
+@pytest.mark.parametrize("data", ["x\0y", "\ud800"])
+async def test_a_button_press_with_any_data_is_stored(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, data: str
+) -> None:
+    press = {"from": {"id": 5}, "data": data, "message": {"message_id": 1, "chat": {"id": 5}}}
+    offsets: list[int | None] = []
+
+    async def get_updates(_: object, offset: int | None) -> list[Any]:
+        await asyncio.sleep(0.01)
+        offsets.append(offset)
+        updates: list[Any] = [{"update_id": 5, "callback_query": press}, {"update_id": 6, "message": {"text": data}}]
+        return [update for update in updates if offset is None or update["update_id"] >= offset]
+
+    monkeypatch.setattr(update_sources, "_get_updates", get_updates)
+    monkeypatch.setattr(harness, "take_in", harness.store.store_update)
+    async with harness.polling():
+        await harness.until(lambda: 7 in offsets)
+    stored = await harness.store.updates(UpdateState.NEW, 10)
+    assert sorted(update.update_id for update in stored) == [5, 6]
+    assert not harness.recorder.of(Event.UPDATE_REFUSED)
+
+
+@pytest.mark.parametrize("bad", [4, 6])
+async def test_an_update_that_cannot_be_stored_does_not_block_the_others(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, bad: int
+) -> None:
+    offsets: list[int | None] = []
+
+    async def get_updates(_: object, offset: int | None) -> list[Any]:
+        await asyncio.sleep(0.01)
+        offsets.append(offset)
+        updates: list[Any] = [
+            {"update_id": 5, "message": {"text": "one"}},
+            {"update_id": bad, "message": {"text": "two"}},
+        ]
+        return [update for update in updates if offset is None or update["update_id"] >= offset]
+
+    async def take_in(update: NewUpdate) -> None:
+        if update.update_id == bad:
+            raise RuntimeError("unexpected")
+        harness.stored.append(update.body)
+
+    monkeypatch.setattr(update_sources, "_get_updates", get_updates)
+    monkeypatch.setattr(harness, "take_in", take_in)
+    async with harness.polling():
+        await harness.until(lambda: max(5, bad) + 1 in offsets)
+    assert harness.texts() == ["one"]
+    assert harness.recorder.of(Event.UPDATE_REFUSED, update=bad)
+
+
+# webhooks
+
+
+def registrar(
+    harness: Harness, caller: Caller, url: str = "http://127.0.0.1:81", secret: str = SECRET
+) -> WebhookRegistrar:
+    return WebhookRegistrar(
+        caller, harness.store, public_url=url, secret=secret, is_active=lambda: True, observer=harness.recorder
+    )
+
+
+async def test_the_webhook_is_registered_once(harness: Harness) -> None:
+    async with harness.caller() as caller:
+        assert await registrar(harness, caller).ensure()
+        assert not await registrar(harness, caller).ensure()
+        assert not await registrar(harness, caller).ensure()
+    [call] = harness.telegram.calls("setWebhook")
+    assert call.arguments["url"] == "http://127.0.0.1:81/telegram/webhook"
+    assert call.arguments["secret_token"] == SECRET
+    assert call.arguments.get("drop_pending_updates") in (None, "false", False)
+    assert harness.telegram.state.updates.allowed == list(ALLOWED_UPDATES)
+
+
+@pytest.mark.parametrize("change", ["url", "secret", "removed", "allowed", "forgotten"])
+async def test_the_webhook_is_registered_again_when_its_settings_differ(harness: Harness, change: str) -> None:
+    async with harness.caller() as caller:
+        await registrar(harness, caller).ensure()
+        url, secret = "http://127.0.0.1:81", SECRET
+        match change:
+            case "url":
+                url = "http://127.0.0.1:82"
+            case "secret":
+                secret = "another-secret"
+            case "removed":
+                await caller.bot.delete_webhook()
+            case "allowed":
+                await caller.bot.set_webhook(f"{url}/telegram/webhook", allowed_updates=["message"])
+            case _:
+                await harness.store.kv_delete("webhook:42")
+        assert await registrar(harness, caller, url, secret).ensure()
+        assert not await registrar(harness, caller, url, secret).ensure()
+
+
+async def test_pending_updates_are_not_dropped_when_the_webhook_is_registered(harness: Harness) -> None:
+    await harness.ann.say("one")
+    async with harness.caller() as caller:
+        await registrar(harness, caller).ensure()
+    assert len(harness.telegram.state.updates.pending) == 1
+
+
+async def test_the_secret_is_created_once_and_stored(harness: Harness) -> None:
+    secrets = await asyncio.gather(*(webhook_secret(harness.store, "42") for _ in range(3)))
+    assert len({*secrets, await webhook_secret(harness.store, "42")}) == 1
+    assert await webhook_secret(harness.store, "43") not in secrets
+    assert len(secrets[0]) >= 40
+
+
+async def test_a_failed_registration_is_repeated(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(update_sources, "RETRY_SECONDS", 0.05)
+    harness.telegram.faults.switch(Fault.SERVER_ERROR, method="setWebhook", times=2)
+    async with harness.caller() as caller:
+        task = asyncio.create_task(registrar(harness, caller).run())
+        await harness.until(lambda: bool(harness.recorder.of(Event.WEBHOOK_SET)))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert len(harness.telegram.calls("setWebhook")) == 3

@@ -1,0 +1,210 @@
+"""Key-value entries, stats and retention."""
+
+import asyncio
+
+import pytest
+
+from genlock.domain.draft import SavedDraft
+from genlock.domain.inbox import InboxState
+from genlock.domain.job import State, hash_secret
+from genlock.domain.update import Received, UpdateState
+from genlock.domain.upload import Upload
+from genlock.ports import Role
+from genlock.stores.database import SqlDatabase
+from tests.stores.builders import ME, SECRET, ManualClock, account_with, end, ended, finish, queued, running, update
+from tests.stores.conftest import Raw
+
+DAY = 86_400.0
+
+
+async def test_concurrent_writers_of_an_absent_entry_agree_on_one_value(store: SqlDatabase, clock: ManualClock) -> None:
+    values = await asyncio.gather(*(store.kv_put_if_absent("secret", f"value {number}") for number in range(5)))
+    assert len(set(values)) == 1
+    clock.advance(60)
+    assert await store.kv_put_if_absent("secret", "late") == values[0]
+    entry = await store.kv_get("secret")
+    assert entry is not None
+    assert (entry.value, entry.age) == (values[0], 60.0)
+
+
+async def test_an_entry_can_be_changed_and_deleted(store: SqlDatabase) -> None:
+    assert await store.kv_get("alarm:a") is None
+    await store.kv_put("alarm:a", "1")
+    await store.kv_put("alarm:a", "2")
+    await store.kv_put("other", "3")
+    assert [(entry.key, entry.value) for entry in await store.kv_list("alarm:")] == [("alarm:a", "2")]
+    await store.kv_delete("alarm:a")
+    assert await store.kv_list("alarm:") == []
+
+
+async def test_the_clock_is_the_stores(store: SqlDatabase, clock: ManualClock) -> None:
+    assert await store.clock() == clock.now()
+
+
+async def test_live_instances_are_those_with_a_recent_heartbeat(store: SqlDatabase, clock: ManualClock) -> None:
+    await store.heartbeat("old", 3.0)
+    clock.advance(5)
+    await store.heartbeat("new", 3.0)
+    assert await store.live_instances(3.0) == ["new"]
+    assert await store.live_instances(10.0) == ["old", "new"]
+
+
+async def test_stats_count_open_work_and_its_age(store: SqlDatabase, clock: ManualClock) -> None:
+    assert {name: value for name, value in (await store.stats()).items() if value} == {}
+    await queued(store)
+    undelivered = await ended(store)
+    clock.advance(100)
+    await store.store_update(update(1))
+    await store.store_callback("kie", None, "", b"{}")
+    await store.heartbeat("me", 3.0)
+    clock.advance(1)
+    stats = await store.stats()
+    assert (stats["queued"], stats["queued_age"]) == (1, 101)
+    assert (stats["undelivered"], stats["undelivered_age"]) == (1, 101)
+    assert (stats["due"], stats["due_age"]) == (2, 101 - ME.seconds)
+    assert (stats["callbacks"], stats["callback_age"]) == (1, 1)
+    assert (stats["updates"], stats["update_age"], stats["instances"]) == (1, 1, 1)
+    await finish(store, undelivered)
+    assert (await store.stats())["undelivered"] == 0
+
+
+async def test_stats_count_orphans_and_dead_updates(store: SqlDatabase, clock: ManualClock) -> None:
+    for _ in range(2):
+        callback = await store.store_callback("kie", None, "", b"{}")
+        await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
+        clock.advance(601)
+    callback = await store.store_callback("kie", None, "", b"{}")
+    await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
+    await store.store_update(update(1))
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    await store.settle_update(queue, UpdateState.DEAD, "", ME)
+    stats = await store.stats()
+    assert (stats["orphans"], stats["orphans_fresh"], stats["updates_dead"]) == (3, 1, 1)
+
+
+async def test_stats_do_not_count_errors_of_the_user_as_failures(store: SqlDatabase, clock: ManualClock) -> None:
+    for code in ("provider_failed", "moderation"):
+        await end(store, await running(store, code), State.FAILED, error_code=code)
+    await end(store, await running(store, "t"), State.CANCELLED, error_code="cancelled")
+    await ended(store)
+    stats = await store.stats()
+    assert (stats["lately_ended"], stats["lately_failed"]) == (3, 1)
+    clock.advance(601)
+    assert (await store.stats())["lately_ended"] == 0
+
+
+async def test_balances_that_do_not_match_the_ledger_are_found(store: SqlDatabase, raw: Raw) -> None:
+    account = await account_with(store, 500)
+    assert await store.money_violations() == []
+    await raw(f"UPDATE accounts SET available = 600 WHERE id = {account}")  # noqa: S608
+    assert [violation.subject for violation in await store.money_violations()] == [str(account), "all"]
+
+
+# retention
+
+
+async def old_rows(store: SqlDatabase, clock: ManualClock) -> Role:
+    for number in range(3):
+        assert await store.store_update(update(number)) is Received.FRESH
+        callback = await store.store_callback("kie", None, "", b"{}")
+        await store.settle_callback(callback.id, InboxState.UNREADABLE)
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    await store.settle_update(queue, UpdateState.DONE, "", ME)
+    await sent(store, "left")
+    clock.advance(DAY)
+    return await store.take_role("active", "me", 3.0)
+
+
+async def test_old_rows_are_pruned_a_few_at_a_time(store: SqlDatabase, clock: ManualClock, raw: Raw) -> None:
+    role = await old_rows(store, clock)
+    for what in ("updates", "callbacks"):
+        assert await store.prune(what, DAY + 1, 10, role) == 0, "not old enough"
+    assert await store.prune("updates", DAY - 1, 10, role) == 1
+    assert await raw("SELECT count(*) FROM updates WHERE state = 'new'") == [(2,)], "waiting updates are not pruned"
+    assert [await store.prune("callbacks", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
+
+
+async def test_orphans_wait_until_they_expire(store: SqlDatabase, clock: ManualClock) -> None:
+    callback = await store.store_callback("kie", None, "", b"{}")
+    await store.settle_callback(callback.id, InboxState.ORPHAN, "task")
+    clock.advance(DAY)
+    role = await store.take_role("active", "me", 3.0)
+    assert await store.prune("callbacks", DAY - 1, 10, role) == 0
+    await store.expire_orphans(1.0, role)
+    assert await store.prune("callbacks", DAY - 1, 10, role) == 1
+
+
+async def test_unauthenticated_callbacks_are_counted_and_pruned_first(
+    store: SqlDatabase, clock: ManualClock, raw: Raw
+) -> None:
+    job = await running(store, "task")
+    known = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
+    await store.settle_callback(known.id, InboxState.DONE)
+    for state in (InboxState.UNREADABLE, InboxState.ORPHAN):
+        callback = await store.store_callback("kie", None, "", b"{}")
+        await store.settle_callback(callback.id, state)
+    assert [await store.count_unauthenticated_callbacks(60.0, limit) for limit in (1, 10)] == [1, 2]
+    clock.advance(DAY)
+    assert await store.count_unauthenticated_callbacks(60.0, 10) == 0
+    role = await store.take_role("active", "me", 3.0)
+    assert await store.prune("unauthenticated_callbacks", DAY + 1, 10, role) == 0, "not old enough"
+    assert await store.prune("unauthenticated_callbacks", DAY - 1, 10, role) == 1
+    assert sorted(await raw("SELECT state FROM inbox")) == [("done",), ("orphan",)]
+
+
+async def test_only_the_beginning_of_an_unauthenticated_callback_is_stored(store: SqlDatabase) -> None:
+    job = await running(store, "task")
+    long = b"x" * 60_000
+    for job_id, task in ((None, "task"), (None, "other"), (None, ""), (job.id, "")):
+        callback = await store.store_callback("kie", job_id, hash_secret(SECRET), long)
+        if task:
+            await store.note_untrusted_callback(callback.id, "kie", task)
+        else:
+            await store.settle_callback(callback.id, InboxState.UNREADABLE)
+    states = (InboxState.MATCHED, InboxState.ORPHAN, InboxState.UNREADABLE)
+    lengths = [len(one.body) for state in states for one in await store.callbacks(state, 10)]
+    assert lengths == [2000, 2000, 60_000, 2000]
+
+
+async def sent(store: SqlDatabase, address: str, account: int = 1) -> None:
+    await store.keep_upload(
+        Upload(address=address, account_id=account, file="id", kind="image", seconds=None, age_seconds=0)
+    )
+
+
+async def test_uploads_that_no_order_and_no_draft_uses_are_pruned(
+    store: SqlDatabase, clock: ManualClock, raw: Raw
+) -> None:
+    for name in ("left", "left-too", "ordered", "begun"):
+        await sent(store, name)
+    await sent(store, "elsewhere", account=2)
+    await store.use_upload("ordered")
+    await store.save_draft(1, 7, SavedDraft(version=0, message=None, body="{}", uploads=("begun", "elsewhere")))
+    clock.advance(DAY)
+    await sent(store, "young")
+    role = await store.take_role("active", "me", 3.0)
+    assert await store.prune("uploads", DAY + 1, 10, role) == 0, "not old enough"
+    assert [await store.prune("uploads", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
+
+    assert sorted(await raw("SELECT address FROM uploads")) == [("begun",), ("ordered",), ("young",)]
+    await store.save_draft(1, 7, SavedDraft(version=1, message=None, body="{}"))
+    assert await store.prune("uploads", DAY - 1, 10, role) == 1, "no draft uses it any more"
+
+
+async def test_stats_count_refunds_that_are_not_confirmed(store: SqlDatabase, clock: ManualClock) -> None:
+    await store.kv_put_if_absent("chat:refund:one", "op")
+    await store.kv_put_if_absent("chat:refunded", "not one of them")
+    clock.advance(100)
+    await store.kv_put_if_absent("chat:refund:two", "op")
+    await store.kv_put_if_absent("chat:refund:one", "op")
+    stats = await store.stats()
+
+    assert (stats["refunds_open"], stats["refund_age"]) == (2, 100)
+
+
+@pytest.mark.parametrize("what", ["updates", "callbacks", "unauthenticated_callbacks", "uploads"])
+async def test_only_the_active_instance_prunes(store: SqlDatabase, clock: ManualClock, what: str) -> None:
+    role = await old_rows(store, clock)
+    clock.advance(10)
+    await store.take_role("active", "other", 3.0)
+    assert await store.prune(what, 1.0, 10, role) == 0

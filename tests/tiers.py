@@ -40,7 +40,7 @@ class _Watch:
         self.armed = False
         self.started: list[str] = []
 
-    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def observe(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.armed and event in STARTS:
             what = f"{event} {arguments[:2]!r}"
             self.started.append(what)
@@ -54,11 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers and watch for processes: what subprocess and os start, and what multiprocessing spawns."""
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
-    sys.addaudithook(_watch.hear)
+    sys.addaudithook(_watch.observe)
     spawn = multiprocessing.util.spawnv_passfds
 
     def watched_spawn(*arguments: Any) -> int:
-        _watch.hear(SPAWN, arguments)
+        _watch.observe(SPAWN, arguments)
         return spawn(*arguments)
 
     multiprocessing.util.spawnv_passfds = watched_spawn  # type: ignore[assignment]

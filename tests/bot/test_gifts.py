@@ -138,7 +138,7 @@ async def test_an_invitation_is_rewarded_after_the_first_result_and_money_of_the
         assert await world.bot.reward() == 0
 
 
-async def test_nobody_invites_themselves_or_those_who_were_here(world: BotWorld) -> None:
+async def test_users_cannot_invite_themselves_or_older_users(world: BotWorld) -> None:
     ann, bob = await world.add_user("Ann"), await world.add_user("Bob")
     await ann.write("/start")
     await bob.write("/start")

@@ -84,7 +84,7 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
         assert page("admin.usage_credit")(boss.from_bot[-1]), wrong
     await boss.write(f"/admin credit {ann.number} nothing")
     await boss.sees(page("admin.not_understood"))
-    await boss.write("/admin credit 99999 5 to nobody")
+    await boss.write("/admin credit 99999 5 to no account")
     await boss.sees(page("admin.no_person", word="99999"))
 
     assert len(repeated) == 12
@@ -149,7 +149,7 @@ async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Offi
         ("attention", "#1 · Z-Image"),
         (f"ban {ann.number} {'why ' * 1000}", "Ann"),
         (f"maintenance on {'why ' * 1000}", "Maintenance is on"),
-        (f"find {'&' * 4000}", "Nobody"),
+        (f"find {'&' * 4000}", "No user matches"),
         (f"stars {'&' * 4000}", "no such payment"),
     ):
         await boss.write(f"/admin {line}")
@@ -296,7 +296,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
     assert calls <= 3
 
 
-async def test_a_broadcast_does_not_wait_for_one_chat_for_ever(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broadcast_does_not_wait_forever_for_one_chat(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     world, boss, ann = office
     await boss.write("/admin broadcast Hello")
     await boss.tap(label("admin.broadcast_go"))

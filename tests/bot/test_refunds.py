@@ -1,4 +1,4 @@
-"""Stars that go back: the credits are taken once, the stars are given once, whoever dies or comes between."""
+"""Refunds: the credits are taken once and the Stars returned once, whatever crashes or happens in between."""
 
 import asyncio
 from typing import Any
@@ -89,7 +89,7 @@ async def test_an_old_refusal_does_not_undo_a_newer_refund(world: BotWorld) -> N
     assert await ann.available() == 0
 
 
-async def test_a_refund_is_gone_on_with_though_somebody_looked_at_the_open_ones_when_it_began(
+async def test_a_refund_continues_although_the_open_ones_were_listed_when_it_began(
     world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ann = await world.add_user(having=0)

@@ -38,7 +38,7 @@ class Alarm:
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmNotice:
-    """What operators are told: an incident began, or (without a finding) ended after so many seconds."""
+    """What operators are told: an incident began, or (without a finding) ended after a number of seconds."""
 
     name: str
     finding: Finding | None = None

@@ -66,7 +66,7 @@ class Alarms:
             await self._look(alarm, alarm.check(stats), open_.get(f"alarm:{alarm.name}"))
 
     async def _begin(self) -> None:
-        """Tell how long nobody was active before us."""
+        """Report how long no instance was the leader before this one."""
         seen = await self._store.kv_get(_SEEN)
         if seen is not None and seen.age > INACTIVE_SECONDS:
             self._ctx.observer.event(Event.ALARM, name=NO_ACTIVE.name, seconds=round(seen.age))

@@ -200,7 +200,7 @@ class Payments:
     async def _language(self, account_id: int) -> str:
         try:
             return (await self._store.profile(account_id)).language
-        except AccountNotFound:  # a payment is the first that we hear of the user
+        except AccountNotFound:  # the payment is the first update of this user
             return DEFAULT
 
     # refunds

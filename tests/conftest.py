@@ -26,7 +26,7 @@ hypothesis.settings.load_profile("genlock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fuzz", type=int, default=20_000, metavar="N", help="cases for the provider's parser and endpoint")
+    parser.addoption("--fuzz", type=int, default=20_000, metavar="N", help="cases for parser and endpoint")
 
 
 @pytest.fixture(scope="session")

@@ -145,5 +145,5 @@ async def test_operators_receive_alarms_in_their_language(url: str, tmp_path: Pa
             setup.telegram.state.updates.add("message", {"message_id": "broken", "from": {"id": ann.id}}, "broken")
             await instance.wait_for_event("UPDATE_DEAD")
             await olga.sees("не удалось обработать", seconds=30)
-            await silent.sees("could not be handled", seconds=30)  # this operator has not written yet, so the language is unknown
+            await silent.sees("could not be handled", seconds=30)  # has not written yet: language unknown
             await until(lambda: len(instance.events("ALARM")) == 1)

@@ -42,7 +42,10 @@ def test_every_named_setting_exists(file: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_every_named_command_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for match in re.finditer(r"(?:`|bin/|^|genlock )genlock ([a-z]+)(?: ([a-z]+))?", text, re.MULTILINE):
+    code = "\n".join(re.findall(r"```.*?```", text, re.DOTALL))
+    in_code = re.finditer(r"(?:bin/|^ *|genlock )genlock ([a-z]+)(?: ([a-z]+))?", code, re.MULTILINE)
+    in_backticks = re.finditer(r"(?:`|bin/)genlock ([a-z]+)(?: ([a-z]+))?", text)
+    for match in (*in_code, *in_backticks):
         command, inner = match[1], match[2]
         if command in {"serve", "genlock"}:
             continue

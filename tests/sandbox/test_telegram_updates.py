@@ -266,7 +266,7 @@ async def test_pending_updates_can_be_dropped(
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         ({"url": "ftp://example.org"}, "bad webhook: An HTTPS URL must be provided for webhook"),
         ({"url": "https://example.org", "secret_token": "a b"}, "secret token contains unallowed characters"),

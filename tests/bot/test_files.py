@@ -310,7 +310,8 @@ async def test_files_of_an_old_order_are_uploaded_again(world: BotWorld) -> None
     assert again.startswith(world.kie.files_url)
 
 
-async def test_repeated_uploads_count_towards_the_hourly_limit(tmp_path: Path) -> None:
+async def test_repeated_uploads_count_towards_the_hourly_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", 0.0)  # the same button is meant twice
     async with running_bot(sqlite_url(tmp_path), rules=BotRules(uploads_per_hour=1)) as there:
         ann = await opened(there, "Recraft Remove Background")
         await ann.send("photo", picture())

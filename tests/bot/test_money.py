@@ -187,18 +187,19 @@ async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(
     await ann.write("/topup")
     await ann.tap(label("topup.package", stars=100))
     bill = await ann.sees(lambda message: message.kind == "invoice")
-    one, hung = world.store.one, asyncio.Event()  # type: ignore[attr-defined]
+    session = world.store.session  # type: ignore[attr-defined]
+    one, hung = session.one, asyncio.Event()
 
     async def hang(name: str, /, **params: object) -> object:
         if "update" not in name:  # the queue of updates works; the handler must not need more of the store
             await hung.wait()
         return await one(name, **params)
 
-    world.store.one = hang  # type: ignore[attr-defined]
+    session.one = hang
     async with asyncio.timeout(5):
         payment = await ann.client.pay(bill)
     assert payment.ok
-    world.store.one = one  # type: ignore[attr-defined]
+    session.one = one
     hung.set()
     await ann.sees(page("topup.paid"))
 

@@ -52,7 +52,7 @@ async def test_free_runs_are_told_where_there_is_something_free(tmp_path: Path) 
         await world.store.create_promo(gift, lasting=None, author="op")
         await ann.write("/promo threeruns")
         assert page("menu.free_left", n=5)(ann.screen), "those that were given do not end with the day"
-    async with running_bot(sqlite_url(tmp_path), rules=rules) as world:
+    async with running_bot(f"sqlite:///{tmp_path / 'other.db'}", rules=rules) as world:
         ann = await world.add_user("Bob")
         await ann.write("/balance")
         assert not page("menu.free_left")(ann.screen)

@@ -9,6 +9,7 @@ import pytest
 pytestmark = pytest.mark.process
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_the_bench_prints_its_fixed_keys(store: str) -> None:
     command = [sys.executable, "-m", "genlock", "bench", "--store", store, "--scale", "0.02", "--rounds", "1", "--json"]
@@ -16,7 +17,7 @@ def test_the_bench_prints_its_fixed_keys(store: str) -> None:
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     expected = {"store", "lives_per_second", "history_ratio", "callback_to_channel_ms", "waiting_bytes_per_job"}
-    expected |= {"start_seconds", "rest_megabytes", "help_seconds", "callback_door_ms", "callback_burst"}
+    expected |= {"start_seconds", "rest_megabytes", "help_seconds", "callback_endpoint_ms", "callback_burst"}
     if store == "postgres":
         expected |= {"plain_per_second", "ratio", "plain_dedicated_per_second", "ratio_dedicated"}
     assert expected <= figures.keys()
@@ -24,6 +25,6 @@ def test_the_bench_prints_its_fixed_keys(store: str) -> None:
     assert figures["lives_per_second"] > 0
     assert figures["waiting_tasks"] == 0
     assert set(figures["callback_to_channel_ms"]) == {"p50", "p99"}
-    assert set(figures["callback_door_ms"]) == {"p50", "p99", "max"}
+    assert set(figures["callback_endpoint_ms"]) == {"p50", "p99", "max"}
     burst = figures["callback_burst"]
     assert burst["acknowledged"] == burst["stored"] == burst["sent"] == 1000

@@ -18,6 +18,7 @@ from genlock.sandbox.simulation.scenario import Run
 from genlock.sandbox.simulation.simulate import Failure, Summary, report, run, run_seed, simulate
 from genlock.sandbox.simulation.world import FAULT_RATES
 
+pytestmark = pytest.mark.process
 SEEDS = 200
 #: at a time, until every kind of fault has happened
 MORE_SEEDS = 50

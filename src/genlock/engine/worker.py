@@ -22,20 +22,14 @@ UNCONFIGURED_SECONDS = 5.0
 
 
 async def advance(ctx: EngineContext, job: Job, on_new_lease: Callable[[Job], None] = lambda _: None) -> None:
-    """Process a leased job as far as possible now. `on_new_lease` gets the job with the new lease that its end brought."""
-    current: Job | None = job
+    """Process a leased job as far as possible now. `on_new_lease` gets the job again when its end renewed the lease."""
     if job.provider not in ctx.providers or job.channel not in ctx.channels:
         await _leave_to_others(ctx, job)
         return
     if is_poison(ctx, job):
         await park_poison_job(ctx, job)
         return
-    if job.state is State.QUEUED:
-        current = await submit(ctx, job)
-    elif job.state is State.SUBMITTING:
-        current = await settle_unknown(ctx, job)
-    elif job.state is State.RUNNING:
-        current = await poll(ctx, job)
+    current = await _advance_open(ctx, job)
     if current is None:
         return
     if current is not job:
@@ -46,6 +40,17 @@ async def advance(ctx: EngineContext, job: Job, on_new_lease: Callable[[Job], No
         await notify(ctx, current)
     elif current.state is State.CANCELLED:
         await query_late_cost(ctx, current)
+
+
+async def _advance_open(ctx: EngineContext, job: Job) -> Job | None:
+    """Run the stage of an open job. Returns the job if it has ended, None if it waits for its next step."""
+    if job.state is State.QUEUED:
+        return await submit(ctx, job)
+    if job.state is State.SUBMITTING:
+        return await settle_unknown(ctx, job)
+    if job.state is State.RUNNING:
+        return await poll(ctx, job)
+    return job
 
 
 async def _leave_to_others(ctx: EngineContext, job: Job) -> None:

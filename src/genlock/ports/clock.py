@@ -1,10 +1,10 @@
-"""What time it is."""
+"""The clock port."""
 
 from datetime import datetime
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time. The store's writes use it only where the database has no clock of its own."""
+    """Wall time. The store uses it only where the database has no clock of its own."""
 
     def now(self) -> datetime: ...

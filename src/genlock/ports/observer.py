@@ -1,4 +1,4 @@
-"""Where events and counts go."""
+"""The observer port."""
 
 from typing import Any, Protocol
 
@@ -6,7 +6,7 @@ from genlock.domain.events import Event
 
 
 class Observer(Protocol):
-    """Where events and counts go: log lines, metrics, a simulation's history."""
+    """Receives events and counts: writes log lines, metrics or a simulation's history."""
 
     def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None: ...
 

@@ -1,8 +1,8 @@
-"""The bench: whole lives of jobs against the plain protocol, interleaved in one run. Ratios, not times, are the point.
+"""The `bench` command: whole jobs against a plain protocol, interleaved in one run. The ratio matters, not the times.
 
 The plain protocol is what most bots do: five single-row autocommit statements per job, through a pool of 16
-connections. Ours does the same job with money, an inbox, fencing and leases besides. A second reading gives each of the
-16 a connection of its own, which few bots do: it saves what the pool costs.
+connections. The engine does the same with a ledger, an inbox, fencing and leases. A second measurement gives each of
+the 16 a dedicated connection, which saves the cost of the pool.
 """
 
 import asyncio
@@ -22,78 +22,78 @@ import uvloop
 
 from genlock.domain.errors import Refusal
 from genlock.sandbox.bench.history import make_history
-from genlock.sandbox.bench.plain import plain_databases, plain_lives
+from genlock.sandbox.bench.plain import plain_databases, run_plain_jobs
 from genlock.sandbox.bench.service import Load, measure_service
 from genlock.sandbox.bench.world import IN_FLIGHT, World, open_world
 from genlock.sandbox.postgres import PostgresServer
 
-PACE = 100
+JOBS_PER_SECOND = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How much of everything; the figures of a small bench say little."""
+    """The amount of work; the figures of a small bench are not meaningful."""
 
     rounds: int = 5
-    lives: int = 6000
-    plain_lives: int = 2000
-    paced_seconds: int = 10
+    jobs: int = 6000
+    plain_jobs: int = 2000
+    latency_seconds: int = 10
     waiting: int = 100_000
     history: int = 1_000_000
 
     def scaled(self, scale: float) -> "Sizes":
         return Sizes(
             rounds=self.rounds,
-            lives=round(self.lives * scale),
-            plain_lives=round(self.plain_lives * scale),
-            paced_seconds=max(1, round(self.paced_seconds * scale)),
+            jobs=round(self.jobs * scale),
+            plain_jobs=round(self.plain_jobs * scale),
+            latency_seconds=max(1, round(self.latency_seconds * scale)),
             waiting=round(self.waiting * scale),
             history=round(self.history * scale),
         )
 
 
-async def lives(world: World, count: int) -> float:
-    """Whole lives per second, a thousand at a time."""
+async def jobs_per_second(world: World, count: int) -> float:
+    """Return whole jobs per second, a thousand in parallel."""
     left = count
 
-    async def person(number: int) -> None:
+    async def order_repeatedly(number: int) -> None:
         nonlocal left
         while left > 0:
             left -= 1
-            job = await world.engine.order(world.order(world.people[number]))
-            await world.watch.delivered(job.id)
+            job = await world.engine.order(world.order(world.accounts[number]))
+            await world.deliveries.delivered(job.id)
 
     started = time.perf_counter()
-    await asyncio.gather(*(person(number) for number in range(len(world.people))))
+    await asyncio.gather(*(order_repeatedly(number) for number in range(len(world.accounts))))
     world.provider.arrived.clear()
     world.channel.shown.clear()
     return count / (time.perf_counter() - started)
 
 
 async def latency(world: World, seconds: int) -> dict[str, float]:
-    """From a callback's arrival to the channel call, at a hundred jobs a second."""
+    """Return the milliseconds from a callback's arrival to the channel call, at JOBS_PER_SECOND."""
     loop = asyncio.get_running_loop()
     world.provider.arrived.clear()
     world.channel.shown.clear()
     started = loop.time()
     orders = []
-    for number in range(PACE * seconds):
-        await asyncio.sleep(started + number / PACE - loop.time())
-        orders.append(loop.create_task(world.engine.order(world.order(world.people[number % len(world.people)]))))
+    for number in range(JOBS_PER_SECOND * seconds):
+        await asyncio.sleep(started + number / JOBS_PER_SECOND - loop.time())
+        orders.append(loop.create_task(world.engine.order(world.order(world.accounts[number % len(world.accounts)]))))
     jobs = await asyncio.gather(*orders)
-    await asyncio.gather(*(world.watch.delivered(job.id) for job in jobs))
+    await asyncio.gather(*(world.deliveries.delivered(job.id) for job in jobs))
     took = sorted((shown - world.provider.arrived[task]) * 1000 for task, shown in world.channel.shown.items())
     return {"p50": round(took[len(took) // 2], 2), "p99": round(took[len(took) * 99 // 100], 2)}
 
 
 async def waiting_cost(world: World, count: int) -> tuple[float, int]:
-    """Bytes of this process for each job that waits at the provider, and tasks for all of them."""
+    """Return the bytes of memory per job that waits at the provider, and the number of tasks for all of them."""
     world.provider.calls_back = False
     gc.collect()
     before, tasks = _resident(), len(asyncio.all_tasks())
     for _ in range(0, count, IN_FLIGHT):
-        await asyncio.gather(*(world.engine.order(world.order(person)) for person in world.people))
-    while world.engine.worker.busy:  # noqa: ASYNC110 - nothing tells us, and nothing hurries
+        await asyncio.gather(*(world.engine.order(world.order(account)) for account in world.accounts))
+    while world.engine.worker.busy:  # noqa: ASYNC110 - the worker has no event for being idle
         await asyncio.sleep(0.05)
     gc.collect()
     world.provider.calls_back = True
@@ -107,7 +107,7 @@ def _resident() -> int:
 
 @contextmanager
 def databases(store: str, database_url: str | None) -> Iterator[Callable[[str], str]]:
-    """A maker of empty databases, all gone afterwards."""
+    """Yield a function that creates empty databases; they are dropped afterwards."""
     if store == "sqlite":
         with tempfile.TemporaryDirectory(prefix="genlock-bench-") as folder:
             yield lambda name: f"sqlite:///{folder}/{name}.db"
@@ -130,7 +130,7 @@ async def measure(store: str, make: Callable[[str], str], sizes: Sizes, say: Cal
         else:
             figures |= await _alone(world, sizes, say)
         say("latency at 100 jobs per second …")
-        figures["callback_to_channel_ms"] = await latency(world, sizes.paced_seconds)
+        figures["callback_to_channel_ms"] = await latency(world, sizes.latency_seconds)
         if sizes.history:
             say(f"{sizes.history:,} finished jobs …")
             figures["history_ratio"] = await _with_history(store, make("history"), world, sizes, say)
@@ -138,32 +138,32 @@ async def measure(store: str, make: Callable[[str], str], sizes: Sizes, say: Cal
         cost, tasks = await waiting_cost(world, sizes.waiting)
         figures["waiting_bytes_per_job"] = round(cost)
         figures["waiting_tasks"] = tasks
-    load = Load(seconds=max(1.0, sizes.paced_seconds), starts=sizes.rounds, helps=sizes.rounds)
+    load = Load(seconds=max(1.0, sizes.latency_seconds), starts=sizes.rounds, helps=sizes.rounds)
     return figures | await measure_service(make("service"), load, say)
 
 
 async def _alone(world: World, sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
-    await lives(world, sizes.lives // 4)
+    await jobs_per_second(world, sizes.jobs // 4)
     ours = []
     for number in range(sizes.rounds):
-        ours.append(await lives(world, sizes.lives))
-        say(f"round {number + 1}: {ours[-1]:,.0f} lives per second")
+        ours.append(await jobs_per_second(world, sizes.jobs))
+        say(f"round {number + 1}: {ours[-1]:,.0f} jobs per second")
     return {"lives_per_second": round(statistics.median(ours))}
 
 
 async def _against_plain(url: str, world: World, sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
-    """Ours, the plain protocol through a pool, and the plain protocol on connections of its own, in turn."""
+    """Measure in turn: the engine, the plain protocol through a pool, the same on dedicated connections."""
     rates: dict[str, list[float]] = {"lives": [], "plain": [], "plain_dedicated": []}
     async with plain_databases(url) as (pool, dedicated):
-        await plain_lives(pool, "warm", sizes.plain_lives // 4)
-        await plain_lives(dedicated, "warm-dedicated", sizes.plain_lives // 4)
-        await lives(world, sizes.lives // 4)
+        await run_plain_jobs(pool, "warm", sizes.plain_jobs // 4)
+        await run_plain_jobs(dedicated, "warm-dedicated", sizes.plain_jobs // 4)
+        await jobs_per_second(world, sizes.jobs // 4)
         for number in range(sizes.rounds):
-            rates["lives"].append(await lives(world, sizes.lives))
-            rates["plain"].append(await plain_lives(pool, f"plain-{number}", sizes.plain_lives))
-            rates["plain_dedicated"].append(await plain_lives(dedicated, f"dedicated-{number}", sizes.plain_lives))
+            rates["lives"].append(await jobs_per_second(world, sizes.jobs))
+            rates["plain"].append(await run_plain_jobs(pool, f"plain-{number}", sizes.plain_jobs))
+            rates["plain_dedicated"].append(await run_plain_jobs(dedicated, f"dedicated-{number}", sizes.plain_jobs))
             now = {name: round(rate[-1]) for name, rate in rates.items()}
-            say(f"round {number + 1}: {now['lives']:,} lives per second, plain {now['plain']:,}")
+            say(f"round {number + 1}: {now['lives']:,} jobs per second, plain {now['plain']:,}")
     figures: dict[str, Any] = {f"{name}_per_second": round(statistics.median(rate)) for name, rate in rates.items()}
     for name, plain in (("ratio", "plain"), ("ratio_dedicated", "plain_dedicated")):
         pairs = zip(rates["lives"], rates[plain], strict=True)
@@ -172,20 +172,20 @@ async def _against_plain(url: str, world: World, sizes: Sizes, say: Callable[[st
 
 
 async def _with_history(store: str, url: str, empty: World, sizes: Sizes, say: Callable[[str], None]) -> float:
-    """The cost of a life among many finished ones, as a multiple of its cost among few. Rounds alternate."""
+    """Return the cost of a job among many finished ones, as a multiple of its cost among few."""
     await make_history(store, url, sizes.history)
     ratios = []
     async with open_world(url, "history") as full:
-        await lives(full, sizes.lives // 4)
+        await jobs_per_second(full, sizes.jobs // 4)
         for number in range(sizes.rounds):
-            among_few, among_many = await lives(empty, sizes.lives), await lives(full, sizes.lives)
+            among_few, among_many = await jobs_per_second(empty, sizes.jobs), await jobs_per_second(full, sizes.jobs)
             ratios.append(among_few / among_many)
-            say(f"round {number + 1}: a life costs {ratios[-1]:.2f} times as much")
+            say(f"round {number + 1}: a job costs {ratios[-1]:.2f} times as much")
     return round(statistics.median(ratios), 2)
 
 
 def run(store: str, database_url: str | None, sizes: Sizes, *, as_json: bool) -> int:
-    """Measure and print; returns the exit status."""
+    """Measure, print the figures and return the exit code."""
     if store not in ("sqlite", "postgres"):
         raise Refusal(f"--store is sqlite or postgres, not {store!r}")
     gc.freeze()

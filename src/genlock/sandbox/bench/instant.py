@@ -1,4 +1,4 @@
-"""A provider and a channel that take no time, for what is measured."""
+"""A provider and a channel that answer at once, so that only the engine is measured."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ class InstantProvider:
 
 
 class InstantChannel(Channel):
-    """Shows everything at once."""
+    """Confirms every call at once."""
 
     name = "instant"
 

@@ -1,4 +1,4 @@
-"""The plain protocol, as most bots live it: five single-row autocommit statements per job."""
+"""The plain protocol of most bots: five single-row autocommit statements per job."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PLAIN_CONNECTIONS = 16
 PLAIN_TABLE = """
 CREATE TABLE IF NOT EXISTS plain (
-    id bigserial PRIMARY KEY, person bigint NOT NULL, model text NOT NULL, input text NOT NULL, price bigint NOT NULL,
+    id bigserial PRIMARY KEY, account bigint NOT NULL, model text NOT NULL, input text NOT NULL, price bigint NOT NULL,
     status text NOT NULL, task text UNIQUE, result text, delivering_at timestamptz, delivered_at timestamptz
 )
 """
@@ -24,15 +24,15 @@ AND (delivering_at IS NULL OR delivering_at < now() - interval '5 minutes') RETU
 """
 
 
-async def plain_lives(databases: "Sequence[Database]", tag: str, count: int) -> float:
-    """The same lives as most bots live them, as many at a time as there are databases."""
+async def run_plain_jobs(databases: "Sequence[Database]", tag: str, count: int) -> float:
+    """Process jobs by the plain protocol, one at a time per database. Returns jobs per second."""
     numbers = iter(range(count))
 
     async def one_after_another(database: "Database") -> None:
         for number in numbers:
             task = f"{tag}-{number}"
             job = await database.fetchval(
-                "INSERT INTO plain (person, model, input, price, status) VALUES ($1, $2, $3, $4, 'queued') "
+                "INSERT INTO plain (account, model, input, price, status) VALUES ($1, $2, $3, $4, 'queued') "
                 "RETURNING id",
                 *(number, "z-image", '{"prompt":"cat astronaut","aspect_ratio":"1:1"}', 800),
             )
@@ -50,7 +50,7 @@ async def plain_lives(databases: "Sequence[Database]", tag: str, count: int) -> 
 
 @asynccontextmanager
 async def plain_databases(url: str) -> "AsyncIterator[tuple[Sequence[Database], Sequence[Database]]]":
-    """What the plain protocol works with: one pool for all, or a connection for each."""
+    """Yield the connections of the plain protocol: one pool for all, or a dedicated one for each."""
     async with asyncpg.create_pool(url, min_size=PLAIN_CONNECTIONS, max_size=PLAIN_CONNECTIONS) as pool:
         await pool.execute(PLAIN_TABLE)
         dedicated = [await asyncpg.connect(url) for _ in range(PLAIN_CONNECTIONS)]

@@ -1,4 +1,4 @@
-"""The bench of the running service: how soon it is there, what it weighs, how quickly its callback door answers."""
+"""The bench of the running service: start time, memory, and how quickly its callback endpoint answers."""
 
 import asyncio
 import io
@@ -25,10 +25,10 @@ from genlock.sandbox.instance import Instance, running_instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.processes import find_free_port
 
-#: callbacks in a second, as the door must bear them
-PACE = 300
+#: the load of the callback endpoint
+CALLBACKS_PER_SECOND = 300
 BURST = 1000
-PEOPLE = 200
+USERS = 200
 REST_SECONDS = 3.0
 SECRET = "bench-0123456789abcdef"  # noqa: S105 - of jobs that exist for seconds
 _TOKEN = "42:sandbox"  # noqa: S105 - the simulator's
@@ -39,7 +39,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """How much of everything."""
+    """The amount of work."""
 
     seconds: float = 20.0
     starts: int = 3
@@ -47,23 +47,25 @@ class Load:
 
 
 async def measure_service(url: str, load: Load, say: Say) -> dict[str, Any]:
-    """Everything that a real `genlock serve` process shows, over the store at this address."""
+    """Measure a real `genlock serve` process over the store at this URL."""
     say("genlock --help …")
     figures: dict[str, Any] = {"help_seconds": await _help_seconds(load.helps)}
     async with _telegram() as telegram, running_kie() as kie:
-        people = await _make_people(telegram)
+        users = await _make_users(telegram)
         kie.service.files.add(_PICTURE, _picture, seconds=3600.0)
         say(f"{load.starts} starts of genlock serve …")
         settings = _settings(url, telegram, kie)
         figures |= await _starts(settings, load.starts)
-        warm, count = PACE, round(PACE * load.seconds)
+        warm, count = CALLBACKS_PER_SECOND, round(CALLBACKS_PER_SECOND * load.seconds)
         say(f"{warm + count + BURST:,} jobs that wait for their callbacks …")
-        jobs = await _make_jobs(url, people, warm + count + BURST)
+        jobs = await _make_jobs(url, users, warm + count + BURST)
         async with running_instance(settings) as instance:
-            say(f"{PACE} callbacks a second for {load.seconds:g} s …")
-            await _pace(instance, kie, jobs[:warm])  # connections are opened, and the first deliveries begin
+            say(f"{CALLBACKS_PER_SECOND} callbacks a second for {load.seconds:g} s …")
+            await _measure_callbacks(
+                instance, kie, jobs[:warm]
+            )  # connections are opened, and the first deliveries begin
             before = await _calls_made(telegram)
-            figures["callback_door_ms"] = await _pace(instance, kie, jobs[warm : warm + count])
+            figures["callback_endpoint_ms"] = await _measure_callbacks(instance, kie, jobs[warm : warm + count])
             figures["channel_calls_meanwhile"] = await _calls_made(telegram) - before
             say(f"{BURST:,} callbacks at once …")
             figures["callback_burst"] = await _burst(instance, kie, jobs[warm + count :])
@@ -89,7 +91,7 @@ async def _help_seconds(times: int) -> float:
 
 @asynccontextmanager
 async def _telegram() -> AsyncIterator[str]:
-    """The simulated Telegram, in a process of its own so that it does not slow down who measures."""
+    """Run the simulated Telegram in a process of its own, so that it does not slow down the measurement."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "genlock.sandbox.telegram", "--token", _TOKEN, stdout=PIPE, stdin=DEVNULL
     )
@@ -108,7 +110,7 @@ class Customer:
     placeholder: str
 
 
-async def _make_people(telegram: str) -> list[Customer]:
+async def _make_users(telegram: str) -> list[Customer]:
     async with aiohttp.ClientSession() as session:
 
         async def post(path: str, **body: Any) -> Any:
@@ -116,8 +118,8 @@ async def _make_people(telegram: str) -> list[Customer]:
                 return await answer.json()
 
         found = []
-        for number in range(PEOPLE):
-            chat = (await post("/sim/people", name=f"Person {number}"))["id"]
+        for number in range(USERS):
+            chat = (await post("/sim/people", name=f"User {number}"))["id"]
             sent = await post(f"/bot{_TOKEN}/sendMessage", chat_id=chat, text="…")
             found.append(Customer(chat, str(sent["result"]["message_id"])))
     return found
@@ -144,7 +146,7 @@ async def _starts(settings: dict[str, str], times: int) -> dict[str, float]:
     for number in range(times + 1):
         async with running_instance(settings) as instance:
             await instance.wait_for_event("LOCK_ACTIVE")
-            if number:  # the first one makes the schema
+            if number:  # the first start creates the schema
                 took.append(instance.starts[-1])
                 await asyncio.sleep(REST_SECONDS)
                 weights.append(instance.megabytes)
@@ -154,19 +156,19 @@ async def _starts(settings: dict[str, str], times: int) -> dict[str, float]:
     }
 
 
-async def _make_jobs(url: str, people: list[Customer], count: int) -> list[int]:
-    """Jobs that run at the provider, as far as the store knows."""
+async def _make_jobs(url: str, users: list[Customer], count: int) -> list[int]:
+    """Write jobs that run at the provider, and return their ids."""
     store = await open_store(url, observer=Silent())
     lease = Lease(owner="bench", seconds=600.0)
     try:
-        known = [await store.ensure_account("telegram", "42", str(customer.chat)) for customer in people]
+        known = [await store.ensure_account("telegram", "42", str(customer.chat)) for customer in users]
         found: list[int] = []
         for first in range(0, count, 1000):
             numbers = range(first, min(first + 1000, count))
-            places = [number % len(people) for number in numbers]
+            places = [number % len(users) for number in numbers]
             jobs = await asyncio.gather(
                 *(
-                    _make_job(store, lease, known[place], people[place], number)
+                    _make_job(store, lease, known[place], users[place], number)
                     for number, place in zip(numbers, places, strict=True)
                 )
             )
@@ -177,9 +179,9 @@ async def _make_jobs(url: str, people: list[Customer], count: int) -> list[int]:
         await store.close()
 
 
-async def _make_job(store: Database, lease: Lease, person: int, customer: Customer, number: int) -> int:
+async def _make_job(store: Database, lease: Lease, account: int, customer: Customer, number: int) -> int:
     order = NewJob(
-        account_id=person,
+        account_id=account,
         request_key=f"bench-{_RUN}-{number}",
         provider="kie",
         channel="telegram",
@@ -208,8 +210,8 @@ async def _call(session: aiohttp.ClientSession, instance: Instance, kie: KieSimu
         return answer.status
 
 
-async def _pace(instance: Instance, kie: KieSimulator, jobs: list[int]) -> dict[str, float]:
-    """From the moment a callback was due to its answer, so that a queue before the door counts."""
+async def _measure_callbacks(instance: Instance, kie: KieSimulator, jobs: list[int]) -> dict[str, float]:
+    """Return the milliseconds from the moment a callback was due to its answer, so that queueing counts."""
     loop = asyncio.get_running_loop()
     took: list[float] = []
 
@@ -221,7 +223,7 @@ async def _pace(instance: Instance, kie: KieSimulator, jobs: list[int]) -> dict[
         started = loop.time() + 0.1
         tasks = []
         for number, job in enumerate(jobs):
-            due = started + number / PACE
+            due = started + number / CALLBACKS_PER_SECOND
             await asyncio.sleep(max(0.0, due - loop.time()))
             tasks.append(loop.create_task(one(session, job, due)))
         await asyncio.gather(*tasks)

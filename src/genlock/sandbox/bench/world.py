@@ -1,4 +1,4 @@
-"""One engine over one store, with people who can pay and a provider and a channel that take no time."""
+"""One engine over one store, with accounts that can pay and a provider and a channel that answer at once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,8 +19,8 @@ from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
 IN_FLIGHT = 1000
 
 
-class Watch(Silent):
-    """An observer that knows when a job's delivery and its money were committed."""
+class Deliveries(Silent):
+    """An observer that lets the bench wait until a job's delivery is committed."""
 
     def __init__(self) -> None:
         self._ends: dict[int, asyncio.Future[None]] = {}
@@ -41,20 +41,20 @@ class Watch(Silent):
 
 @dataclass
 class World:
-    """One engine over one store, with people who can pay."""
+    """One engine over one store, with accounts that can pay."""
 
-    watch: Watch
+    deliveries: Deliveries
     store: Store
     engine: Engine
     provider: InstantProvider
     channel: InstantChannel
-    people: list[int]
+    accounts: list[int]
     ordered: int = 0
 
-    def order(self, person: int) -> NewJob:
+    def order(self, account: int) -> NewJob:
         self.ordered += 1
         return NewJob(
-            account_id=person,
+            account_id=account,
             request_key=f"{self.provider.tag}-{self.ordered}",
             provider="instant",
             channel="instant",
@@ -70,8 +70,8 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(url: str, tag: str, people: int = IN_FLIGHT) -> AsyncIterator[World]:
-    observer = Watch()
+async def open_world(url: str, tag: str, accounts: int = IN_FLIGHT) -> AsyncIterator[World]:
+    observer = Deliveries()
     store = await open_store(url, observer=observer)
     provider, channel = InstantProvider(tag), InstantChannel()
     engine = make_engine(
@@ -83,8 +83,8 @@ async def open_world(url: str, tag: str, people: int = IN_FLIGHT) -> AsyncIterat
         public_url="http://127.0.0.1",
     )
     provider.engine = engine
-    known = [await store.ensure_account("instant", "bench", f"{tag}-{number}") for number in range(people)]
-    await asyncio.gather(*(store.transfer(person, EntryKind.GRANT, 10**12, f"{tag}-{person}") for person in known))
+    known = [await store.ensure_account("instant", "bench", f"{tag}-{number}") for number in range(accounts)]
+    await asyncio.gather(*(store.transfer(account, EntryKind.GRANT, 10**12, f"{tag}-{account}") for account in known))
     world = World(observer, store, engine, provider, channel, known)
     await engine.start()
     try:

@@ -292,7 +292,7 @@ class Broken:
     async def take_permits(self, *_: Any) -> list[float]:
         raise StoreUnavailable
 
-    async def block(self, *_: Any) -> None:
+    async def block_limit(self, *_: Any) -> None:
         raise StoreUnavailable
 
 

@@ -85,7 +85,7 @@ async def test_an_order_becomes_a_job_with_its_hold(world: World, seller: Seller
     job = await seller.sell(order(world, placeholder="7"))
 
     assert isinstance(job, Job)
-    assert (job.model, job.provider, job.channel, job.bot, job.address) == (MODEL.id, "mill", "chat", "bot", "42")
+    assert (job.model, job.provider, job.channel, job.bot, job.address) == (MODEL.id, "fake", "chat", "bot", "42")
     assert (job.price, job.input, job.placeholder) == (PRICE, '{"prompt": "a fox"}', "7")
     assert (await world.wallet()).held == PRICE
 

@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser import chromium
 from tests.journeys.test_sandbox import Sandbox
-from tests.sandbox.page.tabs import bubbles, key, say
+from tests.sandbox.page.browser_tabs import bubbles, key, say
 
 IMAGES = Path(__file__).parent / "images"
 PATIENCE_MS = 40_000

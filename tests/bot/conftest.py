@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.bot.test_money import OPEN
-from tests.bot.world import Customer, Town, sqlite_url, town
+from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
 
 BOSS = 1000001  # the first user of the simulator
-Office = tuple[Town, Customer, Customer]
+Office = tuple[BotWorld, ChatUser, ChatUser]
 
 
 @pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[Town]:
-    async with town(sqlite_url(tmp_path)) as found:
+async def world(tmp_path: Path) -> AsyncIterator[BotWorld]:
+    async with running_bot(sqlite_url(tmp_path)) as found:
         yield found
 
 
@@ -27,9 +27,9 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
     """A bot with an operator and a user."""
-    async with town(sqlite_url(tmp_path), rules=replace(OPEN, admin_ids=frozenset({BOSS}))) as here:
-        boss, ann = await here.person("Boss"), await here.person("Ann", having=10)
-        assert boss.hands.id == BOSS
-        await boss.say("/start")
-        await ann.say("/start")
-        yield here, boss, ann
+    async with running_bot(sqlite_url(tmp_path), rules=replace(OPEN, admin_ids=frozenset({BOSS}))) as world:
+        boss, ann = await world.add_user("Boss"), await world.add_user("Ann", having=10)
+        assert boss.client.id == BOSS
+        await boss.write("/start")
+        await ann.write("/start")
+        yield world, boss, ann

@@ -19,7 +19,7 @@ from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Delivery, Job
 from genlock.sandbox.kie.media import make_audio, make_video
 from genlock.sandbox.telegram.state import Message
-from tests.bot.world import Customer
+from tests.bot.world import ChatUser
 
 PATIENCE_SECONDS = 60.0
 STEPS_MAX = 120
@@ -39,8 +39,8 @@ def sample(kind: FieldType) -> bytes:
 
 
 class ChatOrder:
-    def __init__(self, customer: Customer, model: Model, wanted: Mapping[str, Any], *, by_link: bool) -> None:
-        self.customer = customer
+    def __init__(self, user: ChatUser, model: Model, wanted: Mapping[str, Any], *, by_link: bool) -> None:
+        self.user = user
         self.model = model
         self.wanted = {name: value for name, value in wanted.items() if name not in model.fixed}
         self.by_link = by_link
@@ -48,8 +48,8 @@ class ChatOrder:
         self.texts = 0
 
     async def draft(self) -> Draft:
-        store = self.customer.town.store
-        saved = await store.draft(self.customer.number, self.customer.hands.id)
+        store = self.user.world.store
+        saved = await store.draft(self.user.number, self.user.client.id)
         return drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft()
 
     async def _after(self, before: Draft) -> Draft:
@@ -59,7 +59,7 @@ class ChatOrder:
                 now = await self.draft()
                 if now.version > before.version and (now.message is not None or now.step is Step.ORDERED):
                     return now
-                assert not self.customer.town.intake.failures, self.customer.town.intake.failures
+                assert not self.user.world.intake.failures, self.user.world.intake.failures
                 await asyncio.sleep(0.005)
 
     async def press(self, verb: str, *args: object) -> Draft:
@@ -80,7 +80,7 @@ class ChatOrder:
         for _ in range(1000):
             now = await self.draft()
             mark = f"w:{base36(now.version)}:"
-            for message in self.customer.hands.messages:
+            for message in self.user.client.messages:
                 shown = [one.get("callback_data", "") for one in message.buttons]
                 if message.id == now.message and any(data.startswith(mark) for data in shown):
                     assert any(map(wanted, shown)), f"{self.model.id}: {shown}"
@@ -90,26 +90,26 @@ class ChatOrder:
 
     async def _press(self, message: Any, data: str) -> None:
         self.taps += 1
-        await self.customer.hands.press(message, data)
+        await self.user.client.press(message, data)
 
-    async def say(self, text: str) -> Draft:
+    async def write(self, text: str) -> Draft:
         before = await self.draft()
         self.texts += 1
-        await self.customer.hands.say(text)
+        await self.user.client.say(text)
         return await self._after(before)
 
     async def send(self, kind: FieldType, count: int) -> Draft:
-        hands, now = self.customer.hands, await self.draft()
+        client, now = self.user.client, await self.draft()
         if kind is FieldType.IMAGE and count > 1:
             before = now
-            await hands.send_album([sample(kind)] * count)
+            await client.send_album([sample(kind)] * count)
             for _ in range(count):
                 now = before = await self._after(before)
             return now
         send = {
-            FieldType.IMAGE: hands.send_photo,
-            FieldType.VIDEO: hands.send_video,
-            FieldType.AUDIO: hands.send_audio,
+            FieldType.IMAGE: client.send_photo,
+            FieldType.VIDEO: client.send_video,
+            FieldType.AUDIO: client.send_audio,
         }[kind]
         for _ in range(count):
             before = now
@@ -118,7 +118,7 @@ class ChatOrder:
         return now
 
     async def order(self) -> Job:
-        now = await self.say(f"/models {self.model.title}")
+        now = await self.write(f"/models {self.model.title}")
         now, message = await self._screen(lambda data: data.startswith("model:"))
         wanted = f"model:{code_of(self.model.id)}:"
         exact = [one for one in message.buttons if one["callback_data"].startswith(wanted)]
@@ -165,18 +165,18 @@ class ChatOrder:
             return await self._give_files(one, value)
         if choices := wizard.choices_of(one):
             return await self.press("pick", list(choices).index(value))
-        return await self.say(_typed(one, value))
+        return await self.write(_typed(one, value))
 
     async def _give_files(self, one: Field, value: Any) -> Draft:
         count = len(value) if isinstance(value, list) else 1
         if self.by_link:
-            now = await self.say(" ".join(value) if isinstance(value, list) else str(value))
+            now = await self.write(" ".join(value) if isinstance(value, list) else str(value))
         else:
             now = await self.send(one.type, count)
         return await self.press("skip") if now.field == one.name else now
 
     async def _ended(self, job_id: int) -> Job:
-        store = self.customer.town.store
+        store = self.user.world.store
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 job = await store.job(job_id)

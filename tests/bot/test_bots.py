@@ -14,87 +14,87 @@ from genlock.i18n.translator import translator
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
 from tests.bot.test_money import OPEN, bought
-from tests.bot.world import Town, sqlite_url, town
+from tests.bot.world import BotWorld, running_bot, sqlite_url
 
 EN = translator("en")
 
 OTHER = "999"
 
 
-async def account_of_another_bot(here: Town) -> int:
+async def account_of_another_bot(world: BotWorld) -> int:
     """A user of another bot, with a profile, an address and credits."""
-    account_id = await here.store.ensure_account("telegram", OTHER, "5005")
-    await here.store.ensure_profile(account_id, language="en", name="Olga", username="olga", referred_by=None)
-    await here.store.set_account_address(account_id, "5005/en")
-    await here.store.transfer(account_id, EntryKind.GRANT, 10_000, "test:olga")
+    account_id = await world.store.ensure_account("telegram", OTHER, "5005")
+    await world.store.ensure_profile(account_id, language="en", name="Olga", username="olga", referred_by=None)
+    await world.store.set_account_address(account_id, "5005/en")
+    await world.store.transfer(account_id, EntryKind.GRANT, 10_000, "test:olga")
     return account_id
 
 
-async def test_an_update_of_another_bot_is_not_answered_by_ours(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/start")
+async def test_an_update_of_another_bot_is_not_answered_by_ours(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
     before = len(ann.from_bot)
-    user = {"id": ann.hands.id, "is_bot": False, "first_name": "Ann", "language_code": "en"}
-    message = {"message_id": 900, "date": 1, "chat": {"id": ann.hands.id, "type": "private"}, "from": user}
+    user = {"id": ann.client.id, "is_bot": False, "first_name": "Ann", "language_code": "en"}
+    message = {"message_id": 900, "date": 1, "chat": {"id": ann.client.id, "type": "private"}, "from": user}
     data = {"update_id": 700, "message": {**message, "text": "/balance"}}
-    await here.intake.receive(read_update(OTHER, data, json.dumps(data)))
-    await ann.say("/start")  # claimed and handled after the other bot's update was due
+    await world.intake.receive(read_update(OTHER, data, json.dumps(data)))
+    await ann.write("/start")  # claimed and handled after the other bot's update was due
     await asyncio.sleep(0.3)
 
-    waiting = await here.store.updates(state=UpdateState.NEW, limit=10)
+    waiting = await world.store.updates(state=UpdateState.NEW, limit=10)
     assert [(update.bot, update.attempts) for update in waiting] == [(OTHER, 0)]
     assert not any(page("balance.title")(one) for one in ann.from_bot[before:])
 
 
 async def test_operators_see_and_change_accounts_of_their_own_bot_only(office: Office) -> None:
-    here, boss, ann = office
-    olga = await account_of_another_bot(here)
+    world, boss, ann = office
+    olga = await account_of_another_bot(world)
     for name in (str(olga), "5005", "@olga"):
-        await boss.say(f"/admin credit {name} 5 gift")
+        await boss.write(f"/admin credit {name} 5 gift")
         assert page("admin.no_person", word=name)(boss.from_bot[-1])
-    await boss.say("/admin find Olga")
+    await boss.write("/admin find Olga")
     assert page("admin.person_not_found", text="Olga")(boss.from_bot[-1])
-    await boss.say(f"/admin credit {ann.number} 5 gift")
+    await boss.write(f"/admin credit {ann.number} 5 gift")
 
-    assert (await here.store.wallet(olga)).available == 10_000
+    assert (await world.store.wallet(olga)).available == 10_000
     assert await ann.available() == 15_000
-    assert [line.subject for line in await here.store.audit(9, here.bot_id)] == [str(ann.number)]
-    assert await here.store.audit(9, OTHER) == []
+    assert [line.subject for line in await world.store.audit(9, world.bot_id)] == [str(ann.number)]
+    assert await world.store.audit(9, OTHER) == []
 
 
 async def test_stars_of_another_bots_payment_are_not_refunded(office: Office) -> None:
-    here, boss, _ = office
-    olga = await account_of_another_bot(here)
-    await here.store.add_payment("c1", olga, 100, 10_000)
-    await boss.say("/admin stars c1")
+    world, boss, _ = office
+    olga = await account_of_another_bot(world)
+    await world.store.add_payment("c1", olga, 100, 10_000)
+    await boss.write("/admin stars c1")
 
     assert page("admin.no_payment")(boss.from_bot[-1])
-    assert (await here.store.wallet(olga)).available == 10_000
+    assert (await world.store.wallet(olga)).available == 10_000
 
 
 async def test_maintenance_broadcasts_and_promo_codes_belong_to_a_bot(office: Office) -> None:
-    here, boss, ann = office
-    await account_of_another_bot(here)
-    await here.store.kv_put("chat:maintenance", "Closed", OTHER)
-    begun = await here.store.begin_broadcast("Theirs", bot=OTHER, author="1", request_key="k")
+    world, boss, ann = office
+    await account_of_another_bot(world)
+    await world.store.kv_put("chat:maintenance", "Closed", OTHER)
+    begun = await world.store.begin_broadcast("Theirs", bot=OTHER, author="1", request_key="k")
     theirs = Promo(code="THEIRS", amount=5000, runs=0, uses_max=None, per_account=1, until=None, bot=OTHER)
-    await here.store.create_promo(theirs, lasting=None, author="1")
-    here.bot._maintenance = (0.0, None)
-    await ann.say("/balance")
+    await world.store.create_promo(theirs, lasting=None, author="1")
+    world.bot._maintenance = (0.0, None)
+    await ann.write("/balance")
     assert page("balance.title")(ann.screen)
-    assert await here.bot.broadcast() == 0
-    await boss.say("/admin stop")
+    assert await world.bot.broadcast() == 0
+    await boss.write("/admin stop")
     assert page("admin.broadcast_none")(boss.from_bot[-1])
-    await boss.say("/admin close THEIRS")
+    await boss.write("/admin close THEIRS")
     assert page("admin.no_promo", code="THEIRS")(boss.from_bot[-1])
-    await ann.say("/promo THEIRS")
+    await ann.write("/promo THEIRS")
     assert page("promo.unknown")(ann.screen)
-    await boss.say("/admin broadcast Ours")
+    await boss.write("/admin broadcast Ours")
     await boss.tap(label("admin.broadcast_go"))
-    await here.bot.broadcast()
+    await world.bot.broadcast()
 
     assert [one.text for one in ann.from_bot if one.text in ("Ours", "Theirs")] == ["Ours"]
-    still = await here.store.broadcast(begun.id)
+    still = await world.store.broadcast(begun.id)
     assert still is not None
     assert (still.state, still.sent) == (BroadcastState.RUNNING, 0)
 
@@ -102,25 +102,25 @@ async def test_maintenance_broadcasts_and_promo_codes_belong_to_a_bot(office: Of
 # telling users
 
 
-async def test_the_address_of_an_account_is_the_private_chat_in_the_users_language(here: Town) -> None:
-    ann = await here.person()
-    assert (await here.store.account(ann.number)).address == ""
-    await ann.say("/start")
-    assert (await here.store.account(ann.number)).address == f"{ann.hands.id}/en"
+async def test_the_address_of_an_account_is_the_private_chat_in_the_users_language(world: BotWorld) -> None:
+    ann = await world.add_user()
+    assert (await world.store.account(ann.number)).address == ""
+    await ann.write("/start")
+    assert (await world.store.account(ann.number)).address == f"{ann.client.id}/en"
     await ann.press(ann.screen, "speak:ru")
-    await ann.say("/start")
+    await ann.write("/start")
 
-    assert (await here.store.account(ann.number)).address == f"{ann.hands.id}/ru"
+    assert (await world.store.account(ann.number)).address == f"{ann.client.id}/ru"
 
 
 async def test_an_operator_is_not_told_that_a_user_was_reached_who_was_not(office: Office) -> None:
-    here, boss, ann = office
+    world, boss, ann = office
     charge = await bought(ann)
-    await ann.say("/gen z-image a fox")
+    await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
-    await here.quiet()
-    async with here.done():
-        await ann.hands.block()
+    await world.quiet()
+    async with world.done():
+        await ann.client.block()
     not_reached = EN.plain("admin.person_not_reached")
     for command, key, values in (
         (f"credit {ann.number} 5 gift", "admin.credited", {"credits": "5 credits"}),
@@ -128,18 +128,18 @@ async def test_an_operator_is_not_told_that_a_user_was_reached_who_was_not(offic
         ("refund 1", "admin.refunded", {"credits": "0.8 credits"}),
         (f"stars {charge}", "admin.stars_refunded", {"stars": 100, "credits": "120 credits"}),
     ):
-        await boss.say(f"/admin {command}")
+        await boss.write(f"/admin {command}")
         await boss.sees(page(key, reached=not_reached, **values))
 
     assert await ann.available() == 10_000
 
 
 async def test_an_operator_is_told_that_the_user_of_an_order_without_a_chat_was_not_reached(office: Office) -> None:
-    here, boss, ann = office
-    await ann.say("/gen z-image a fox")
+    world, boss, ann = office
+    await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
-    await here.store.set_account_address(ann.number, "")
-    await boss.say("/admin refund 1")
+    await world.store.set_account_address(ann.number, "")
+    await boss.write("/admin refund 1")
 
     refunded = page("admin.refunded", credits="0.8 credits", reached=EN.plain("admin.person_not_reached"))
     assert refunded(boss.from_bot[-1])
@@ -147,15 +147,15 @@ async def test_an_operator_is_told_that_the_user_of_an_order_without_a_chat_was_
 
 
 async def test_a_user_who_never_wrote_in_private_counts_as_not_reached_by_a_broadcast(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=replace(OPEN)) as here:
-        ann = await here.person()
-        await ann.say("/start")
-        bob = await here.store.ensure_account("telegram", here.bot_id, "77")
-        await here.store.ensure_profile(bob, language="en", name="Bob", username="bob", referred_by=None)
-        begun = await here.store.begin_broadcast("News", bot=here.bot_id, author="1", request_key="k")
-        await here.bot.broadcast()
-        ended = await here.store.broadcast(begun.id)
+    async with running_bot(sqlite_url(tmp_path), rules=replace(OPEN)) as world:
+        ann = await world.add_user()
+        await ann.write("/start")
+        bob = await world.store.ensure_account("telegram", world.bot_id, "77")
+        await world.store.ensure_profile(bob, language="en", name="Bob", username="bob", referred_by=None)
+        begun = await world.store.begin_broadcast("News", bot=world.bot_id, author="1", request_key="k")
+        await world.bot.broadcast()
+        ended = await world.store.broadcast(begun.id)
 
         assert ended is not None
         assert (ended.state, ended.sent, ended.failed) == (BroadcastState.DONE, 1, 1)
-        assert (await here.store.profile(bob)).blocked_at is None
+        assert (await world.store.profile(bob)).blocked_at is None

@@ -14,7 +14,7 @@ from genlock.domain.field import FILES, FieldType
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
 from tests.bot.order_by_chat import TEXT_MAX, ChatOrder
-from tests.bot.world import sqlite_url, town
+from tests.bot.world import running_bot, sqlite_url
 from tests.packaged import CATALOG
 
 AT_ONCE = 12
@@ -43,17 +43,17 @@ async def test_every_offered_model_can_be_ordered_in_the_chat(tmp_path: Path, wa
     turns = asyncio.Semaphore(AT_ONCE)
     seen: Counter[str] = Counter()
     problems: list[str] = []
-    async with town(sqlite_url(tmp_path), speed=2000.0) as here:
+    async with running_bot(sqlite_url(tmp_path), speed=2000.0) as world:
 
         async def one(number: int, model: Model) -> None:
             async with turns:
-                customer = await here.person(f"P{number}", language="ru" if number % 2 else "en", having=100_000)
+                user = await world.add_user(f"P{number}", language="ru" if number % 2 else "en", having=100_000)
                 values = wanted(model)
                 try:
-                    walker = ChatOrder(customer, model, values, by_link=by_link)
+                    walker = ChatOrder(user, model, values, by_link=by_link)
                     job = await walker.order()
                     check(job, model, values, by_link=by_link)
-                    shown = [message for message in customer.hands.messages if message.sender == here.caller.bot.id]
+                    shown = [message for message in user.client.messages if message.sender == world.caller.bot.id]
                     parts = {part.message for part in job.parts}
                     kinds = {message.kind for message in shown if str(message.id) in parts}
                     assert kinds <= set().union(*(KINDS[output] for output in model.outputs)), kinds
@@ -62,12 +62,12 @@ async def test_every_offered_model_can_be_ordered_in_the_chat(tmp_path: Path, wa
                 except (AssertionError, TimeoutError, StopIteration) as error:
                     problems.append(f"{model.id}: {type(error).__name__} {error}"[:600])
 
-        offered = here.catalog.offered()
+        offered = world.catalog.offered()
         await asyncio.gather(*(one(number, model) for number, model in enumerate(offered)))
         assert problems == []
         assert len(offered) == 148
         assert {"photo", "video", "audio", "text"} <= seen.keys()
-        assert await here.store.violations(settled=False) == []
+        assert await world.store.violations(settled=False) == []
 
 
 def expected(model: Model, values: dict[str, Any]) -> int:

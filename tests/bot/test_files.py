@@ -16,129 +16,129 @@ from genlock.sandbox.telegram import media as telegram_media
 from genlock.sandbox.telegram.journal import Call
 from tests.bot.pages import label, page
 from tests.bot.test_unexpected_input import picture
-from tests.bot.world import Customer, Town, sqlite_url, town
+from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
 from tests.media.samples import SECONDS, encode_video
 
 
-async def opened(here: Town, title: str) -> Customer:
-    ann = await here.person()
-    await ann.say(f"/models {title}")
+async def opened(world: BotWorld, title: str) -> ChatUser:
+    ann = await world.add_user()
+    await ann.write(f"/models {title}")
     await ann.tap(f"{title} ·")
     return ann
 
 
-async def ordered(here: Town, ann: Customer) -> Job:
+async def ordered(world: BotWorld, ann: ChatUser) -> Job:
     await ann.tap(label("button.generate"))
     await ann.sees(page("order.done"))
-    return (await here.jobs(ann))[0]
+    return (await world.jobs(ann))[0]
 
 
-def shown(here: Town) -> list[Call]:
+def shown(world: BotWorld) -> list[Call]:
     """All calls that sent or edited a screen."""
-    return [*here.telegram.calls("sendMessage"), *here.telegram.calls("editMessageText")]
+    return [*world.telegram.calls("sendMessage"), *world.telegram.calls("editMessageText")]
 
 
-async def test_a_photo_is_uploaded_and_the_bot_token_is_not_disclosed(here: Town) -> None:
-    ann = await opened(here, "Recraft Remove Background")
+async def test_a_photo_is_uploaded_and_the_bot_token_is_not_disclosed(world: BotWorld) -> None:
+    ann = await opened(world, "Recraft Remove Background")
     await ann.sees(page("ask.image"))
     await ann.send("photo", picture())
     await ann.sees("Your image: 📎 1")
-    job = await ordered(here, ann)
+    job = await ordered(world, ann)
 
     address = json.loads(job.input)["image"]
-    assert address.startswith(here.kie.files_url)
-    stored = here.kie.service.files.find(address)
+    assert address.startswith(world.kie.files_url)
+    stored = world.kie.service.files.find(address)
     assert stored is not None
-    secret = here.caller.bot.token.partition(":")[2]
+    secret = world.caller.bot.token.partition(":")[2]
     assert secret not in job.input
-    assert all(secret not in str(seen.facts) for seen in here.recorder.seen)
+    assert all(secret not in str(seen.facts) for seen in world.recorder.seen)
 
 
-async def test_a_photo_with_a_caption_is_a_complete_order(here: Town) -> None:
-    ann = await opened(here, "Qwen Image Edit")
+async def test_a_photo_with_a_caption_is_a_complete_order(world: BotWorld) -> None:
+    ann = await opened(world, "Qwen Image Edit")
     await ann.sees("Describe what you want")
     await ann.send("photo", picture(), caption="make it blue")
     await ann.sees("make it blue")
-    job = await ordered(here, ann)
+    job = await ordered(world, ann)
 
     assert json.loads(job.input)["prompt"] == "make it blue"
 
 
-async def test_a_photo_sent_while_a_text_is_asked_for_is_kept(here: Town) -> None:
-    ann = await opened(here, "Qwen Image Edit")
+async def test_a_photo_sent_while_a_text_is_asked_for_is_kept(world: BotWorld) -> None:
+    ann = await opened(world, "Qwen Image Edit")
     await ann.send("photo", picture())
     asked = await ann.sees("Received: 1")
     assert "Describe what you want" in asked.text
-    await ann.say("make it red")
-    job = await ordered(here, ann)
+    await ann.write("make it red")
+    job = await ordered(world, ann)
 
     assert json.loads(job.input).keys() >= {"prompt", "image_url"}
 
 
-async def test_an_album_is_added_completely_and_shown_once(here: Town) -> None:
-    ann = await opened(here, "Nano Banana Edit")
-    await ann.say("put them together")
+async def test_an_album_is_added_completely_and_shown_once(world: BotWorld) -> None:
+    ann = await opened(world, "Nano Banana Edit")
+    await ann.write("put them together")
     await ann.sees(page("ask.several"))
-    before = len(shown(here))
-    async with here.done(3):
-        await ann.hands.send_album([picture(), picture(32), picture(16)])
+    before = len(shown(world))
+    async with world.done(3):
+        await ann.client.send_album([picture(), picture(32), picture(16)])
     await ann.sees("Received: 3")
     assert len(ann.from_bot) == 1
-    assert len(shown(here)) == before + 1
+    assert len(shown(world)) == before + 1
     await ann.tap("That is all (3)")
-    job = await ordered(here, ann)
+    job = await ordered(world, ann)
 
     assert len(json.loads(job.input)["image_urls"]) == 3
 
 
-async def test_an_album_with_too_many_files_fills_the_field_and_reports_it_once(here: Town) -> None:
-    ann = await opened(here, "Qwen Image 3 Edit")
-    await ann.say("put them together")
+async def test_an_album_with_too_many_files_fills_the_field_and_reports_it_once(world: BotWorld) -> None:
+    ann = await opened(world, "Qwen Image 3 Edit")
+    await ann.write("put them together")
     await ann.sees("1 to 3")
-    before = len(shown(here))
-    async with here.done(5):
-        await ann.hands.send_album([picture(size) for size in (64, 32, 16, 8, 4)])
+    before = len(shown(world))
+    async with world.done(5):
+        await ann.client.send_album([picture(size) for size in (64, 32, 16, 8, 4)])
     told = await ann.sees("No more than 3 fit")
     assert "Your images: 📎 3" in told.text
-    assert len(shown(here)) == before + 1
+    assert len(shown(world)) == before + 1
 
 
-async def test_an_album_without_an_order_asks_once_what_to_do(here: Town) -> None:
-    ann = await here.person()
-    async with here.done(3):
-        await ann.hands.send_album([picture(), picture(32), picture(16)])
+async def test_an_album_without_an_order_asks_once_what_to_do(world: BotWorld) -> None:
+    ann = await world.add_user()
+    async with world.done(3):
+        await ann.client.send_album([picture(), picture(32), picture(16)])
     await ann.sees("Got 3 files")
-    assert len(shown(here)) == 1
+    assert len(shown(world)) == 1
 
 
-async def test_an_album_whose_last_file_is_refused_still_asks_what_to_do(here: Town) -> None:
-    ann = await here.person()
-    async with here.done(2):
-        await ann.hands.send_all([("document", picture(), "cat.png"), ("document", b"%PDF-1.7", "notes.pdf")])
-    assert len(shown(here)) == 2
+async def test_an_album_whose_last_file_is_refused_still_asks_what_to_do(world: BotWorld) -> None:
+    ann = await world.add_user()
+    async with world.done(2):
+        await ann.client.send_all([("document", picture(), "cat.png"), ("document", b"%PDF-1.7", "notes.pdf")])
+    assert len(shown(world)) == 2
     told, asked = ann.from_bot
     assert page("misc.no_models_for_file")(told)
     assert page("misc.what_with_file")(asked)
 
 
-async def test_an_image_sent_as_a_document_is_accepted(here: Town) -> None:
-    ann = await opened(here, "Recraft Remove Background")
+async def test_an_image_sent_as_a_document_is_accepted(world: BotWorld) -> None:
+    ann = await opened(world, "Recraft Remove Background")
     await ann.send("document", picture(), name="cat.png")
     await ann.sees("Your image: 📎 1")
 
 
-async def test_a_link_is_accepted_in_place_of_a_file(here: Town) -> None:
-    ann = await opened(here, "Recraft Remove Background")
-    await ann.say("https://example.com/cat.png")
-    job = await ordered(here, ann)
+async def test_a_link_is_accepted_in_place_of_a_file(world: BotWorld) -> None:
+    ann = await opened(world, "Recraft Remove Background")
+    await ann.write("https://example.com/cat.png")
+    job = await ordered(world, ann)
 
     assert json.loads(job.input)["image"] == "https://example.com/cat.png"
 
 
-async def test_the_length_of_a_voice_message_sets_the_price(here: Town) -> None:
-    ann = await opened(here, "ElevenLabs Speech to Text")
+async def test_the_length_of_a_voice_message_sets_the_price(world: BotWorld) -> None:
+    ann = await opened(world, "ElevenLabs Speech to Text")
     await ann.sees(page("ask.audio"))
-    await ann.say("https://example.com/long.mp3")
+    await ann.write("https://example.com/long.mp3")
     by_link = (await ann.sees(page("confirm.price"))).text
     assert "the price of the longest file, 60 minutes" in by_link
     await ann.tap(label("button.back"))
@@ -147,7 +147,7 @@ async def test_the_length_of_a_voice_message_sets_the_price(here: Town) -> None:
     assert "longest" not in by_file
     first, second = (float(re.findall(r"Price: ([\d.,]+)", text)[0].replace(",", "")) for text in (by_link, by_file))
     assert first > second
-    job = await ordered(here, ann)
+    job = await ordered(world, ann)
 
     assert job.price < 1000
     assert [message.kind for message in ann.from_bot] == ["text", "text"]
@@ -165,52 +165,52 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("declared")
-async def test_the_price_uses_the_measured_length_not_the_declared_one(here: Town) -> None:
-    ann = await opened(here, "Wan 2.2 Animate: copy the moves")
+async def test_the_price_uses_the_measured_length_not_the_declared_one(world: BotWorld) -> None:
+    ann = await opened(world, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
     await ann.send("video", encode_video("mp4", "libx264"))
     shown = await ann.sees(page("confirm.price"))
-    job = await ordered(here, ann)
+    job = await ordered(world, ann)
 
     assert "longest" not in shown.text
-    model = here.catalog.get("wan/2-2-animate-move")
+    model = world.catalog.get("wan/2-2-animate-move")
     seconds = {"video_url": float(SECONDS)}
-    assert job.price == Storefront(here.catalog, markup=2.0, credit_usd=0.01).price(
+    assert job.price == Storefront(world.catalog, markup=2.0, credit_usd=0.01).price(
         model, json.loads(job.input), seconds
     )
 
 
 @pytest.mark.usefixtures("declared")
-async def test_a_file_of_unknown_length_is_priced_as_the_longest_and_the_user_is_told(here: Town) -> None:
-    ann = await opened(here, "Wan 2.2 Animate: copy the moves")
+async def test_a_file_of_unknown_length_is_priced_as_the_longest_and_the_user_is_told(world: BotWorld) -> None:
+    ann = await opened(world, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
     await ann.send("video", encode_video("mp4", "libx264", fragments=True))
     await ann.sees("the price of the longest file, 30 seconds")
-    job = await ordered(here, ann)
+    job = await ordered(world, ann)
 
-    model = here.catalog.get("wan/2-2-animate-move")
+    model = world.catalog.get("wan/2-2-animate-move")
     seconds = {"video_url": 30.0}
-    assert job.price == Storefront(here.catalog, markup=2.0, credit_usd=0.01).price(
+    assert job.price == Storefront(world.catalog, markup=2.0, credit_usd=0.01).price(
         model, json.loads(job.input), seconds
     )
 
 
 @pytest.mark.usefixtures("declared")
-async def test_a_video_longer_than_declared_is_refused_if_it_exceeds_the_limit(here: Town) -> None:
-    ann = await here.person()
+async def test_a_video_longer_than_declared_is_refused_if_it_exceeds_the_limit(world: BotWorld) -> None:
+    ann = await world.add_user()
     await ann.send("video", encode_video("mp4", "libx264"), caption="make it snow")
     await ann.sees(page("misc.what_with_file"))
-    await ann.say("/models Wan 2.7 Video Edit")
+    await ann.write("/models Wan 2.7 Video Edit")
     await ann.tap("Wan 2.7 Video Edit ·")
     await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
     await ann.send("video", encode_video("mp4", "libx264"))
     await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
 
-    assert await here.jobs(ann) == []
+    assert await world.jobs(ann) == []
 
 
-async def test_a_video_and_an_image_go_to_their_own_fields(here: Town) -> None:
-    ann = await opened(here, "Wan 2.2 Animate: copy the moves")
+async def test_a_video_and_an_image_go_to_their_own_fields(world: BotWorld) -> None:
+    ann = await opened(world, "Wan 2.2 Animate: copy the moves")
     await ann.sees("Your image")
     await ann.send("video", make_video("A", {}, 1))
     await ann.sees("Received: 1")
@@ -223,54 +223,54 @@ async def test_a_video_and_an_image_go_to_their_own_fields(here: Town) -> None:
     assert "Your video: 📎 1" in shown.text
 
 
-async def test_a_file_whose_content_does_not_match_its_type_is_refused(here: Town) -> None:
-    ann = await opened(here, "Recraft Remove Background")
+async def test_a_file_whose_content_does_not_match_its_type_is_refused(world: BotWorld) -> None:
+    ann = await opened(world, "Recraft Remove Background")
     await ann.send("document", b"<html>not a picture</html>", name="cat.png")
     await ann.sees(page("refused.not_a_file_image"))
     await ann.send("document", b"%PDF-1.7", name="a.pdf")
     await ann.sees(page("refused.wrong_kind_image"))
-    await ann.say("not a link")
+    await ann.write("not a link")
     await ann.sees(page("refused.address_image"))
 
-    assert await here.jobs(ann) == []
+    assert await world.jobs(ann) == []
 
 
-async def test_a_file_that_is_too_large_is_refused_before_the_download(here: Town) -> None:
-    ann = await opened(here, "Recraft Remove Background")
+async def test_a_file_that_is_too_large_is_refused_before_the_download(world: BotWorld) -> None:
+    ann = await opened(world, "Recraft Remove Background")
     await ann.send("document", picture() + b"\0" * 6_000_000, name="cat.png")
     await ann.sees("That file is 6 MB. Here at most 5 MB fit.")
     await ann.send("document", picture() + b"\0" * 21_000_000, name="cat.png")
     await ann.sees(page("refused.too_big_for_telegram"))
 
-    assert here.telegram.calls("getFile") == []
+    assert world.telegram.calls("getFile") == []
 
 
-async def test_a_model_without_image_fields_refuses_an_image(here: Town) -> None:
-    ann = await opened(here, "Z-Image")
+async def test_a_model_without_image_fields_refuses_an_image(world: BotWorld) -> None:
+    ann = await opened(world, "Z-Image")
     await ann.send("photo", picture())
 
     await ann.sees(page("refused.no_place_image"))
 
 
-async def test_an_image_without_an_order_asks_what_to_do_with_it(here: Town) -> None:
-    ann = await here.person()
+async def test_an_image_without_an_order_asks_what_to_do_with_it(world: BotWorld) -> None:
+    ann = await world.add_user()
     await ann.send("photo", picture(), caption="make it snow")
     shown = await ann.sees(page("misc.what_with_file"))
     assert "make it snow" in shown.text
     await ann.tap(label("category.image-to-image"))
     await ann.sees("Kept: 1 file")
-    await ann.say("qwen image edit")
+    await ann.write("qwen image edit")
     await ann.sees("Kept: 1 file")
     await ann.tap("Qwen Image Edit ·")
     await ann.sees("make it snow")
-    job = await ordered(here, ann)
+    job = await ordered(world, ann)
 
     assert json.loads(job.input).keys() >= {"prompt", "image_url"}
 
 
-async def test_a_failed_upload_is_reported_to_the_user(here: Town) -> None:
-    ann = await opened(here, "Recraft Remove Background")
-    here.kie.service.files.url = "gopher://nowhere"
+async def test_a_failed_upload_is_reported_to_the_user(world: BotWorld) -> None:
+    ann = await opened(world, "Recraft Remove Background")
+    world.kie.service.files.url = "gopher://nowhere"
     await ann.send("photo", picture())
 
     await ann.sees(page("refused.upload_failed"))
@@ -278,40 +278,40 @@ async def test_a_failed_upload_is_reported_to_the_user(here: Town) -> None:
 
 async def test_uploads_per_hour_are_limited(tmp_path: Path) -> None:
     rules = BotRules(uploads_per_hour=1)
-    async with town(sqlite_url(tmp_path), rules=rules) as there:
+    async with running_bot(sqlite_url(tmp_path), rules=rules) as there:
         ann = await opened(there, "Nano Banana Edit")
-        await ann.say("a cat")
+        await ann.write("a cat")
         await ann.send("photo", picture())
         await ann.sees("Received: 1")
         await ann.send("photo", picture())
         await ann.sees(page("limit.uploads"))
 
 
-async def test_files_of_an_old_order_are_uploaded_again(here: Town) -> None:
-    ann = await opened(here, "Recraft Remove Background")
+async def test_files_of_an_old_order_are_uploaded_again(world: BotWorld) -> None:
+    ann = await opened(world, "Recraft Remove Background")
     await ann.send("photo", picture())
-    first = await ordered(here, ann)
+    first = await ordered(world, ann)
     old = json.loads(first.input)["image"]
     await ann.send("photo", picture())  # no order uses it
     await ann.tap(label("button.cancel"))
-    await here.age_uploads(days=30)
-    role = here.engine.leader.role
+    await world.age_uploads(days=30)
+    role = world.engine.leader.role
     assert role is not None
-    assert await here.store.prune("uploads", KEEP_SECONDS["uploads"], 10, role) == 1, "an order may be repeated"
-    await ann.say("/history")
+    assert await world.store.prune("uploads", KEEP_SECONDS["uploads"], 10, role) == 1, "an order may be repeated"
+    await ann.write("/history")
     await ann.tap("Recraft")
     await ann.tap(label("button.repeat"))
     await ann.sees(page("confirm.price"))
     await ann.tap(label("button.generate"))
     await ann.sees(lambda message: "#2" in message.text and page("order.done")(message))
-    again = json.loads((await here.jobs(ann))[0].input)["image"]
+    again = json.loads((await world.jobs(ann))[0].input)["image"]
 
     assert again != old
-    assert again.startswith(here.kie.files_url)
+    assert again.startswith(world.kie.files_url)
 
 
 async def test_repeated_uploads_count_towards_the_hourly_limit(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=BotRules(uploads_per_hour=1)) as there:
+    async with running_bot(sqlite_url(tmp_path), rules=BotRules(uploads_per_hour=1)) as there:
         ann = await opened(there, "Recraft Remove Background")
         await ann.send("photo", picture())
         await ordered(there, ann)
@@ -325,18 +325,18 @@ async def test_repeated_uploads_count_towards_the_hourly_limit(tmp_path: Path) -
         assert len(there.telegram.calls("getFile")) == 2
 
 
-async def test_an_earlier_order_of_the_user_can_be_continued(here: Town) -> None:
-    ann, bob = await here.person("Ann"), await here.person("Bob")
-    await ann.say("/gen z-image a fox")
+async def test_an_earlier_order_of_the_user_can_be_continued(world: BotWorld) -> None:
+    ann, bob = await world.add_user("Ann"), await world.add_user("Bob")
+    await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
-    [job] = await here.jobs(ann)
+    [job] = await world.jobs(ann)
     for person, told in ((bob, "I do not find such an order of yours"), (ann, "what would you like to change?")):
-        await person.say("/models Grok Imagine Video from an image")
+        await person.write("/models Grok Imagine Video from an image")
         await person.tap("Grok Imagine Video from an image ·")
         await person.tap(label("button.skip"))
-        await person.say("https://example.com/a.png")
+        await person.write("https://example.com/a.png")
         await person.tap(label("button.done_files"))
         await person.tap(label("button.options"))
         await person.tap("Earlier")
-        await person.say(f"#{job.id}")
+        await person.write(f"#{job.id}")
         await person.sees(told)

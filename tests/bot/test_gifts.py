@@ -13,7 +13,7 @@ from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.pages import label, page
 from tests.bot.test_money import OPEN, bought
-from tests.bot.world import Town, die_once, sqlite_url, town
+from tests.bot.world import BotWorld, die_once, running_bot, sqlite_url
 from tests.packaged import CATALOG
 
 EN = translator("en")
@@ -30,9 +30,9 @@ EN = translator("en")
 )
 async def test_an_invitation_promises_what_it_brings(tmp_path: Path, inviter: int, invited: int, told: str) -> None:
     rules = replace(OPEN, reward_inviter=inviter, reward_invited=invited)
-    async with town(sqlite_url(tmp_path), rules=rules) as here:
-        ann = await here.person()
-        await ann.say("/invite")
+    async with running_bot(sqlite_url(tmp_path), rules=rules) as world:
+        ann = await world.add_user()
+        await ann.write("/invite")
         shown = await ann.sees(page("invite.link"))
 
         assert told in shown.text
@@ -45,38 +45,38 @@ async def test_an_invitation_promises_what_it_brings(tmp_path: Path, inviter: in
 async def test_free_runs_are_told_where_there_is_something_free(tmp_path: Path) -> None:
     gift = Promo(code="THREERUNS", amount=0, runs=3, uses_max=None, per_account=1, until=None)
     rules = replace(OPEN, free_per_day=2)
-    async with town(sqlite_url(tmp_path), rules=rules, catalog=with_free("z-image")) as here:
-        ann = await here.person()
-        await ann.say("/balance")
+    async with running_bot(sqlite_url(tmp_path), rules=rules, catalog=with_free("z-image")) as world:
+        ann = await world.add_user()
+        await ann.write("/balance")
         assert page("menu.free_today", n=2)(ann.screen)
-        await here.store.create_promo(gift, lasting=None, author="op")
-        await ann.say("/promo threeruns")
+        await world.store.create_promo(gift, lasting=None, author="op")
+        await ann.write("/promo threeruns")
         assert page("menu.free_left", n=5)(ann.screen), "those that were given do not end with the day"
-    async with town(sqlite_url(tmp_path), rules=rules) as here:
-        ann = await here.person("Bob")
-        await ann.say("/balance")
+    async with running_bot(sqlite_url(tmp_path), rules=rules) as world:
+        ann = await world.add_user("Bob")
+        await ann.write("/balance")
         assert not page("menu.free_left")(ann.screen)
         assert not page("menu.free_today")(ann.screen)
 
 
 async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> None:
-    async with town(database_url, rules=replace(OPEN, welcome=5000)) as here:
-        ann = await here.person(having=0)
-        await ann.say("/start")
+    async with running_bot(database_url, rules=replace(OPEN, welcome=5000)) as world:
+        ann = await world.add_user(having=0)
+        await ann.write("/start")
         await ann.sees(page("menu.welcome_gift", credits="5 credits"))
-        await ann.say("/start")
-        bob = await here.person("Bob", having=0)
-        await bob.say("a fox")
+        await ann.write("/start")
+        bob = await world.add_user("Bob", having=0)
+        await bob.write("a fox")
 
         assert await ann.available() == 5000
         assert await bob.available() == 5000
 
 
 async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=replace(OPEN, welcome=5000)) as here:
-        ann = await here.person(having=0)
-        die_once(here.store, "ensure_profile", after=True)
-        await ann.say("a fox")
+    async with running_bot(sqlite_url(tmp_path), rules=replace(OPEN, welcome=5000)) as world:
+        ann = await world.add_user(having=0)
+        die_once(world.store, "ensure_profile", after=True)
+        await ann.write("a fox")
 
         assert await ann.available() == 5000
 
@@ -86,84 +86,86 @@ def with_free(*ids: str) -> Catalog:
 
 
 async def test_models_marked_free_are_free_so_often_a_day(database_url: str) -> None:
-    async with town(database_url, rules=replace(OPEN, free_per_day=2), catalog=with_free("z-image")) as here:
-        ann = await here.person(having=1)
+    async with running_bot(database_url, rules=replace(OPEN, free_per_day=2), catalog=with_free("z-image")) as world:
+        ann = await world.add_user(having=1)
         for number in range(2):
-            await ann.say(f"fox {number}")
+            await ann.write(f"fox {number}")
             await ann.sees(page("confirm.price_free"))
             await ann.tap(label("button.generate_free"))
             await ann.sees(f"#{number + 1} · free")
         assert await ann.available() == 1000
-        await ann.say("fox 3")
+        await ann.write("fox 3")
         await ann.sees(page("confirm.price", price="0.8 credits"))
-        assert await here.store.violations(settled=False) == []
+        assert await world.store.violations(settled=False) == []
 
 
 async def test_a_free_run_that_failed_is_not_lost(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=replace(OPEN, free_per_day=1), catalog=with_free("z-image")) as here:
-        ann = await here.person(having=0)
-        here.kie.faults.order(Fault.TASK_FAIL)
-        await ann.say("a fox")
+    async with running_bot(
+        sqlite_url(tmp_path), rules=replace(OPEN, free_per_day=1), catalog=with_free("z-image")
+    ) as world:
+        ann = await world.add_user(having=0)
+        world.kie.faults.order(Fault.TASK_FAIL)
+        await ann.write("a fox")
         await ann.tap(label("button.generate_free"))
         await ann.sees(page("failed.head"))
-        await ann.say("a fox")
+        await ann.write("a fox")
         await ann.tap(label("button.generate_free"))
         await ann.sees(page("order.done"))
 
 
 async def test_an_invitation_is_rewarded_after_the_first_result_and_money_of_the_guests_own(database_url: str) -> None:
     rules = replace(OPEN, reward_inviter=7000, reward_invited=3000)
-    async with town(database_url, rules=rules) as here:
-        ann = await here.person("Ann", having=0)
-        await ann.say("/invite")
+    async with running_bot(database_url, rules=rules) as world:
+        ann = await world.add_user("Ann", having=0)
+        await ann.write("/invite")
         shown = await ann.sees(page("invite.link"))
         payload = shown.text.rpartition("start=")[2]
-        bob = await here.person("Bob", having=10)
-        await bob.say(f"/start {payload}")
-        await bob.say("/start")
-        assert await here.bot.reward() == 0
-        await bob.say("/gen z-image a fox")
+        bob = await world.add_user("Bob", having=10)
+        await bob.write(f"/start {payload}")
+        await bob.write("/start")
+        assert await world.bot.reward() == 0
+        await bob.write("/gen z-image a fox")
         await bob.sees(page("order.done"))
-        assert await here.bot.reward() == 0  # what gifts have paid for brings no gifts
+        assert await world.bot.reward() == 0  # what gifts have paid for brings no gifts
         await bought(bob)
-        await asyncio.gather(*(here.bot.reward() for _ in range(5)))
+        await asyncio.gather(*(world.bot.reward() for _ in range(5)))
 
         assert await ann.available() == 7000
         assert await bob.available() == 10_000 - 800 + 120_000 + 3000
         await ann.sees(page("invite.rewarded_inviter", credits="7 credits"))
         await bob.sees(page("invite.rewarded_invited", credits="3 credits"))
         assert len([message for message in ann.from_bot if page("invite.rewarded_inviter")(message)]) == 1
-        assert await here.bot.reward() == 0
+        assert await world.bot.reward() == 0
 
 
-async def test_nobody_invites_themselves_or_those_who_were_here(here: Town) -> None:
-    ann, bob = await here.person("Ann"), await here.person("Bob")
-    await ann.say("/start")
-    await bob.say("/start")
-    cid, dora = await here.person("Cid"), await here.person("Dora")
+async def test_nobody_invites_themselves_or_those_who_were_here(world: BotWorld) -> None:
+    ann, bob = await world.add_user("Ann"), await world.add_user("Bob")
+    await ann.write("/start")
+    await bob.write("/start")
+    cid, dora = await world.add_user("Cid"), await world.add_user("Dora")
     for guest, host in ((ann, bob), (bob, ann), (cid, cid), (dora, ann)):
-        await guest.say(f"/start r{base36(host.number)}")
+        await guest.write(f"/start r{base36(host.number)}")
 
     people = (ann, bob, cid, dora)
-    assert [(await here.store.profile(one.number)).referred_by for one in people] == [None, None, None, ann.number]
+    assert [(await world.store.profile(one.number)).referred_by for one in people] == [None, None, None, ann.number]
 
 
 async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
-    async with town(database_url, rules=OPEN) as here:
-        await here.store.create_promo(
+    async with running_bot(database_url, rules=OPEN) as world:
+        await world.store.create_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
         )
-        ann, bob = await here.person("Ann", having=0), await here.person("Bob", language="ru", having=0)
+        ann, bob = await world.add_user("Ann", having=0), await world.add_user("Bob", language="ru", having=0)
         for number in range(10):
-            await ann.say(f"/promo guess{number}")
+            await ann.write(f"/promo guess{number}")
             assert page("promo.unknown")(ann.screen)
         for guess in ("/promo secret", "/start p_SECRET"):
-            await ann.say(guess)
+            await ann.write(guess)
             assert page("limit.codes")(ann.screen)
         assert await ann.available() == 0
-        await bob.say("/promo secret")
+        await bob.write("/promo secret")
 
         assert await bob.available() == 5000
 
@@ -171,60 +173,60 @@ async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
 async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_though_no_more_may_be_tried(
     database_url: str,
 ) -> None:
-    async with town(database_url, rules=OPEN) as here:
-        await here.store.create_promo(
+    async with running_bot(database_url, rules=OPEN) as world:
+        await world.store.create_promo(
             Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None),
             lasting=None,
             author="op",
         )
-        ann = await here.person(having=0)
+        ann = await world.add_user(having=0)
         for number in range(9):
-            await ann.say(f"/promo guess{number}")
-        die_once(here.store, "use_promo", after=True)
-        await ann.say("/promo secret")
+            await ann.write(f"/promo guess{number}")
+        die_once(world.store, "use_promo", after=True)
+        await ann.write("/promo secret")
         await ann.sees(page("promo.done_credits", credits="5 credits"))
-        await ann.say("/promo secret")
+        await ann.write("/promo secret")
 
         assert page("limit.codes")(ann.screen)
         assert await ann.available() == 5000
 
 
-async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(here: Town) -> None:
-    await here.store.create_promo(
+async def test_a_guess_that_was_refused_is_not_made_when_its_update_is_tried_again(world: BotWorld) -> None:
+    await world.store.create_promo(
         Promo(code="SECRET", amount=5000, runs=0, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
-    ann = await here.person(having=0)
+    ann = await world.add_user(having=0)
     for number in range(10):
-        await ann.say(f"/promo guess{number}")
-    die_once(here.drafts, "show", after=False)
-    await ann.say("/promo secret")
+        await ann.write(f"/promo guess{number}")
+    die_once(world.drafts, "show", after=False)
+    await ann.write("/promo secret")
 
     assert page("limit.codes")(ann.screen)
     assert await ann.available() == 0
 
 
-async def test_promo_codes_give_credits_or_runs_and_say_why_not(here: Town) -> None:
-    ann = await here.person(having=0)
-    await here.store.create_promo(
+async def test_promo_codes_give_credits_or_runs_and_say_why_not(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    await world.store.create_promo(
         Promo(code="CAT", amount=5000, runs=0, uses_max=1, per_account=1, until=None), lasting=None, author="op"
     )
-    await here.store.create_promo(
+    await world.store.create_promo(
         Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
-    await ann.say("/promo cat")
+    await ann.write("/promo cat")
     await ann.sees(page("promo.done_credits", credits="5 credits"))
-    await ann.say("/promo CAT")
+    await ann.write("/promo CAT")
     await ann.sees(page("promo.used"))
-    await ann.say("/balance")
+    await ann.write("/balance")
     await ann.sees(page("balance.line", amount="+5", what=EN.plain("balance.promo")))
     await ann.tap(label("button.promo"))
     await ann.sees(page("promo.ask"))
-    await ann.say("dog")
+    await ann.write("dog")
     await ann.sees(page("promo.unknown"))
-    await ann.say("runs")
+    await ann.write("runs")
     await ann.sees(page("promo.done_runs", runs=EN.plain("unit.runs", n=3)))
-    bob = await here.person("Bob", having=0)
-    await bob.say("/start p_CAT")
+    bob = await world.add_user("Bob", having=0)
+    await bob.write("/start p_CAT")
     await bob.sees(page("promo.unknown"))
 
     assert await ann.available() == 5000

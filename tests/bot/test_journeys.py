@@ -9,7 +9,7 @@ from genlock.domain.catalog import Category
 from genlock.domain.job import State
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.pages import label, page
-from tests.bot.world import Town, holds, sqlite_url, town
+from tests.bot.world import BotWorld, holds, running_bot, sqlite_url
 
 WORDS = {
     "en": {
@@ -34,54 +34,54 @@ WORDS = {
 @pytest.mark.parametrize("language", ["en", "ru"])
 async def test_a_new_user_gets_an_image_with_four_taps_and_one_text(database_url: str, language: str) -> None:
     words = WORDS[language]
-    async with town(database_url) as here:
-        ann = await here.person("Ann", language=language)
-        await ann.say("/start")
+    async with running_bot(database_url) as world:
+        ann = await world.add_user("Ann", language=language)
+        await ann.write("/start")
         await ann.sees("Ann")
         await ann.tap(words["category"])
         await ann.sees("32")
         await ann.tap("Z-Image")
         await ann.sees(words["describe"])
-        await ann.say("cat astronaut")
+        await ann.write("cat astronaut")
         await ann.sees(words["shape"])
         await ann.tap("1:1")
         confirm = await ann.sees(words["price"])
         await ann.tap(words["go"])
         notice = await ann.sees(words["done"])
 
-        [started, text, picture, last] = ann.hands.messages
+        [started, text, picture, last] = ann.client.messages
         assert (started.text, text.text) == ("/start", "cat astronaut")
         assert picture.kind == "photo"
         assert picture.id == confirm.id, "the pressed message becomes the result"
         assert last is notice
         assert await ann.available() == 1_000_000 - 800
-        assert len(here.telegram.calls("answerCallbackQuery")) == 4
-        assert await here.store.violations(settled=False) == []
+        assert len(world.telegram.calls("answerCallbackQuery")) == 4
+        assert await world.store.violations(settled=False) == []
 
 
-async def test_a_text_without_an_order_needs_one_tap(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("a red fox in the snow")
+async def test_a_text_without_an_order_needs_one_tap(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("a red fox in the snow")
     await ann.sees(page("confirm.suggestion", title="Z-Image"))
     await ann.tap(label("button.generate"))
     await ann.sees(page("order.done"))
 
-    [job] = await here.jobs(ann)
+    [job] = await world.jobs(ann)
     assert (job.model, '"a red fox in the snow"' in job.input) == ("z-image", True)
 
 
-async def test_the_model_used_last_is_suggested(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/gen qwen/text-to-image a fox")
+async def test_the_model_used_last_is_suggested(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/gen qwen/text-to-image a fox")
     await ann.sees(page("order.done"))
-    await ann.say("a bear")
+    await ann.write("a bear")
 
     await ann.sees(page("confirm.suggestion", title="Qwen Image"))
 
 
-async def test_choosing_another_model_keeps_the_text(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("a red fox")
+async def test_choosing_another_model_keeps_the_text(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("a red fox")
     await ann.sees(page("confirm.suggestion"))
     await ann.tap(label("button.other_model"))
     await ann.sees("Your text is kept: a red fox")
@@ -92,31 +92,31 @@ async def test_choosing_another_model_keeps_the_text(here: Town) -> None:
     assert "Seedream 3.0" in confirm.text
 
 
-async def test_gen_orders_at_once(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/gen Nano Banana 2 Lite two cats")
+async def test_gen_orders_at_once(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/gen Nano Banana 2 Lite two cats")
     await ann.sees(page("order.done"))
 
-    [job] = await here.jobs(ann)
+    [job] = await world.jobs(ann)
     assert (job.model, job.state) == ("nano-banana-2-lite", State.SUCCEEDED)
-    assert [message.kind for message in ann.hands.messages] == ["text", "photo", "text"]
+    assert [message.kind for message in ann.client.messages] == ["text", "photo", "text"]
 
 
-async def test_gen_asks_for_what_is_missing(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/gen recraft/remove-background")
+async def test_gen_asks_for_what_is_missing(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/gen recraft/remove-background")
     await ann.sees(page("ask.image"))
-    await ann.say("/gen")
+    await ann.write("/gen")
     await ann.sees(page("misc.gen_usage"))
-    await ann.say("/gen nothing-like-it a cat")
+    await ann.write("/gen nothing-like-it a cat")
     await ann.sees("I do not know the model nothing-like-it")
 
-    assert await here.jobs(ann) == []
+    assert await world.jobs(ann) == []
 
 
-async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/start")
+async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
     await ann.sees(page("menu.hello"))
     await ann.tap(label("category.text-to-video"))
     first = await ann.sees("Text to video")
@@ -125,43 +125,43 @@ async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(her
     assert any(one["text"] == "1 / 4" for one in first.buttons)
     await ann.tap(label("button.later"))
     await ann.sees(lambda message: any(one["text"] == "2 / 4" for one in message.buttons))
-    await ann.say("kling")
+    await ann.write("kling")
     found = await ann.sees("🔎 kling")
     titles = [one["text"] for one in found.buttons if one["callback_data"].startswith("model:")]
 
     assert titles
     assert all("Kling" in title for title in titles)
-    await ann.say("qqqqq")
+    await ann.write("qqqqq")
     await ann.sees("Nothing is called qqqqq")
 
 
-async def test_a_sentence_at_a_model_list_is_a_prompt_for_that_category(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/start")
+async def test_a_sentence_at_a_model_list_is_a_prompt_for_that_category(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
     await ann.tap(label("category.text-to-video"))
-    await ann.say("a paper boat on a rainy street")
+    await ann.write("a paper boat on a rainy street")
     offer = await ann.sees(page("confirm.suggestion"))
     await ann.tap(label("button.generate"))
     await ann.sees(page("order.done"))
-    [job] = await here.jobs(ann)
+    [job] = await world.jobs(ann)
 
-    assert Category.TEXT_TO_VIDEO in (here.catalog.get(job.model).category, *here.catalog.get(job.model).also)
+    assert Category.TEXT_TO_VIDEO in (world.catalog.get(job.model).category, *world.catalog.get(job.model).also)
     assert offer.id == int(job.placeholder or 0)
 
 
-async def test_back_and_cancel_are_on_every_step(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/start")
+async def test_back_and_cancel_are_on_every_step(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
     await ann.sees(page("menu.hello"))
     await ann.tap(label("category.text-to-image"))
     await ann.sees(page("list.search_hint"))
     await ann.tap("Z-Image")
     await ann.sees("Describe what you want")
-    await ann.say("a cat")
+    await ann.write("a cat")
     await ann.sees("Aspect ratio")
     await ann.tap(label("button.back"))
     await ann.sees(lambda message: "Now: a cat" in message.text)
-    await ann.say("a dog")
+    await ann.write("a dog")
     await ann.sees("Aspect ratio")
     await ann.tap("16:9")
     await ann.sees("a dog")
@@ -177,12 +177,12 @@ async def test_back_and_cancel_are_on_every_step(here: Town) -> None:
     assert len(ann.from_bot) == 1
 
 
-async def test_options_change_the_price_that_is_shown(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/models Kling 3.0")
+async def test_options_change_the_price_that_is_shown(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/models Kling 3.0")
     await ann.tap("Kling 3.0 ·")
     await ann.sees("Describe")
-    await ann.say("a storm")
+    await ann.write("a storm")
     await ann.sees("Aspect ratio")
     await ann.tap(label("button.rest"))
     await ann.sees(page("confirm.price", price="90 credits"))
@@ -198,11 +198,11 @@ async def test_options_change_the_price_that_is_shown(here: Town) -> None:
     assert "With sound: Yes" in shown.text
 
 
-async def test_conflicting_choices_are_explained_with_field_names(here: Town) -> None:
-    ann = await here.person(language="ru")
-    await ann.say("/models GPT Image 2")
+async def test_conflicting_choices_are_explained_with_field_names(world: BotWorld) -> None:
+    ann = await world.add_user(language="ru")
+    await ann.write("/models GPT Image 2")
     await ann.tap("GPT Image 2 ·")
-    await ann.say("кот")
+    await ann.write("кот")
     await ann.sees(page("confirm.price", language="ru"))
     await ann.tap(label("button.options", language="ru"))
     await ann.sees(page("options.title", language="ru"))
@@ -214,10 +214,10 @@ async def test_conflicting_choices_are_explained_with_field_names(here: Town) ->
     assert "Соотношение сторон: Авто + Разрешение: 2K / 4K" in told.text
 
 
-async def test_a_failure_is_explained_and_costs_nothing(here: Town) -> None:
-    ann = await here.person()
-    here.kie.faults.order(Fault.TASK_MODERATED)
-    await ann.say("something")
+async def test_a_failure_is_explained_and_costs_nothing(world: BotWorld) -> None:
+    ann = await world.add_user()
+    world.kie.faults.order(Fault.TASK_MODERATED)
+    await ann.write("something")
     await ann.sees(page("confirm.suggestion"))
     await ann.tap(label("button.generate"))
     told = await ann.sees(page("failed.moderation"))
@@ -228,72 +228,73 @@ async def test_a_failure_is_explained_and_costs_nothing(here: Town) -> None:
     assert not any("Try again" in one["text"] for one in told.buttons)
     await ann.tap(label("button.change_repeat"), on=told)
     await ann.sees(page("options.title"))
-    here.kie.faults.order(Fault.TASK_FAIL)
-    await ann.say("/gen z-image another thing")
+    world.kie.faults.order(Fault.TASK_FAIL)
+    await ann.write("/gen z-image another thing")
     told = await ann.sees("Another try usually helps")
     await ann.tap(label("button.try_again"), on=told)
     await ann.sees(page("confirm.price"))
 
 
-async def test_two_concurrent_orders_each_get_their_own_result(here: Town) -> None:
-    ann = await here.person()
+async def test_two_concurrent_orders_each_get_their_own_result(world: BotWorld) -> None:
+    ann = await world.add_user()
     for word in ("fox", "bear"):
-        await ann.say(word)
+        await ann.write(word)
         await ann.sees(holds(page("confirm.suggestion"), word))
         await ann.tap(label("button.generate"))
     await ann.sees(lambda message: page("order.done")(message) and "#1" in message.text)
     await ann.sees(lambda message: page("order.done")(message) and "#2" in message.text)
-    pictures = {message.text.splitlines()[1]: message for message in ann.hands.messages if message.kind == "photo"}
+    pictures = {message.text.splitlines()[1]: message for message in ann.client.messages if message.kind == "photo"}
 
     assert pictures.keys() == {"fox", "bear"}
 
 
 async def test_a_restart_in_the_middle_of_an_order_loses_nothing(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path)) as here:
-        ann = await here.person()
-        await ann.say("/models z-image")
+    async with running_bot(sqlite_url(tmp_path)) as world:
+        ann = await world.add_user()
+        await ann.write("/models z-image")
         await ann.tap("Z-Image")
         await ann.sees("Describe")
-        await ann.say("a cat")
+        await ann.write("a cat")
         shown = await ann.sees("Aspect ratio")
-        async with here.another_bot():
+        async with world.another_bot():
             await ann.tap("3:4", on=shown)
             await ann.sees(page("confirm.price"))
             await ann.tap(label("button.generate"))
             await ann.sees(page("order.done"))
-        [job] = await here.jobs(ann)
+        [job] = await world.jobs(ann)
         assert '"3:4"' in job.input
 
 
-async def test_the_user_can_change_the_language(here: Town) -> None:
-    ann = await here.person(language="ru")
-    await ann.say("/start")
+async def test_the_user_can_change_the_language(world: BotWorld) -> None:
+    ann = await world.add_user(language="ru")
+    await ann.write("/start")
     await ann.sees(page("menu.hello", language="ru"))
     await ann.tap("English")
     await ann.sees(page("language.chosen"))
-    await ann.say("/balance")
+    await ann.write("/balance")
     await ann.sees("Your balance: 1,000 credits")
-    await ann.say("/language")
+    await ann.write("/language")
     await ann.sees(page("language.choose"))
     await ann.tap("Русский")
     await ann.sees(page("language.chosen", language="ru"))
 
 
-async def test_the_chat_has_one_screen_message_that_is_edited(here: Town) -> None:
+async def test_the_chat_has_one_screen_message_that_is_edited(world: BotWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is one screen, below the last message of the user."""
-    ann = await here.person()
-    await ann.say("/start")
+    monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", 0.0)  # the menu button is tapped twice on purpose
+    ann = await world.add_user()
+    await ann.write("/start")
     await ann.sees(page("menu.hello"))
-    for button, words in (
-        ("Balance", "Your balance"), ("My results", "not made anything"), ("Menu", "What shall we make?"),
-        ("Help", "How it works"), ("Menu", "What shall we make?"), ("All models", "All models"),
+    for button, shown in (
+        ("button.balance", "balance.title"), ("button.history", "history.none"), ("button.menu", "menu.nothing_chosen"),
+        ("button.help", "help.text"), ("button.menu", "menu.nothing_chosen"), ("button.models", "list.all"),
     ):  # fmt: skip
-        await ann.tap(button)
-        await ann.sees(words)
-    await ann.say("/help")
+        await ann.tap(label(button))
+        await ann.sees(page(shown))
+    await ann.write("/help")
     await ann.sees(page("help.text"))
 
-    assert ann.from_bot == [ann.hands.last]
+    assert ann.from_bot == [ann.client.last]
 
 
 def in_parts(length: int, size: int = 4000) -> tuple[list[str], str]:
@@ -303,66 +304,66 @@ def in_parts(length: int, size: int = 4000) -> tuple[list[str], str]:
     return parts, "\n".join(parts)
 
 
-async def test_a_text_split_over_several_messages_is_joined(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/models GPT Image 1.5")
+async def test_a_text_split_over_several_messages_is_joined(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/models GPT Image 1.5")
     await ann.tap("GPT Image 1.5 ·")
     parts, whole = in_parts(9000)
     for part in parts:
-        await ann.say(part)
+        await ann.write(part)
     await ann.sees("Aspect ratio")
     await ann.tap("1:1")
     await ann.tap("Medium")
     await ann.tap(label("button.generate"))
     await ann.sees(page("order.done"))
-    [job] = await here.jobs(ann)
+    [job] = await world.jobs(ann)
 
     assert len(parts) == 3
     assert json.loads(job.input)["prompt"] == whole
 
 
-async def test_the_rest_of_a_text_that_is_too_long_is_not_taken_for_the_whole_text(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/models z-image")
+async def test_the_rest_of_a_text_that_is_too_long_is_not_taken_for_the_whole_text(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/models z-image")
     await ann.tap("Z-Image")
     parts, whole = in_parts(4500)
     for part in parts:
-        await ann.say(part)
+        await ann.write(part)
     told = await ann.sees("too long")
     assert f"{len(whole):,} characters" in told.text
     assert "Describe what you want" in told.text
-    await ann.say("a cat")
+    await ann.write("a cat")
     await ann.sees("Aspect ratio")
 
 
-async def test_a_long_prompt_is_offered_whole_and_a_long_gen_waits_for_its_rest(here: Town) -> None:
-    ann = await here.person()
+async def test_a_long_prompt_is_offered_whole_and_a_long_gen_waits_for_its_rest(world: BotWorld) -> None:
+    ann = await world.add_user()
     parts, whole = in_parts(4500)
-    await ann.say("/models GPT Image 2")
+    await ann.write("/models GPT Image 2")
     await ann.tap("GPT Image 2 ·")
-    await ann.say("a cat")
+    await ann.write("a cat")
     await ann.tap(label("button.generate"))
     await ann.sees(page("order.done"))
     for part in parts:
-        await ann.say(part)
+        await ann.write(part)
     await ann.sees(page("confirm.suggestion", title="GPT Image 2"))
     await ann.tap(label("button.generate"))
     await ann.sees(lambda message: "#2" in message.text and page("order.done")(message))
     for part in (f"/gen gpt-image-2-text-to-image {parts[0]}", parts[1]):
-        await ann.say(part)
-    assert len(await here.jobs(ann)) == 2, "it may go on, so it is not ordered at once"
+        await ann.write(part)
+    assert len(await world.jobs(ann)) == 2, "it may go on, so it is not ordered at once"
     await ann.tap(label("button.generate"))
     await ann.sees(lambda message: "#3" in message.text and page("order.done")(message))
 
-    last, before, _ = await here.jobs(ann)
+    last, before, _ = await world.jobs(ann)
     assert json.loads(last.input)["prompt"] == json.loads(before.input)["prompt"] == whole
 
 
-async def test_two_separate_texts_are_not_joined(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("a cat")
+async def test_two_separate_texts_are_not_joined(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("a cat")
     await ann.sees("a cat")
-    await ann.say("a dog")
+    await ann.write("a dog")
     shown = await ann.sees("a dog")
 
     assert "a cat" not in shown.text

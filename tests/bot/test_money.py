@@ -16,28 +16,28 @@ from genlock.domain.money import EntryKind
 from genlock.domain.tariff import PriceRow
 from genlock.i18n.translator import translator
 from tests.bot.pages import label, page
-from tests.bot.world import PACKAGES, Customer, Town, sqlite_url, town
+from tests.bot.world import PACKAGES, BotWorld, ChatUser, running_bot, sqlite_url
 
 OPEN = BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
 
 
-async def bought(ann: Customer, stars: int = 100) -> str:
+async def bought(ann: ChatUser, stars: int = 100) -> str:
     """Buy a package; gives the receipt."""
-    await ann.say("/topup")
+    await ann.write("/topup")
     await ann.tap(f"⭐ {stars} →")
     bill = await ann.sees(lambda message: message.kind == "invoice")
-    async with ann.town.done(2):  # the question before, and the payment
-        payment = await ann.hands.pay(bill)
+    async with ann.world.done(2):  # the question before, and the payment
+        payment = await ann.client.pay(bill)
     assert payment.ok, payment
     return str(payment.charge_id)
 
 
 async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_order(database_url: str) -> None:
-    async with town(database_url, rules=OPEN) as here:
-        ann = await here.person(having=10)
-        await ann.say("/models Kling 3.0")
+    async with running_bot(database_url, rules=OPEN) as world:
+        ann = await world.add_user(having=10)
+        await ann.write("/models Kling 3.0")
         await ann.tap("Kling 3.0 ·")
-        await ann.say("a storm")
+        await ann.write("a storm")
         await ann.tap(label("button.rest"))
         short = await ann.sees(page("confirm.short", balance="10 credits", missing="80 credits"))
         assert not any("Generate" in one["text"] for one in short.buttons)
@@ -49,28 +49,28 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
         await ann.tap(label("button.topup"))
         await ann.tap(label("topup.package", stars=100))
         bill = await ann.sees(lambda message: message.kind == "invoice")
-        async with here.done(2):
-            await ann.hands.pay(bill)
+        async with world.done(2):
+            await ann.client.pay(bill)
         await ann.sees(page("topup.paid", credits="120 credits"))
         await ann.sees(page("topup.ready"))
         await ann.tap(label("button.generate", price="90 credits"))
         await ann.sees(page("order.done"))
 
         assert await ann.available() == 40_000
-        assert await here.store.violations(settled=False) == []
+        assert await world.store.violations(settled=False) == []
 
 
-async def test_the_balance_tells_what_moved_in_plain_words(here: Town) -> None:
-    ann = await here.person(having=50)
+async def test_the_balance_tells_what_moved_in_plain_words(world: BotWorld) -> None:
+    ann = await world.add_user(having=50)
     await bought(ann)
-    await ann.say("/gen z-image a fox")
+    await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
-    await here.store.transfer(ann.number, EntryKind.REFUND, 800, "refund:1", "order 1 refunded")
-    await here.store.transfer(ann.number, EntryKind.GRANT, 2500, "admin:7", "for the trouble")
-    await here.store.transfer(ann.number, EntryKind.DEBIT, 500, "admin:8", "too much")
-    await ann.say("/balance")
+    await world.store.transfer(ann.number, EntryKind.REFUND, 800, "refund:1", "order 1 refunded")
+    await world.store.transfer(ann.number, EntryKind.GRANT, 2500, "admin:7", "for the trouble")
+    await world.store.transfer(ann.number, EntryKind.DEBIT, 500, "admin:8", "too much")
+    await ann.write("/balance")
     shown = (await ann.sees(page("balance.title", credits="172 credits"))).text.splitlines()
-    today = translator("en").day(await here.store.read_clock())
+    today = translator("en").day(await world.store.read_clock())
 
     assert shown[-7:] == [
         today,
@@ -84,9 +84,9 @@ async def test_the_balance_tells_what_moved_in_plain_words(here: Town) -> None:
 
 
 async def test_packages_that_are_enough_for_the_order_are_marked(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=replace(OPEN, markup=6.0)) as here:
-        ann = await here.person(having=10)
-        await ann.say("/gen kling-3.0/video a storm")
+    async with running_bot(sqlite_url(tmp_path), rules=replace(OPEN, markup=6.0)) as world:
+        ann = await world.add_user(having=10)
+        await ann.write("/gen kling-3.0/video a storm")
         await ann.tap(label("button.topup"))
         await ann.sees(page("topup.missing", credits="260 credits"))
 
@@ -97,170 +97,170 @@ async def test_packages_that_are_enough_for_the_order_are_marked(tmp_path: Path)
 
 
 async def test_a_payment_is_credited_once_however_often_it_is_told(database_url: str) -> None:
-    async with town(database_url, rules=OPEN) as here:
-        ann = await here.person(having=0)
+    async with running_bot(database_url, rules=OPEN) as world:
+        ann = await world.add_user(having=0)
         charge = await bought(ann)
         assert await ann.available() == 120_000
-        assert await asyncio.gather(*(here.bot.reconcile() for _ in range(5))) == [0] * 5
+        assert await asyncio.gather(*(world.bot.reconcile() for _ in range(5))) == [0] * 5
         assert await ann.available() == 120_000
-        payment = await here.store.payment(charge)
+        payment = await world.store.payment(charge)
         assert payment is not None
         assert (payment.stars, payment.amount) == (100, 120_000)
 
 
 async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(database_url: str) -> None:
-    async with town(database_url, rules=OPEN) as here:
-        ann = await here.person(having=0)
-        await ann.say("/topup")
+    async with running_bot(database_url, rules=OPEN) as world:
+        ann = await world.add_user(having=0)
+        await ann.write("/topup")
         await ann.tap(label("topup.package", stars=500))
         bill = await ann.sees(lambda message: message.kind == "invoice")
-        here.intake.drop_next("successful_payment")
-        async with here.done():
-            await ann.hands.pay(bill)
+        world.intake.drop_next("successful_payment")
+        async with world.done():
+            await ann.client.pay(bill)
         assert await ann.available() == 0
-        assert await here.bot.reconcile() == 1
+        assert await world.bot.reconcile() == 1
         assert await ann.available() == 650_000
         await ann.sees(page("topup.paid", credits="650 credits"))
-        assert await here.bot.reconcile() == 0
+        assert await world.bot.reconcile() == 0
 
 
-async def test_each_bot_has_its_own_place_in_telegrams_list(here: Town) -> None:
-    await here.store.kv_put("chat:stars", "1", here.bot_id)
-    await here.store.kv_put("chat:stars", "50", "999")  # another bot's
-    ann = await here.person(having=0)
+async def test_each_bot_has_its_own_place_in_telegrams_list(world: BotWorld) -> None:
+    await world.store.kv_put("chat:stars", "1", world.bot_id)
+    await world.store.kv_put("chat:stars", "50", "999")  # another bot's
+    ann = await world.add_user(having=0)
     charges = [await bought(ann), await bought(ann)]
-    await here.caller.bot.refund_star_payment(ann.hands.id, charges[1])
+    await world.caller.bot.refund_star_payment(ann.client.id, charges[1])
 
-    assert await here.bot.reconcile() == 1
-    positions = [await here.store.kv_get("chat:stars", bot) for bot in (here.bot_id, "999")]
+    assert await world.bot.reconcile() == 1
+    positions = [await world.store.kv_get("chat:stars", bot) for bot in (world.bot_id, "999")]
     assert [entry and entry.value for entry in positions] == ["3", "50"]
 
 
-async def test_a_payment_found_in_telegrams_list_first_is_thanked_for_once(here: Town) -> None:
-    ann = await here.person(having=0)
-    await ann.say("/topup")
+async def test_a_payment_found_in_telegrams_list_first_is_thanked_for_once(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    await ann.write("/topup")
     await ann.tap(label("topup.package", stars=100))
     bill = await ann.sees(lambda message: message.kind == "invoice")
-    here.intake.drop_next("successful_payment")
-    async with here.done():
-        await ann.hands.pay(bill)
-    assert await here.bot.reconcile() == 1
+    world.intake.drop_next("successful_payment")
+    async with world.done():
+        await ann.client.pay(bill)
+    assert await world.bot.reconcile() == 1
     await ann.sees(page("topup.paid"))
-    async with here.done():
-        await here.intake.receive(here.intake.dropped[0])
+    async with world.done():
+        await world.intake.receive(world.intake.dropped[0])
 
     assert len([one for one in ann.from_bot if page("topup.paid")(one)]) == 1
     assert await ann.available() == 120_000
 
 
-async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/gen z-image a fox")
+async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
-    assert here.recorder.of(Event.COST_ABOVE_PRICE) == []
-    dear = replace(here.catalog.get("z-image"), prices=(PriceRow(credits=Decimal(5)),))
-    here.kie.service.catalog = Catalog(models={**here.catalog.models, "z-image": dear})
-    await ann.say("/gen z-image a fox")
+    assert world.recorder.of(Event.COST_ABOVE_PRICE) == []
+    dear = replace(world.catalog.get("z-image"), prices=(PriceRow(credits=Decimal(5)),))
+    world.kie.service.catalog = Catalog(models={**world.catalog.models, "z-image": dear})
+    await ann.write("/gen z-image a fox")
     await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
 
-    assert len(here.recorder.of(Event.COST_ABOVE_PRICE, cost=5000, paid_for=800)) == 1
+    assert len(world.recorder.of(Event.COST_ABOVE_PRICE, cost=5000, paid_for=800)) == 1
 
 
-async def test_a_dearer_price_is_confirmed_anew(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("a fox")
+async def test_a_dearer_price_is_confirmed_anew(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("a fox")
     await ann.sees(page("confirm.price", price="0.8 credits"))
-    here.set_markup(4.0)
+    world.set_markup(4.0)
     await ann.tap(label("button.generate"))
     await ann.sees(page("confirm.dearer"))
-    assert await here.jobs(ann) == []
+    assert await world.jobs(ann) == []
     await ann.tap(label("button.generate", price="1.6 credits"))
     await ann.sees(page("order.done"))
 
 
-async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(here: Town) -> None:
-    ann = await here.person(having=0)
-    await ann.say("/topup")
+async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    await ann.write("/topup")
     await ann.tap(label("topup.package", stars=100))
     bill = await ann.sees(lambda message: message.kind == "invoice")
-    one, hung = here.store.one, asyncio.Event()  # type: ignore[attr-defined]
+    one, hung = world.store.one, asyncio.Event()  # type: ignore[attr-defined]
 
     async def hang(name: str, /, **params: object) -> object:
         await hung.wait()
         return await one(name, **params)
 
-    here.store.one = hang  # type: ignore[attr-defined]
+    world.store.one = hang  # type: ignore[attr-defined]
     async with asyncio.timeout(5):
-        payment = await ann.hands.pay(bill)
+        payment = await ann.client.pay(bill)
     assert payment.ok
-    here.store.one = one  # type: ignore[attr-defined]
+    world.store.one = one  # type: ignore[attr-defined]
     hung.set()
     await ann.sees(page("topup.paid"))
 
     assert await ann.available() == 120_000
 
 
-async def test_a_bill_that_is_not_ours_is_refused(here: Town) -> None:
-    ann = await here.person(having=0)
-    await ann.say("/start")
-    sent = await here.caller.bot.send_invoice(
-        ann.hands.id, title="x", description="x", payload="credits:1:99999", provider_token="", currency="XTR",
+async def test_a_bill_that_is_not_ours_is_refused(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    await ann.write("/start")
+    sent = await world.caller.bot.send_invoice(
+        ann.client.id, title="x", description="x", payload="credits:1:99999", provider_token="", currency="XTR",
         prices=[LabeledPrice("x", 5)],
     )  # fmt: skip
-    async with here.done():
-        payment = await ann.hands.pay(sent.message_id)
+    async with world.done():
+        payment = await ann.client.pay(sent.message_id)
 
     assert not payment.ok
     assert await ann.available() == 0
 
 
-async def lost(ann: Customer, job: Job) -> None:
+async def lost(ann: ChatUser, job: Job) -> None:
     """The person blocks the bot and removes the message before the result is there."""
-    async with ann.town.done():
-        await ann.hands.block()
-    await ann.hands.delete(int(str(job.placeholder)))
+    async with ann.world.done():
+        await ann.client.block()
+    await ann.client.delete(int(str(job.placeholder)))
     async with asyncio.timeout(20):
         while True:
-            now = await ann.town.store.job(job.id)
+            now = await ann.world.store.job(job.id)
             if now is not None and now.delivery is Delivery.UNDELIVERABLE:
                 break
             await asyncio.sleep(0.02)
     assert await ann.available() == 10_000
-    async with ann.town.done():
-        await ann.hands.unblock()
+    async with ann.world.done():
+        await ann.client.unblock()
 
 
 async def test_a_result_that_could_not_be_delivered_costs_its_price_when_it_is_shown_again(database_url: str) -> None:
-    async with town(database_url, rules=OPEN, speed=4.0) as here:
-        ann = await here.person(having=10)
-        await ann.say("a fox")
+    async with running_bot(database_url, rules=OPEN, speed=4.0) as world:
+        ann = await world.add_user(having=10)
+        await ann.write("a fox")
         await ann.tap(label("button.generate"))
-        job = (await here.jobs(ann))[0]
+        job = (await world.jobs(ann))[0]
         await lost(ann, job)
-        await ann.say("/history")
+        await ann.write("/history")
         again = str(button("x", "again", job.id).data)
         press = await ann.press(ann.screen, again)
         assert page("order.again_paid")(press)
         await ann.sees(page("order.done"))
         assert await ann.available() == 9_200
         await ann.press(ann.screen, again)  # it is theirs now
-        await here.quiet()
+        await world.quiet()
 
         assert await ann.available() == 9_200
-        assert await here.store.violations(settled=False) == []
+        assert await world.store.violations(settled=False) == []
 
 
 async def test_who_cannot_pay_for_a_lost_result_is_told_how_much_is_missing(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=OPEN, speed=4.0) as here:
-        ann = await here.person(having=10)
-        await ann.say("a fox")
+    async with running_bot(sqlite_url(tmp_path), rules=OPEN, speed=4.0) as world:
+        ann = await world.add_user(having=10)
+        await ann.write("a fox")
         await ann.tap(label("button.generate"))
-        job = (await here.jobs(ann))[0]
+        job = (await world.jobs(ann))[0]
         await lost(ann, job)
-        await here.store.transfer(ann.number, EntryKind.DEBIT, 9_500, "spent elsewhere")
-        await ann.say("/history")
+        await world.store.transfer(ann.number, EntryKind.DEBIT, 9_500, "spent elsewhere")
+        await ann.write("/history")
         press = await ann.press(ann.screen, str(button("x", "again", job.id).data))
 
         assert "costs 0.8 credits now. Missing: 0.3 credits" in press.text
-        assert (await here.store.job(job.id)).delivery is Delivery.UNDELIVERABLE  # type: ignore[union-attr]
+        assert (await world.store.job(job.id)).delivery is Delivery.UNDELIVERABLE  # type: ignore[union-attr]
         assert await ann.available() == 500

@@ -21,30 +21,30 @@ from tests.bot.pages import label, page
 from tests.bot.test_gifts import with_free
 from tests.bot.test_money import OPEN, bought
 from tests.bot.test_unexpected_input import picture
-from tests.bot.world import Town, sqlite_url, town
+from tests.bot.world import BotWorld, running_bot, sqlite_url
 
 EN = translator("en")
 
 
 async def test_only_operators_have_operators_commands(office: Office) -> None:
-    here, boss, ann = office
-    await ann.say(f"/admin credit {ann.number} 1000 please")
+    world, boss, ann = office
+    await ann.write(f"/admin credit {ann.number} 1000 please")
     await ann.sees(page("misc.unknown_command"))
     press = await ann.press(ann.screen, "adm:today")
     assert press.text == "I do not know this order."
 
     assert await ann.available() == 10_000
-    assert await here.store.audit(5) == []
-    await boss.say("/admin")
+    assert await world.store.audit(5) == []
+    await boss.write("/admin")
     await boss.sees(page("admin.title"))
 
 
 async def test_figures_of_the_day_and_the_week(office: Office) -> None:
-    here, boss, ann = office
-    await ann.say("/gen z-image a fox")
+    world, boss, ann = office
+    await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
     await bought(ann)
-    await boss.say("/admin")
+    await boss.write("/admin")
     shown = await boss.sees(page("admin.today"))
 
     for line in ("Orders: 1 · delivered: 1 · failed: 0", "newcomers: 2", "Revenue: 0.8 credits", "Topped up: 100 ⭐"):
@@ -53,94 +53,94 @@ async def test_figures_of_the_day_and_the_week(office: Office) -> None:
     await boss.sees(page("admin.week"))
     await boss.tap(label("admin.button_attention"), on=shown)
     await boss.sees(page("admin.attention_none"))
-    assert here.intake.failures == []
+    assert world.intake.failures == []
 
 
 async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Office) -> None:
-    here, boss, ann = office
-    await boss.say("/admin find Ann")
+    world, boss, ann = office
+    await boss.write("/admin find Ann")
     await boss.sees(page("admin.person_balance", available="10 credits"))
-    await boss.say("/admin find")
+    await boss.write("/admin find")
     await boss.tap("Ann · 2")
-    handle, repeated = here.bot.handle, []
+    handle, repeated = world.bot.handle, []
 
     async def twice(update: object, *, first: bool, **_: object) -> None:
         repeated.append(update)
         await handle(update, first=first)  # type: ignore[arg-type]
         await handle(update, first=False)  # type: ignore[arg-type]
 
-    here.bot.handle = twice  # type: ignore[method-assign]
-    await boss.say(f"/admin credit {ann.hands.id} 2,5 for the trouble")
+    world.bot.handle = twice  # type: ignore[method-assign]
+    await boss.write(f"/admin credit {ann.client.id} 2,5 for the trouble")
     credited = await boss.sees(page("admin.credited", credits="2.5 credits", reached=EN.plain("admin.person_told")))
     assert page("admin.person_balance", available="12.5 credits")(credited)
     await ann.sees(page("account.credited", credits="2.5 credits", balance="12.5 credits"))
-    await boss.say(f"/admin debit @ann_{ann.hands.id} 2 again")
+    await boss.write(f"/admin debit @ann_{ann.client.id} 2 again")
     await ann.sees(page("account.debited", credits="2 credits"))
     assert await ann.available() == 10_500
-    await boss.say(f"/admin debit {ann.number} 1000 too much")
+    await boss.write(f"/admin debit {ann.number} 1000 too much")
     await boss.sees(page("admin.too_little", balance="10.5 credits"))
     for wrong in ("0", "-1", "nan", "inf", "1e99999999", "1.2345", "1234567890"):
-        await boss.say(f"/admin credit {ann.number} {wrong} by mistake")
+        await boss.write(f"/admin credit {ann.number} {wrong} by mistake")
         assert page("admin.usage_credit")(boss.from_bot[-1]), wrong
-    await boss.say(f"/admin credit {ann.number} nothing")
+    await boss.write(f"/admin credit {ann.number} nothing")
     await boss.sees(page("admin.not_understood"))
-    await boss.say("/admin credit 99999 5 to nobody")
+    await boss.write("/admin credit 99999 5 to nobody")
     await boss.sees(page("admin.no_person", word="99999"))
 
     assert len(repeated) == 12
     assert len([one for one in ann.from_bot if page("account.credited")(one) or page("account.debited")(one)]) == 2
-    assert [(line.action, line.detail) for line in await here.store.audit(9)] == [
+    assert [(line.action, line.detail) for line in await world.store.audit(9)] == [
         ("debit", "2: again"), ("credit", "2.5: for the trouble"),
     ]  # fmt: skip
 
 
 async def test_an_order_is_looked_at_resent_and_refunded_once(office: Office) -> None:
-    here, boss, ann = office
-    await ann.say("/gen z-image a fox")
+    world, boss, ann = office
+    await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
-    await boss.say("/admin order #1")
+    await boss.write("/admin order #1")
     shown = await boss.sees(page("admin.order", code="#1", title="Z-Image"))
     for line in ("Ann · number 2", "0.8 credits, charged", "✅ Delivered", "· given to the provider"):
         assert line in shown.text
-    await boss.say("/admin resend 1")
+    await boss.write("/admin resend 1")
     await boss.sees(page("admin.resent"))
     await ann.sees(lambda message: message.kind == "photo" and message.id > 10)
-    await here.quiet()
-    await boss.say("/admin refund 1")
+    await world.quiet()
+    await boss.write("/admin refund 1")
     card = await boss.sees(page("admin.refunded", credits="0.8 credits", reached=EN.plain("admin.person_told")))
     assert "0.8 credits, charged and given back" in card.text
     assert not any("Refund" in one["text"] for one in card.buttons)
     await ann.sees(page("account.refunded", code="#1", credits="0.8 credits"))
-    await boss.say("/admin refund 1")
+    await boss.write("/admin refund 1")
     await boss.sees(page("admin.refunded_before"))
-    await boss.say("/admin order 99")
+    await boss.write("/admin order 99")
     await boss.sees(page("admin.no_order", code="#99"))
 
     assert await ann.available() == 10_000
-    assert await here.store.violations(settled=False) == []
+    assert await world.store.violations(settled=False) == []
 
 
 async def test_stars_are_refunded_by_their_receipt(office: Office) -> None:
-    here, boss, ann = office
+    world, boss, ann = office
     charge = await bought(ann)
-    await boss.say(f"/admin stars {charge}")
+    await boss.write(f"/admin stars {charge}")
     await boss.sees(page("admin.stars_refunded", stars=100, credits="120 credits"))
     await ann.sees(page("topup.refunded", stars=100))
-    await boss.say(f"/admin stars {charge}")
+    await boss.write(f"/admin stars {charge}")
     await boss.sees(page("admin.stars_before"))
 
     assert await ann.available() == 10_000
-    assert here.intake.failures == []
+    assert world.intake.failures == []
 
 
 async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Office) -> None:
-    here, boss, ann = office
+    world, boss, ann = office
     for number in range(10):
-        await ann.say(f"/gen z-image a fox {number}")
-    await here.quiet()
-    assert isinstance(here.store, SqliteStore)
+        await ann.write(f"/gen z-image a fox {number}")
+    await world.quiet()
+    assert isinstance(world.store, SqliteStore)
     reason = f"stage error: RuntimeError('{'<' * 460}')"
-    await here.store.session.call(
+    await world.store.session.call(
         lambda connection: connection.execute(
             "UPDATE jobs SET attention_code = 'stage_error', attention_reason = ?", (reason,)
         )
@@ -152,45 +152,45 @@ async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Offi
         (f"find {'&' * 4000}", "Nobody"),
         (f"stars {'&' * 4000}", "no such payment"),
     ):
-        await boss.say(f"/admin {line}")
+        await boss.write(f"/admin {line}")
         assert answer in boss.from_bot[-1].text, line[:20]
         assert boss.from_bot[-1].buttons
 
 
 async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
-    here, boss, ann = office
-    await boss.say("/admin promo spring 5 uses=10 each=1 days=30")
+    world, boss, ann = office
+    await boss.write("/admin promo spring 5 uses=10 each=1 days=30")
     await boss.sees("https://t.me/sandbox_bot?start=p_SPRING")
-    await boss.say("/admin promo SPRING 5")
+    await boss.write("/admin promo SPRING 5")
     await boss.sees(page("admin.promo_exists"))
     for wrong in ("x", "five5 5", "spring2", "spring2 5 runs=3", "spring2 -5", "spring2 5 5", "spring2 5 each=0",
                   "spring2 5 days=999999999"):  # fmt: skip
-        await boss.say(f"/admin promo {wrong}")
+        await boss.write(f"/admin promo {wrong}")
         assert page("admin.not_understood")(boss.from_bot[-1]), wrong
-    await boss.say("/admin promo FREERUNS runs=3")
+    await boss.write("/admin promo FREERUNS runs=3")
     await boss.sees(page("admin.promo_useless"))
-    await ann.say("/start p_SPRING")
+    await ann.write("/start p_SPRING")
     assert await ann.available() == 15_000
-    await boss.say("/admin promos")
+    await boss.write("/admin promos")
     listed = await boss.sees(page("admin.promo_limit", uses=1, n=10))
     await boss.tap(label("admin.button_end_promo", code="SPRING"), on=listed)
     await boss.sees(page("admin.promo_shut", code="SPRING"))
     assert "used 1 of 10 · closed" in listed.text
     assert not any("End" in one["text"] for one in listed.buttons)
-    await boss.say("/admin close spring")
+    await boss.write("/admin close spring")
     await boss.sees(page("admin.no_promo", code="SPRING"))
-    assert len(await here.store.audit(9)) == 2
+    assert len(await world.store.audit(9)) == 2
 
 
 async def test_credit_for_a_name_that_several_people_have_is_refused(office: Office) -> None:
-    here, boss, ann = office
-    bob = await here.person("Bob", having=0)
+    world, boss, ann = office
+    bob = await world.add_user("Bob", having=0)
     for one in (ann, bob):
-        await here.store.ensure_profile(one.number, language="en", name="X", username="cat", referred_by=None)
-    await boss.say("/admin credit @cat 5 sorry")
+        await world.store.ensure_profile(one.number, language="en", name="X", username="cat", referred_by=None)
+    await boss.write("/admin credit @cat 5 sorry")
     await boss.sees(page("admin.many_people", word="@cat"))
     assert (await ann.available(), await bob.available()) == (10_000, 0)
-    await boss.say(f"/admin credit {bob.hands.id} 5 sorry")
+    await boss.write(f"/admin credit {bob.client.id} 5 sorry")
 
     assert (await ann.available(), await bob.available()) == (10_000, 5_000)
 
@@ -199,44 +199,44 @@ async def test_credit_for_a_name_that_several_people_have_is_refused(office: Off
 
 
 async def test_a_broadcast_is_looked_at_first_then_reaches_everybody_once(office: Office) -> None:
-    here, boss, ann = office
-    bob = await here.person("Bob")
-    await bob.say("/start")
-    async with here.done():
-        await bob.hands.block()
-    await boss.say("/admin broadcast <b>News</b>: cats")
+    world, boss, ann = office
+    bob = await world.add_user("Bob")
+    await bob.write("/start")
+    async with world.done():
+        await bob.client.block()
+    await boss.write("/admin broadcast <b>News</b>: cats")
     await boss.sees(page("admin.preview"))
     assert not any("News" in message.text for message in ann.from_bot)
     await boss.tap(label("admin.broadcast_go"))
-    await asyncio.gather(*(here.bot.broadcast() for _ in range(3)))
+    await asyncio.gather(*(world.bot.broadcast() for _ in range(3)))
     await ann.sees("News: cats")
     shown = await boss.sees(page("admin.broadcast", number=1, state=EN.plain("admin.broadcast_done")))
 
     assert len([message for message in ann.from_bot if message.text == "News: cats"]) == 1
     assert page("admin.broadcast", sent=2, total=2)(shown)
-    assert await here.bot.broadcast() == 0
+    assert await world.bot.broadcast() == 0
 
 
 async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Office) -> None:
-    here, boss, ann = office
-    people = [await here.person(f"P{number}") for number in range(5)]
+    world, boss, ann = office
+    people = [await world.add_user(f"P{number}") for number in range(5)]
     for person in people:
-        await person.say("/start")
-    await boss.say("/admin broadcast Hello")
+        await person.write("/start")
+    await boss.write("/admin broadcast Hello")
     await boss.tap(label("admin.broadcast_go"))
-    running = await here.store.running_broadcast()
+    running = await world.store.running_broadcast()
     assert running is not None
     assert running.total == 7
-    here.telegram.faults.once(Fault.DROP_AFTER, method="sendMessage", chat=people[0].hands.id)
+    world.telegram.faults.once(Fault.DROP_AFTER, method="sendMessage", chat=people[0].client.id)
     for _ in range(4):  # as a process would that dies after each
-        found = await here.store.next_recipient(running.id)
+        found = await world.store.next_recipient(running.id)
         assert found is not None
-        await here.bot._broadcasts._send(running, found[0])
-    await boss.say("/admin stop")
-    stopped = await here.store.broadcast(running.id)
+        await world.bot._broadcasts._send(running, found[0])
+    await boss.write("/admin stop")
+    stopped = await world.store.broadcast(running.id)
     assert stopped is not None
     assert stopped.state is BroadcastState.STOPPED
-    assert await here.bot.broadcast() == 0
+    assert await world.bot.broadcast() == 0
     reached = [one for one in (boss, ann, *people) if any(message.text == "Hello" for message in one.from_bot)]
 
     assert len(reached) >= 4
@@ -244,38 +244,38 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
 
 
 async def test_an_old_preview_does_not_send_what_a_newer_one_shows(office: Office) -> None:
-    here, boss, _ = office
-    await boss.say("/admin broadcast One")
+    world, boss, _ = office
+    await boss.write("/admin broadcast One")
     old = boss.screen
-    await boss.say("/admin broadcast Two")
+    await boss.write("/admin broadcast Two")
     new = boss.screen
     await boss.tap(label("admin.broadcast_go"), on=old)
     assert page("admin.preview_old")(old)
-    assert await here.store.running_broadcast() is None
+    assert await world.store.running_broadcast() is None
     await boss.tap(label("admin.broadcast_go"), on=new)
 
-    running = await here.store.running_broadcast()
+    running = await world.store.running_broadcast()
     assert running is not None
     assert running.text == "Two"
 
 
-async def closed(here: Town, chat: int) -> TelegramRateLimiter:
+async def closed(world: BotWorld, chat: int) -> TelegramRateLimiter:
     """Telegram wants a chat to be left alone; the limits are real."""
-    turns = TelegramRateLimiter(here.store, str(here.caller.bot.id))
+    turns = TelegramRateLimiter(world.store, str(world.caller.bot.id))
     await turns.stop(chat, 600.0)
-    here.caller._limiter = turns
+    world.caller._limiter = turns
     return turns
 
 
 async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, boss, ann = office
-    await boss.say("/admin broadcast Hello")
+    world, boss, ann = office
+    await boss.write("/admin broadcast Hello")
     await boss.tap(label("admin.broadcast_go"))
-    running = await here.store.running_broadcast()
+    running = await world.store.running_broadcast()
     assert running is not None
-    turns = await closed(here, ann.hands.id)
+    turns = await closed(world, ann.client.id)
     take, asked = turns.acquire, asyncio.Event()
     calls = 0
 
@@ -287,44 +287,44 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
 
     monkeypatch.setattr(turns, "acquire", counted)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.5)
-    sending = asyncio.ensure_future(here.bot._broadcasts._send(running, ann.number))
+    sending = asyncio.ensure_future(world.bot._broadcasts._send(running, ann.number))
     async with asyncio.timeout(5):
         await asked.wait()
-    await here.store.end_broadcast(running.id, BroadcastState.STOPPED)
+    await world.store.end_broadcast(running.id, BroadcastState.STOPPED)
     async with asyncio.timeout(5):
         assert not await sending
     assert calls <= 3
 
 
 async def test_a_broadcast_does_not_wait_for_one_chat_for_ever(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, boss, ann = office
-    await boss.say("/admin broadcast Hello")
+    world, boss, ann = office
+    await boss.write("/admin broadcast Hello")
     await boss.tap(label("admin.broadcast_go"))
-    await closed(here, ann.hands.id)
+    await closed(world, ann.client.id)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.PATIENCE_SECONDS", 0.3)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.1)
     async with asyncio.timeout(10):
-        await here.bot.broadcast()
-        [broadcast] = [await here.store.broadcast(1)]
+        await world.bot.broadcast()
+        [broadcast] = [await world.store.broadcast(1)]
 
     assert broadcast is not None
     assert (broadcast.state, broadcast.sent, broadcast.failed) == (BroadcastState.DONE, 1, 1)
 
 
 async def test_a_broadcast_that_telegram_cannot_read_is_refused_at_once(office: Office) -> None:
-    here, boss, _ = office
-    await boss.say("/admin broadcast <b>News")
+    world, boss, _ = office
+    await boss.write("/admin broadcast <b>News")
     await boss.sees(page("admin.unread"))
 
-    assert await here.store.running_broadcast() is None
+    assert await world.store.running_broadcast() is None
 
 
 async def test_what_operators_did_can_be_read(office: Office) -> None:
     _, boss, ann = office
-    await boss.say("/admin log")
+    await boss.write("/admin log")
     await boss.sees(page("admin.log_none"))
-    await boss.say(f"/admin credit {ann.number} 1 gift")
-    await boss.say("/admin log")
+    await boss.write(f"/admin credit {ann.number} 1 gift")
+    await boss.write("/admin log")
 
     await boss.sees(f"· Boss · {EN.plain('admin.audit_credit', subject=2, detail='1: gift')}")
 
@@ -332,7 +332,7 @@ async def test_what_operators_did_can_be_read(office: Office) -> None:
 async def test_every_page_of_the_overview_leads_back_to_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     _, boss, _ = office
     monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", 0.0)  # the same button is meant several times
-    await boss.say("/admin")
+    await boss.write("/admin")
     shown = boss.screen
     for name in ("People", "Attention", "Promo codes", "Broadcast", "Maintenance", "Refunds", "Log", "Commands"):
         await boss.tap(name, on=shown)
@@ -355,19 +355,19 @@ async def test_a_command_that_is_not_whole_is_explained(office: Office) -> None:
         ("maintenance", "/admin maintenance on"),
         ("nonsense", "/admin find NAME"),
     ):
-        await boss.say(f"/admin {said}")
+        await boss.write(f"/admin {said}")
         assert told in boss.from_bot[-1].text
 
 
 async def test_operators_read_their_own_language(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=replace(OPEN, admin_ids=frozenset({BOSS}))) as here:
-        boss, ann = await here.person("Босс", language="ru"), await here.person("Ann", having=10)
-        await boss.say("/start")
-        await ann.say("/start")
-        here.kie.faults.order(Failure.TASK_FAIL)
-        await ann.say("/gen z-image a fox")
-        await here.quiet()
-        await boss.say("/admin order 1")
+    async with running_bot(sqlite_url(tmp_path), rules=replace(OPEN, admin_ids=frozenset({BOSS}))) as world:
+        boss, ann = await world.add_user("Босс", language="ru"), await world.add_user("Ann", having=10)
+        await boss.write("/start")
+        await ann.write("/start")
+        world.kie.faults.order(Failure.TASK_FAIL)
+        await ann.write("/gen z-image a fox")
+        await world.quiet()
+        await boss.write("/admin order 1")
         failed = await boss.sees(page("admin.order", language="ru", code="#1"))
         assert page("admin.state_failed", language="ru")(failed)
         assert "0,8 кредита" in failed.text
@@ -380,14 +380,14 @@ async def test_operators_read_their_own_language(tmp_path: Path) -> None:
             ("close NOTHING", "Открытого промокода NOTHING нет"),
             ("stop", "Рассылка сейчас не идёт"),
         ):
-            await boss.say(f"/admin {said}")
+            await boss.write(f"/admin {said}")
             assert told in boss.from_bot[-1].text, said
 
 
 async def test_stars_are_refunded_by_a_button_after_a_question(office: Office) -> None:
     _, boss, ann = office
     charge = await bought(ann)
-    await boss.say(f"/admin person {ann.number}")
+    await boss.write(f"/admin person {ann.number}")
     card = boss.screen
     await boss.tap(label("admin.button_payments"), on=card)
     assert charge in card.text
@@ -402,13 +402,13 @@ async def test_stars_are_refunded_by_a_button_after_a_question(office: Office) -
 
 
 async def test_a_refund_that_telegram_has_not_confirmed_is_seen_and_asked_for_again(office: Office) -> None:
-    here, boss, ann = office
+    world, boss, ann = office
     charge = await bought(ann)
-    here.telegram.faults.once(Fault.DROP_BEFORE, method="refundStarPayment")
-    await boss.say(f"/admin stars {charge}")
+    world.telegram.faults.once(Fault.DROP_BEFORE, method="refundStarPayment")
+    await boss.write(f"/admin stars {charge}")
     await boss.sees(page("admin.stars_open"))
-    assert (await here.store.stats())["refunds_open"] == 1
-    await boss.say("/admin")
+    assert (await world.store.stats())["refunds_open"] == 1
+    await boss.write("/admin")
     overview = await boss.sees(page("admin.refunds_now", n=1))
     await boss.tap(label("admin.button_refunds"), on=overview)
     assert "100 ⭐ · Ann · begun " in overview.text
@@ -416,37 +416,37 @@ async def test_a_refund_that_telegram_has_not_confirmed_is_seen_and_asked_for_ag
     await boss.sees(page("admin.refunds_none"))
     await ann.sees(page("topup.refunded", stars=100))
 
-    payment = await here.store.payment(charge)
+    payment = await world.store.payment(charge)
     assert payment is not None
     assert payment.state is PaymentState.REFUNDED
     assert await ann.available() == 10_000
-    assert (await here.store.stats())["refunds_open"] == 0
+    assert (await world.store.stats())["refunds_open"] == 0
 
 
 async def test_a_refund_that_is_asked_for_again_stays_the_one_that_was_begun(office: Office) -> None:
-    here, _, ann = office
+    world, _, ann = office
     charge = await bought(ann)
-    here.telegram.faults.switch(Fault.DROP_BEFORE, method="refundStarPayment", times=2)
+    world.telegram.faults.switch(Fault.DROP_BEFORE, method="refundStarPayment", times=2)
     for operator in ("one", "two"):
         with pytest.raises(ChannelOutcomeUnknown):
-            await here.bot._payments.refund(charge, operator)
-    [fact] = await here.store.kv_list("chat:refund:", here.bot_id)
+            await world.bot._payments.refund(charge, operator)
+    [fact] = await world.store.kv_list("chat:refund:", world.bot_id)
 
     assert fact.value == "one", "so its age is that of the first try"
 
 
 async def test_the_looks_of_a_broadcast_are_the_operators_own(office: Office) -> None:
-    here, boss, ann = office
+    world, boss, ann = office
     line = "/admin broadcast\n5 < 6 & news 🎉 here"
     looks = [
         {"type": "bot_command", "offset": 0, "length": 6},
         {"type": "bold", "offset": 0, "length": 22},
         {"type": "text_link", "offset": 25, "length": 7, "url": "https://example.com/"},
     ]
-    await boss.say(line, entities=looks)
+    await boss.write(line, entities=looks)
     await boss.sees(page("admin.preview"))
     await boss.tap(label("admin.broadcast_go"))
-    await here.bot.broadcast()
+    await world.bot.broadcast()
     [seen] = [one for one in ann.from_bot if "news" in one.text]
 
     assert seen.text == "5 < 6 & news 🎉 here"
@@ -456,10 +456,10 @@ async def test_the_looks_of_a_broadcast_are_the_operators_own(office: Office) ->
 
 
 async def test_a_picture_with_its_caption_is_broadcast_after_a_crash(office: Office) -> None:
-    here, boss, ann = office
+    world, boss, ann = office
     await boss.send("photo", picture(), caption="/admin broadcast <b>Look</b> at this")
     await boss.tap(label("admin.broadcast_go"))
-    async with here.another_bot() as bot:
+    async with world.another_bot() as bot:
         await bot.broadcast()
     seen = await ann.sees(lambda message: message.kind == "photo")
 
@@ -469,21 +469,23 @@ async def test_a_picture_with_its_caption_is_broadcast_after_a_crash(office: Off
 
 async def test_runs_are_given_where_models_are_free(tmp_path: Path) -> None:
     rules = replace(OPEN, admin_ids=frozenset({BOSS}))
-    async with town(sqlite_url(tmp_path), rules=rules, catalog=with_free("z-image")) as here:
-        boss = await here.person("Boss")
-        await boss.say("/admin promo FREERUNS runs=3")
+    async with running_bot(sqlite_url(tmp_path), rules=rules, catalog=with_free("z-image")) as world:
+        boss = await world.add_user("Boss")
+        await boss.write("/admin promo FREERUNS runs=3")
         await boss.sees(page("admin.promo_made", code="FREERUNS", gift=EN.plain("unit.runs", n=3)))
 
 
 async def test_alarms_come_in_the_operators_language(office: Office) -> None:
-    here, boss, ann = office
-    await here.store.set_language(ann.number, "ru")
+    world, boss, ann = office
+    await world.store.set_language(ann.number, "ru")
 
     async def language(outside: int) -> str:
-        return await operator_language(here.store, outside)
+        return await operator_language(world.store, outside)
 
     texts = {"en": "Look at `genlock <doctor>`", "ru": "Посмотрите `genlock`"}
-    await notify_operators(here.caller, [boss.hands.id, ann.hands.id, 999], language, lambda code: texts[code or "en"])
+    await notify_operators(
+        world.caller, [boss.client.id, ann.client.id, 999], language, lambda code: texts[code or "en"]
+    )
 
     assert boss.from_bot[-1].text == "Look at genlock <doctor>"
     assert [one["type"] for one in boss.from_bot[-1].content["entities"]] == ["code"]

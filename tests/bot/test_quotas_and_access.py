@@ -10,21 +10,21 @@ from genlock.bot.rules import BotRules
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
 from tests.bot.test_money import OPEN
-from tests.bot.world import sqlite_url, town
+from tests.bot.world import running_bot, sqlite_url
 
 # limits
 
 
 async def test_running_orders_per_user_are_limited(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=replace(OPEN, running_max=2), speed=0.01) as here:
-        ann = await here.person()
+    async with running_bot(sqlite_url(tmp_path), rules=replace(OPEN, running_max=2), speed=0.01) as world:
+        ann = await world.add_user()
         for word in ("one", "two", "three"):
-            await ann.say(f"/gen z-image {word}")
+            await ann.write(f"/gen z-image {word}")
         await ann.sees("You already have 2 orders in the works")
-        assert len(await here.jobs(ann)) == 2
-        bob = await here.person("Bob")
-        await bob.say("/gen z-image mine")
-        assert len(await here.jobs(bob)) == 1
+        assert len(await world.jobs(ann)) == 2
+        bob = await world.add_user("Bob")
+        await bob.write("/gen z-image mine")
+        assert len(await world.jobs(bob)) == 1
 
 
 @pytest.mark.parametrize(
@@ -38,48 +38,48 @@ async def test_running_orders_per_user_are_limited(tmp_path: Path) -> None:
 async def test_orders_per_minute_and_hour_are_limited_and_the_wait_is_shown(
     tmp_path: Path, rules: BotRules, told: str
 ) -> None:
-    async with town(sqlite_url(tmp_path), rules=rules) as here:
-        ann = await here.person()
+    async with running_bot(sqlite_url(tmp_path), rules=rules) as world:
+        ann = await world.add_user()
         for word in ("one", "two"):
-            await ann.say(f"/gen z-image {word}")
-        await ann.say("three")
+            await ann.write(f"/gen z-image {word}")
+        await ann.write("three")
         await ann.tap(label("button.generate"))
         shown = await ann.sees(lambda message: re.search(told, message.text) is not None)
 
         assert page("confirm.price")(shown), "the order is still there"
-        assert len(await here.jobs(ann)) == 2
+        assert len(await world.jobs(ann)) == 2
 
 
 # bans and maintenance
 
 
 async def test_a_banned_user_gets_only_the_ban_notice(office: Office) -> None:
-    here, boss, ann = office
-    await boss.say(f"/admin ban {ann.number} spam and worse")
+    world, boss, ann = office
+    await boss.write(f"/admin ban {ann.number} spam and worse")
     await boss.sees(page("admin.ban_done"))
-    await ann.say("a fox")
+    await ann.write("a fox")
     await ann.sees(page("ban.notice"))
     press = await ann.press(ann.screen, "menu")
     assert page("ban.notice")(press)
-    assert await here.jobs(ann) == []
-    await boss.say(f"/admin unban {ann.number}")
-    await ann.say("a fox")
+    assert await world.jobs(ann) == []
+    await boss.write(f"/admin unban {ann.number}")
+    await ann.write("a fox")
     await ann.sees(page("confirm.suggestion"))
 
-    assert [(line.action, line.detail) for line in await here.store.audit(5)] == [
+    assert [(line.action, line.detail) for line in await world.store.audit(5)] == [
         ("unban", ""), ("ban", "spam and worse"),
     ]  # fmt: skip
 
 
 async def test_maintenance_refuses_users_with_the_reason_but_not_operators(office: Office) -> None:
-    here, boss, ann = office
-    await boss.say("/admin maintenance on Back at <noon>")
-    here.bot._maintenance = (0.0, None)
-    await ann.say("a fox")
+    world, boss, ann = office
+    await boss.write("/admin maintenance on Back at <noon>")
+    world.bot._maintenance = (0.0, None)
+    await ann.write("a fox")
     await ann.sees("🛠 Back at <noon>")
-    await boss.say("a fox")
+    await boss.write("a fox")
     await boss.sees(page("confirm.suggestion"))
-    await boss.say("/admin maintenance off")
-    here.bot._maintenance = (0.0, None)
-    await ann.say("a fox")
+    await boss.write("/admin maintenance off")
+    world.bot._maintenance = (0.0, None)
+    await ann.write("a fox")
     await ann.sees(page("confirm.suggestion"))

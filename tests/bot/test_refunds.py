@@ -10,49 +10,49 @@ from genlock.domain.money import EntryKind
 from genlock.domain.payment import Payment, PaymentState
 from genlock.sandbox.telegram.faults import Fault as Trouble
 from tests.bot.test_money import bought
-from tests.bot.world import Town
+from tests.bot.world import BotWorld
 
 
-async def test_stars_go_back_only_while_the_credits_are_there(here: Town) -> None:
-    ann = await here.person(having=0)
+async def test_stars_go_back_only_while_the_credits_are_there(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    stars = ann.hands.user.stars
-    payments = here.bot._payments
-    await here.store.transfer(ann.number, EntryKind.DEBIT, 1000, "spent", "spent")
+    stars = ann.client.user.stars
+    payments = world.bot._payments
+    await world.store.transfer(ann.number, EntryKind.DEBIT, 1000, "spent", "spent")
     with pytest.raises(ActionNotAllowed, match="119 of 120"):
         await payments.refund(charge, "op")
-    await here.store.transfer(ann.number, EntryKind.GRANT, 1000, "back", "back")
+    await world.store.transfer(ann.number, EntryKind.GRANT, 1000, "back", "back")
     await payments.refund(charge, "op")
 
-    assert ann.hands.user.stars == stars + 100
+    assert ann.client.user.stars == stars + 100
     assert await ann.available() == 0
     with pytest.raises(ActionNotAllowed, match="refunded already"):
         await payments.refund(charge, "op")
-    payment = await here.store.payment(charge)
+    payment = await world.store.payment(charge)
     assert payment is not None
     assert payment.state is PaymentState.REFUNDED
-    assert await here.bot.reconcile() == 0
-    assert await here.store.violations(settled=False) == []
+    assert await world.bot.reconcile() == 0
+    assert await world.store.violations(settled=False) == []
 
 
-async def test_a_refund_whose_answer_was_lost_is_gone_on_with(here: Town) -> None:
-    ann = await here.person(having=0)
+async def test_a_refund_whose_answer_was_lost_is_gone_on_with(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    stars = ann.hands.user.stars
-    here.telegram.faults.once(Trouble.DROP_AFTER, method="refundStarPayment")
+    stars = ann.client.user.stars
+    world.telegram.faults.once(Trouble.DROP_AFTER, method="refundStarPayment")
     with pytest.raises(ChannelOutcomeUnknown):
-        await here.bot._payments.refund(charge, "op")
+        await world.bot._payments.refund(charge, "op")
     assert await ann.available() == 0
-    await here.bot._payments.refund(charge, "op")
+    await world.bot._payments.refund(charge, "op")
 
-    assert ann.hands.user.stars == stars + 100
+    assert ann.client.user.stars == stars + 100
     assert await ann.available() == 0
 
 
-async def test_two_refunds_of_one_charge_take_and_give_once(here: Town, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann = await here.person(having=0)
+async def test_two_refunds_of_one_charge_take_and_give_once(world: BotWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    payments, real = here.bot._payments, here.store.payment
+    payments, real = world.bot._payments, world.store.payment
     stale = [await real(charge)]
 
     async def refused(*_: object) -> None:
@@ -64,7 +64,7 @@ async def test_two_refunds_of_one_charge_take_and_give_once(here: Town, monkeypa
     monkeypatch.setattr(payments, "_give_back", refused)
     with pytest.raises(ActionNotAllowed, match="TOO_LOW"):
         await payments.refund(charge, "one")  # while another one has just looked at the payment
-    monkeypatch.setattr(here.store, "payment", read)
+    monkeypatch.setattr(world.store, "payment", read)
     with pytest.raises(ActionNotAllowed, match="TOO_LOW"):
         await payments.refund(charge, "two")
 
@@ -72,73 +72,75 @@ async def test_two_refunds_of_one_charge_take_and_give_once(here: Town, monkeypa
     now = await real(charge)
     assert now is not None
     assert (now.state, now.refunds) == (PaymentState.PAID, 2)
-    assert await here.store.kv_list("chat:refund:", here.bot_id) == []
+    assert await world.store.kv_list("chat:refund:", world.bot_id) == []
 
 
-async def test_an_old_refusal_does_not_undo_a_newer_refund(here: Town) -> None:
-    ann = await here.person(having=0)
+async def test_an_old_refusal_does_not_undo_a_newer_refund(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    payments = here.bot._payments
-    begun = await payments._take_back(await paid(here, charge), "one")
+    payments = world.bot._payments
+    begun = await payments._take_back(await paid(world, charge), "one")
     await payments._undo(begun)
-    newer = await payments._take_back(await paid(here, charge), "two")
+    newer = await payments._take_back(await paid(world, charge), "two")
     await payments._undo(begun)
 
-    assert (await paid(here, charge)).state is PaymentState.REFUNDING
+    assert (await paid(world, charge)).state is PaymentState.REFUNDING
     assert newer.refunds == 2
     assert await ann.available() == 0
 
 
 async def test_a_refund_is_gone_on_with_though_somebody_looked_at_the_open_ones_when_it_began(
-    here: Town, monkeypatch: pytest.MonkeyPatch
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ann = await here.person(having=0)
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    payments, move = here.bot._payments, here.store.change_payment_state
+    payments, move = world.bot._payments, world.store.change_payment_state
 
     async def looked_at(*arguments: Any) -> int | None:
-        monkeypatch.setattr(here.store, "change_payment_state", move)
+        monkeypatch.setattr(world.store, "change_payment_state", move)
         await payments.resume_refunds(0.0)
         return await move(*arguments)
 
-    monkeypatch.setattr(here.store, "change_payment_state", looked_at)
-    here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
+    monkeypatch.setattr(world.store, "change_payment_state", looked_at)
+    world.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
     with pytest.raises(ChannelOutcomeUnknown):
         await payments.refund(charge, "op")
     await payments.resume_refunds(0.0)
 
-    assert (await paid(here, charge)).state is PaymentState.REFUNDED
-    assert await here.store.kv_list("chat:refund:", here.bot_id) == []
+    assert (await paid(world, charge)).state is PaymentState.REFUNDED
+    assert await world.store.kv_list("chat:refund:", world.bot_id) == []
 
 
 async def test_a_refund_that_began_while_its_mark_was_taken_away_is_still_marked(
-    here: Town, monkeypatch: pytest.MonkeyPatch
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ann = await here.person(having=0)
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    payments, drop = here.bot._payments, here.store.kv_delete
-    await here.store.kv_put_if_absent(f"chat:refund:{charge}", "op", here.bot_id)  # of a try that died before it began
+    payments, drop = world.bot._payments, world.store.kv_delete
+    await world.store.kv_put_if_absent(
+        f"chat:refund:{charge}", "op", world.bot_id
+    )  # of a try that died before it began
 
     async def begun_before(key: str, bot: str) -> None:
-        monkeypatch.setattr(here.store, "kv_delete", drop)
-        here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
+        monkeypatch.setattr(world.store, "kv_delete", drop)
+        world.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
         with pytest.raises(ChannelOutcomeUnknown):
             await payments.refund(charge, "op")
         await drop(key, bot)
 
-    monkeypatch.setattr(here.store, "kv_delete", begun_before)
+    monkeypatch.setattr(world.store, "kv_delete", begun_before)
     await payments.resume_refunds(0.0)
 
-    assert [fact.value for fact in await here.store.kv_list("chat:refund:", here.bot_id)] == ["op"]
+    assert [fact.value for fact in await world.store.kv_list("chat:refund:", world.bot_id)] == ["op"]
 
 
 async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
-    here: Town, monkeypatch: pytest.MonkeyPatch
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ann = await here.person(having=0)
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    stars = ann.hands.user.stars
-    payments, give, move = here.bot._payments, here.bot._payments._give_back, here.store.change_payment_state
+    stars = ann.client.user.stars
+    payments, give, move = world.bot._payments, world.bot._payments._give_back, world.store.change_payment_state
 
     async def refused(*_: object) -> None:
         raise LevelRefused("BOT_BALANCE_TOO_LOW")
@@ -150,35 +152,35 @@ async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
 
     with monkeypatch.context() as then:
         then.setattr(payments, "_give_back", refused)
-        then.setattr(here.store, "change_payment_state", dead_at_the_end)
+        then.setattr(world.store, "change_payment_state", dead_at_the_end)
         with pytest.raises(StoreError):
             await payments.refund(charge, "op")
     assert payments._give_back == give
     assert await ann.available() == 120_000
     await payments.resume_refunds(0.0)  # by now Telegram would take it
 
-    assert (await paid(here, charge)).state is PaymentState.PAID
-    assert (await ann.available(), ann.hands.user.stars) == (120_000, stars)
+    assert (await paid(world, charge)).state is PaymentState.PAID
+    assert (await ann.available(), ann.client.user.stars) == (120_000, stars)
     await payments.refund(charge, "op")
 
-    assert (await paid(here, charge)).state is PaymentState.REFUNDED
-    assert (await ann.available(), ann.hands.user.stars) == (0, stars + 100)
+    assert (await paid(world, charge)).state is PaymentState.REFUNDED
+    assert (await ann.available(), ann.client.user.stars) == (0, stars + 100)
 
 
-async def paid(here: Town, charge: str) -> Payment:
-    payment = await here.store.payment(charge)
+async def paid(world: BotWorld, charge: str) -> Payment:
+    payment = await world.store.payment(charge)
     assert payment is not None
     return payment
 
 
 async def test_a_refund_that_outlives_one_without_credits_takes_them_once(
-    here: Town, monkeypatch: pytest.MonkeyPatch
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two operators at one charge: the first finds too little, the second finds what has come since."""
-    ann = await here.person(having=0)
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    stars = ann.hands.user.stars
-    payments, transfer = here.bot._payments, here.store.transfer
+    stars = ann.client.user.stars
+    payments, transfer = world.bot._payments, world.store.transfer
     await transfer(ann.number, EntryKind.DEBIT, 50_000, "spent")
     waiting, go = asyncio.Event(), asyncio.Event()
 
@@ -188,7 +190,7 @@ async def test_a_refund_that_outlives_one_without_credits_takes_them_once(
             await go.wait()
         return await transfer(person, kind, amount, key, reason)
 
-    monkeypatch.setattr(here.store, "transfer", slow)
+    monkeypatch.setattr(world.store, "transfer", slow)
     second = asyncio.create_task(payments.refund(charge, "the second"))
     await waiting.wait()
     with pytest.raises(ActionNotAllowed):
@@ -198,60 +200,60 @@ async def test_a_refund_that_outlives_one_without_credits_takes_them_once(
     await second
     await payments.refund(charge, "a third")
 
-    assert (await paid(here, charge)).state is PaymentState.REFUNDED
-    assert (await ann.available(), ann.hands.user.stars) == (300_000, stars + 100)
+    assert (await paid(world, charge)).state is PaymentState.REFUNDED
+    assert (await ann.available(), ann.client.user.stars) == (300_000, stars + 100)
 
 
-async def test_a_refund_that_died_before_the_credits_were_taken_takes_them(here: Town) -> None:
-    ann = await here.person(having=0)
+async def test_a_refund_that_died_before_the_credits_were_taken_takes_them(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    await here.store.change_payment_state(charge, PaymentState.PAID, PaymentState.REFUNDING)
-    await here.bot._payments.refund(charge, "op")
+    await world.store.change_payment_state(charge, PaymentState.PAID, PaymentState.REFUNDING)
+    await world.bot._payments.refund(charge, "op")
 
-    assert (await paid(here, charge)).state is PaymentState.REFUNDED
+    assert (await paid(world, charge)).state is PaymentState.REFUNDED
     assert await ann.available() == 0
 
 
 async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_telegrams_list(
-    here: Town, monkeypatch: pytest.MonkeyPatch
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ann = await here.person(having=0)
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    stars = ann.hands.user.stars
-    await here.bot.reconcile()
-    here.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
+    stars = ann.client.user.stars
+    await world.bot.reconcile()
+    world.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
     with pytest.raises(ChannelOutcomeUnknown):
-        await here.bot._payments.refund(charge, "op")
-    await here.bot.reconcile()
-    assert (await paid(here, charge)).state is PaymentState.REFUNDING  # it is young, and may still be on the wire
+        await world.bot._payments.refund(charge, "op")
+    await world.bot.reconcile()
+    assert (await paid(world, charge)).state is PaymentState.REFUNDING  # it is young, and may still be on the wire
     monkeypatch.setattr("genlock.bot.money.payments.REFUND_SECONDS", 0.0)
-    await here.bot.reconcile()
+    await world.bot.reconcile()
 
-    assert (await paid(here, charge)).state is PaymentState.REFUNDED
-    assert ann.hands.user.stars == stars + 100
+    assert (await paid(world, charge)).state is PaymentState.REFUNDED
+    assert ann.client.user.stars == stars + 100
     assert await ann.available() == 0
-    assert [line.detail for line in await here.store.audit(5)] == ["100 ⭐"]
-    assert await here.store.kv_list("chat:refund:", here.bot_id) == []
+    assert [line.detail for line in await world.store.audit(5)] == ["100 ⭐"]
+    assert await world.store.kv_list("chat:refund:", world.bot_id) == []
 
 
-async def test_whom_we_cannot_pay_keeps_the_credits(here: Town) -> None:
-    person = await here.store.ensure_account("telegram", str(here.caller.bot.id), "77")  # known by a payment only
-    await here.store.transfer(person, EntryKind.TOPUP, 120_000, "stars:c77", "100 stars")
-    await here.store.add_payment("c77", person, 100, 120_000)
+async def test_whom_we_cannot_pay_keeps_the_credits(world: BotWorld) -> None:
+    person = await world.store.ensure_account("telegram", str(world.caller.bot.id), "77")  # known by a payment only
+    await world.store.transfer(person, EntryKind.TOPUP, 120_000, "stars:c77", "100 stars")
+    await world.store.add_payment("c77", person, 100, 120_000)
     with pytest.raises(AccountNotFound):
-        await here.bot._payments.refund("c77", "op")
+        await world.bot._payments.refund("c77", "op")
 
-    assert (await here.store.wallet(person)).available == 120_000
-    assert (await paid(here, "c77")).state is PaymentState.PAID
+    assert (await world.store.wallet(person)).available == 120_000
+    assert (await paid(world, "c77")).state is PaymentState.PAID
 
 
-async def test_a_refund_made_elsewhere_takes_the_credits(here: Town) -> None:
-    ann = await here.person(having=0)
+async def test_a_refund_made_elsewhere_takes_the_credits(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
     charge = await bought(ann)
-    await here.caller.bot.refund_star_payment(ann.hands.id, charge)
-    assert await here.bot.reconcile() == 1
+    await world.caller.bot.refund_star_payment(ann.client.id, charge)
+    assert await world.bot.reconcile() == 1
 
     assert await ann.available() == 0
-    payment = await here.store.payment(charge)
+    payment = await world.store.payment(charge)
     assert payment is not None
     assert payment.state is PaymentState.REFUNDED

@@ -6,58 +6,58 @@ from pathlib import Path
 from tests.bot.pages import label, page
 from tests.bot.test_gifts import with_free
 from tests.bot.test_money import OPEN
-from tests.bot.world import die_once, sqlite_url, town
+from tests.bot.world import die_once, running_bot, sqlite_url
 
 ONE_FREE = replace(OPEN, free_per_day=1)
 
 
 async def test_a_free_order_accepted_before_a_crash_is_not_confirmed_again(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image"), speed=20.0) as here:
-        ann = await here.person(having=10)
-        await ann.say("a fox")
+    async with running_bot(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image"), speed=20.0) as world:
+        ann = await world.add_user(having=10)
+        await ann.write("a fox")
         await ann.sees(page("confirm.price_free"))
         pressed = ann.screen
-        die_once(here.store, "set_last_model", after=True)  # the job is accepted, the draft is not saved yet
+        die_once(world.store, "set_last_model", after=True)  # the job is accepted, the draft is not saved yet
         await ann.tap(label("button.generate_free"))
-        [job] = await here.jobs(ann)
+        [job] = await world.jobs(ann)
         assert job.placeholder == str(pressed.id)
         assert not any("Generate" in one["text"] for one in pressed.buttons)
         assert not page("confirm.dearer")(pressed)
         await ann.press(pressed, pressed.buttons[0]["callback_data"])
-        await here.quiet()
+        await world.quiet()
 
-        assert len(await here.jobs(ann)) == 1
+        assert len(await world.jobs(ann)) == 1
         assert await ann.available() == 10_000
 
 
 async def test_a_free_run_taken_before_a_crash_still_pays_for_the_order(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image")) as here:
-        ann = await here.person(having=10)
-        await ann.say("a fox")
-        die_once(here.engine, "order", after=False)
+    async with running_bot(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image")) as world:
+        ann = await world.add_user(having=10)
+        await ann.write("a fox")
+        die_once(world.engine, "order", after=False)
         await ann.tap(label("button.generate_free"))
         await ann.sees(page("order.done", "order.done_free"))
 
-        assert [job.price for job in await here.jobs(ann)] == [0]
+        assert [job.price for job in await world.jobs(ann)] == [0]
         assert await ann.available() == 10_000
 
 
 async def test_gen_with_a_free_run_stays_free_after_a_crash(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image")) as here:
-        ann = await here.person(having=10)
-        die_once(here.engine, "order", after=False)
-        await ann.say("/gen z-image a fox")
+    async with running_bot(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image")) as world:
+        ann = await world.add_user(having=10)
+        die_once(world.engine, "order", after=False)
+        await ann.write("/gen z-image a fox")
         await ann.sees(page("order.done", "order.done_free"))
 
-        assert [job.price for job in await here.jobs(ann)] == [0]
+        assert [job.price for job in await world.jobs(ann)] == [0]
         assert await ann.available() == 10_000
 
 
 async def test_gen_after_a_crash_does_not_count_its_own_hold_as_missing(tmp_path: Path) -> None:
-    async with town(sqlite_url(tmp_path), rules=OPEN) as here:
-        ann = await here.person(having=1)  # enough for one
-        die_once(here.store, "set_last_model", after=True)
-        await ann.say("/gen z-image a fox")
+    async with running_bot(sqlite_url(tmp_path), rules=OPEN) as world:
+        ann = await world.add_user(having=1)  # enough for one
+        die_once(world.store, "set_last_model", after=True)
+        await ann.write("/gen z-image a fox")
         await ann.sees(page("order.done", "order.done_free"))
 
         assert not any("Missing" in message.text for message in ann.from_bot)

@@ -8,7 +8,7 @@ from genlock.catalog import load
 from genlock.domain.alarm import ALARMS, NO_ACTIVE
 from genlock.domain.catalog import Category
 from genlock.i18n.translator import Texts, package_texts, translator
-from tests.bot.world import sqlite_url, town
+from tests.bot.world import running_bot, sqlite_url
 
 ENGLISH = package_texts().languages["en"].texts
 #: sections whose keys the code composes
@@ -59,13 +59,13 @@ async def test_a_result_is_delivered_and_paid_for_although_its_caption_is_missin
         )
         for code, language in package_texts().languages.items()
     }
-    async with town(sqlite_url(tmp_path), texts=Texts(languages)) as here:
-        ann = await here.person(having=100)
-        await ann.say("/gen z-image a cat")
-        await here.quiet()
-        [job] = await here.jobs(ann)
+    async with running_bot(sqlite_url(tmp_path), texts=Texts(languages)) as world:
+        ann = await world.add_user(having=100)
+        await ann.write("/gen z-image a cat")
+        await world.quiet()
+        [job] = await world.jobs(ann)
 
         assert job.delivered_at is not None
         assert await ann.available() == 100_000 - job.price
-        assert (await here.store.wallet(ann.number)).held == 0
+        assert (await world.store.wallet(ann.number)).held == 0
         await ann.sees(lambda message: message.kind == "photo" and message.text.startswith("order.caption"))

@@ -19,15 +19,15 @@ from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.media import make_video
 from tests.bot.pages import label, page
 from tests.bot.test_unexpected_input import picture
-from tests.bot.world import Town, holds, sqlite_url, town
+from tests.bot.world import BotWorld, holds, running_bot, sqlite_url
 from tests.packaged import CATALOG
 
 SHOP = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
 
 
 @pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[Town]:
-    async with town(sqlite_url(tmp_path)) as made:
+async def world(tmp_path: Path) -> AsyncIterator[BotWorld]:
+    async with running_bot(sqlite_url(tmp_path)) as made:
         yield made
 
 
@@ -62,29 +62,31 @@ def test_a_mistyped_name_suggests_models() -> None:
 
 
 @pytest.mark.parametrize(("language", "asks"), [("en", "Did you mean"), ("ru", "Может быть")])
-async def test_an_unknown_model_suggests_similar_ones_that_keep_the_text(here: Town, language: str, asks: str) -> None:
-    ann = await here.person(language=language)
-    await ann.say("/gen zimage-foo cat with wings")
+async def test_an_unknown_model_suggests_similar_ones_that_keep_the_text(
+    world: BotWorld, language: str, asks: str
+) -> None:
+    ann = await world.add_user(language=language)
+    await ann.write("/gen zimage-foo cat with wings")
     screen = await ann.sees(asks)
     assert "zimage-foo" in screen.text
-    assert await here.jobs(ann) == []
+    assert await world.jobs(ann) == []
     await ann.tap("Z-Image")
     confirm = await ann.sees("🧾 Z-Image")
 
     assert "cat with wings" in confirm.text
     assert "-foo" not in confirm.text
-    assert await here.jobs(ann) == []
+    assert await world.jobs(ann) == []
 
 
 # past orders
 
 
-async def test_past_orders_are_listed_with_their_prompts(here: Town) -> None:
-    ann = await here.person()
+async def test_past_orders_are_listed_with_their_prompts(world: BotWorld) -> None:
+    ann = await world.add_user()
     for words in ("a red fox in the snow under the northern lights", "a bear"):
-        await ann.say(f"/gen z-image {words}")
-    await here.quiet()
-    await ann.say("/history")
+        await ann.write(f"/gen z-image {words}")
+    await world.quiet()
+    await ann.write("/history")
     screen = await ann.sees(page("history.title"))
     bear, fox = (one["text"] for one in screen.buttons[:2])
     assert "a bear · " in bear
@@ -107,25 +109,25 @@ def test_labels_of_paired_buttons_fit_on_a_phone(language: str) -> None:
 # results
 
 
-async def test_a_song_file_is_titled_by_its_prompt(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/gen suno/generate a song about a cat who flew to the Moon")
+async def test_a_song_file_is_titled_by_its_prompt(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/gen suno/generate a song about a cat who flew to the Moon")
     await ann.sees(page("order.done"))
     songs = [message.content["audio"] for message in ann.from_bot if message.kind == "audio"]
 
     assert songs
     for song in songs:
         assert song["title"] == "a song about a cat who flew to the Moon"
-        assert song["performer"] == here.catalog.get("suno/generate").title
+        assert song["performer"] == world.catalog.get("suno/generate").title
 
 
 @pytest.mark.parametrize(
     ("language", "line"), [("en", "Order #1 failed, see above"), ("ru", "Заказ #1 не удался, подробности выше")]
 )
-async def test_a_failure_is_explained_once_and_notified_once(here: Town, language: str, line: str) -> None:
-    ann = await here.person(language=language)
-    here.kie.faults.order(Fault.TASK_MODERATED)
-    await ann.say("/gen z-image something")
+async def test_a_failure_is_explained_once_and_notified_once(world: BotWorld, language: str, line: str) -> None:
+    ann = await world.add_user(language=language)
+    world.kie.faults.order(Fault.TASK_MODERATED)
+    await ann.write("/gen z-image something")
     notice = await ann.sees(line)
     told = next(message for message in ann.from_bot if message.id == notice.reply_to)
 
@@ -136,9 +138,9 @@ async def test_a_failure_is_explained_once_and_notified_once(here: Town, languag
     assert [one["callback_data"] for one in told.buttons] == ["change:1", "menu"], "the same again would fail again"
 
 
-async def test_the_tap_that_orders_is_answered_with_the_order_number(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("a fox")
+async def test_the_tap_that_orders_is_answered_with_the_order_number(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("a fox")
     press = await ann.tap(label("button.generate"))
 
     assert press.text == "Order #1 is accepted."
@@ -147,15 +149,15 @@ async def test_the_tap_that_orders_is_answered_with_the_order_number(here: Town)
 # paying
 
 
-async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(here: Town) -> None:
-    ann = await here.person(having=0)
-    await ann.say("/start")
+async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    await ann.write("/start")
     await ann.tap(label("button.topup"))
     packages = await ann.sees(page("topup.title"))
     await ann.tap("⭐ 100")
     bill = await ann.sees(lambda message: message.kind == "invoice")
-    async with here.done(2):
-        await ann.hands.pay(bill)
+    async with world.done(2):
+        await ann.client.pay(bill)
     receipt = await ann.sees("Thank you! Credited: 120 credits")
     menu = await ann.sees(page("menu.nothing_chosen"))
 
@@ -183,12 +185,14 @@ def test_the_model_list_shows_and_is_sorted_by_the_usual_price() -> None:
 
 
 @pytest.mark.parametrize(("language", "second", "characters"), [("en", "/s", "/1k chars"), ("ru", "/сек", "/1000 зн.")])
-async def test_a_price_by_length_is_shown_per_unit(here: Town, language: str, second: str, characters: str) -> None:
-    ann = await here.person(language=language)
+async def test_a_price_by_length_is_shown_per_unit(
+    world: BotWorld, language: str, second: str, characters: str
+) -> None:
+    ann = await world.add_user(language=language)
     rows: dict[str, str] = {}
-    shop = Storefront(here.catalog, markup=here.rules.markup, credit_usd=here.rules.credit_usd)
+    shop = Storefront(world.catalog, markup=world.rules.markup, credit_usd=world.rules.credit_usd)
     for title in ("Grok Imagine Video 1.5", "InfiniteTalk", "ElevenLabs Turbo 2.5"):
-        await ann.say(f"/models {title}")
+        await ann.write(f"/models {title}")
         await ann.sees(title)
         rows |= {title: next(one["text"][2:] for one in ann.screen.buttons if f" {title} ·" in one["text"])}
     assert rows["InfiniteTalk"] == f"InfiniteTalk · 3{second}"
@@ -196,7 +200,7 @@ async def test_a_price_by_length_is_shown_per_unit(here: Town, language: str, se
     grok = next(model for model in shop.models() if model.title == "Grok Imagine Video 1.5")
     price = translator(language).amount(shop.usual_price(grok).price)
     assert rows[grok.title] == f"{grok.title} · {price}"
-    await ann.say(f"/models {grok.title}")
+    await ann.write(f"/models {grok.title}")
     await ann.tap(f"{grok.title} ·")
     card = ann.screen
     assert f"{price} " in card.text.partition("💰")[2]
@@ -213,8 +217,8 @@ def test_a_model_offered_for_a_text_asks_for_nothing_else() -> None:
 # files that came by themselves
 
 
-async def test_going_back_from_a_model_list_keeps_the_waiting_photo(here: Town) -> None:
-    ann = await here.person()
+async def test_going_back_from_a_model_list_keeps_the_waiting_photo(world: BotWorld) -> None:
+    ann = await world.add_user()
     await ann.send("photo", picture())
     await ann.sees(page("misc.what_with_file"))
     assert not any(
@@ -232,8 +236,8 @@ async def test_going_back_from_a_model_list_keeps_the_waiting_photo(here: Town) 
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-async def test_the_menu_says_that_a_waiting_photo_is_dropped(here: Town, language: str) -> None:
-    ann = await here.person(language=language)
+async def test_the_menu_says_that_a_waiting_photo_is_dropped(world: BotWorld, language: str) -> None:
+    ann = await world.add_user(language=language)
     await ann.send("photo", picture())
     await ann.tap(label("button.menu", language=language))
     await ann.sees(page("menu.files_dropped", language=language))
@@ -242,9 +246,9 @@ async def test_the_menu_says_that_a_waiting_photo_is_dropped(here: Town, languag
     assert "📎" not in ann.screen.text
 
 
-async def test_going_back_to_the_menu_keeps_the_waiting_text(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("a red fox")
+async def test_going_back_to_the_menu_keeps_the_waiting_text(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("a red fox")
     await ann.tap(label("button.other_model"))
     await ann.sees("Your text is kept: a red fox")
     await ann.tap(label("button.back"))
@@ -253,11 +257,11 @@ async def test_going_back_to_the_menu_keeps_the_waiting_text(here: Town) -> None
 
 @pytest.mark.parametrize("language", ["en", "ru"])
 async def test_a_photo_that_the_current_order_has_no_field_for_can_be_used_for_another_order(
-    here: Town, language: str
+    world: BotWorld, language: str
 ) -> None:
     t = translator(language)
-    ann = await here.person(language=language)
-    await ann.say("a red fox")
+    ann = await world.add_user(language=language)
+    await ann.write("a red fox")
     await ann.send("photo", picture())
     await ann.sees(t.plain("refused.no_place_image"))
     await ann.tap(t.plain("button.instead"))
@@ -268,8 +272,10 @@ async def test_a_photo_that_the_current_order_has_no_field_for_can_be_used_for_a
 
 
 @pytest.mark.parametrize(("kind", "other"), [("photo", "Topaz Video"), ("video", "Topaz Image")])
-async def test_a_model_list_shows_only_models_that_take_the_waiting_file(here: Town, kind: str, other: str) -> None:
-    ann = await here.person()
+async def test_a_model_list_shows_only_models_that_take_the_waiting_file(
+    world: BotWorld, kind: str, other: str
+) -> None:
+    ann = await world.add_user()
     await ann.send(kind, picture() if kind == "photo" else make_video("A film", {}, 1))
     await ann.tap(category_title(Category.UPSCALE, translator("en")))
     rows = [one["text"] for one in ann.screen.buttons]
@@ -278,11 +284,11 @@ async def test_a_model_list_shows_only_models_that_take_the_waiting_file(here: T
     assert not any(other in row for row in rows)
 
 
-async def test_back_from_a_search_shows_the_model_list(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/start")
+async def test_back_from_a_search_shows_the_model_list(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
     await ann.tap(category_title(Category.MUSIC, translator("en")))
-    await ann.say("kling")
+    await ann.write("kling")
     await ann.sees("🔎 kling")
     await ann.tap(label("button.back"))
     shown = await ann.sees("Music · ")
@@ -290,25 +296,25 @@ async def test_back_from_a_search_shows_the_model_list(here: Town) -> None:
     assert any("Suno" in one["text"] for one in shown.buttons)
 
 
-async def test_a_page_opened_during_an_order_has_a_button_back_to_it(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("a red fox")
+async def test_a_page_opened_during_an_order_has_a_button_back_to_it(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("a red fox")
     for command in ("/help", "/terms", "/language", "/gen", "/gen qqqqq a cat"):
-        await ann.say(command)
+        await ann.write(command)
         assert "a red fox" not in ann.screen.text, command
         await ann.tap(label("button.back"))
         await ann.sees(holds(page("confirm.price"), "a red fox"))
     assert len(ann.from_bot) == 1
     await ann.tap("Menu" if any("Menu" in one["text"] for one in ann.screen.buttons) else "Cancel")
-    await ann.say("/help")
+    await ann.write("/help")
 
     assert [one["callback_data"] for one in ann.screen.buttons] == ["menu"]
 
 
-async def test_gen_removes_the_old_screen(here: Town) -> None:
-    ann = await here.person()
-    await ann.say("/start")
-    await ann.say("/gen z-image a fox")
+async def test_gen_removes_the_old_screen(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
+    await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
 
     assert [message.kind for message in ann.from_bot] == ["photo", "text"]

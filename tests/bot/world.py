@@ -110,7 +110,7 @@ class Intake:
 
 
 @dataclass(kw_only=True, repr=False)  # asyncio writes out what a fixture gave, each time it sets a signal handler
-class Town:
+class BotWorld:
     telegram: TelegramSimulator
     kie: KieSimulator
     store: Database
@@ -127,12 +127,12 @@ class Town:
     def bot_id(self) -> str:
         return str(self.caller.bot.id)
 
-    async def person(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "Customer":
-        person = self.telegram.add_user(name, language=language)
-        number = await self.store.ensure_account("telegram", str(self.caller.bot.id), str(person.id))
+    async def add_user(self, name: str = "Ann", *, language: str = "en", having: int = CREDITS) -> "ChatUser":
+        client = self.telegram.add_user(name, language=language)
+        number = await self.store.ensure_account("telegram", str(self.caller.bot.id), str(client.id))
         if having:
             await self.store.transfer(number, EntryKind.GRANT, having * 1000, f"test:{number}")
-        return Customer(town=self, hands=person, number=number)
+        return ChatUser(world=self, client=client, number=number)
 
     @asynccontextmanager
     async def done(self, updates: int = 1) -> AsyncIterator[None]:
@@ -179,16 +179,16 @@ class Town:
                     return
                 await asyncio.sleep(0.02)
 
-    async def jobs(self, customer: "Customer") -> list[Job]:
-        return await self.store.jobs(account_id=customer.number)
+    async def jobs(self, user: "ChatUser") -> list[Job]:
+        return await self.store.jobs(account_id=user.number)
 
 
 @dataclass(kw_only=True)
-class Customer:
+class ChatUser:
     """A user of the simulator with an account; finds buttons by their label."""
 
-    town: Town
-    hands: SimulatedUser
+    world: BotWorld
+    client: SimulatedUser
     number: int
 
     @property
@@ -196,31 +196,31 @@ class Customer:
         """The newest message with buttons."""
         return next(
             message
-            for message in reversed(self.hands.messages)
+            for message in reversed(self.client.messages)
             if any("callback_data" in one for one in message.buttons)
         )
 
-    async def say(self, text: str, **more: Any) -> Message:
+    async def write(self, text: str, **more: Any) -> Message:
         """Send a text and wait until the bot has handled it."""
-        async with self.town.done():
-            return await self.hands.say(text, **more)
+        async with self.world.done():
+            return await self.client.say(text, **more)
 
     async def send(self, kind: str, content: bytes, **more: Any) -> Message:
-        async with self.town.done():
-            return await self.hands.send(kind, content, **more)
+        async with self.world.done():
+            return await self.client.send(kind, content, **more)
 
     async def sees(self, what: str | Callable[[Message], bool], **more: Any) -> Message:
         """Wait for a message from the bot."""
-        ours = self.town.caller.bot.id
+        ours = self.world.caller.bot.id
 
         def fits(message: Message) -> bool:
             return message.sender == ours and (what in message.text if isinstance(what, str) else what(message))
 
-        return await self.hands.sees(fits, **more)
+        return await self.client.sees(fits, **more)
 
     @property
     def from_bot(self) -> list[Message]:
-        return [message for message in self.hands.messages if message.sender == self.town.caller.bot.id]
+        return [message for message in self.client.messages if message.sender == self.world.caller.bot.id]
 
     async def tap(self, label: str | re.Pattern[str], *, on: Message | None = None) -> CallbackQuery:
         """Tap the first button with this label, and wait until the bot has handled it."""
@@ -232,11 +232,11 @@ class Customer:
 
     async def press(self, message: Message, data: str) -> CallbackQuery:
         """Send a callback query with this data, whether or not the message has such a button."""
-        async with self.town.done():
-            return self.hands._press(message, data)
+        async with self.world.done():
+            return self.client._press(message, data)
 
     async def available(self) -> int:
-        return (await self.town.store.wallet(self.number)).available
+        return (await self.world.store.wallet(self.number)).available
 
 
 def _make_engine(
@@ -266,14 +266,14 @@ def _make_engine(
 
 
 @asynccontextmanager
-async def town(
+async def running_bot(
     database_url: str,
     *,
     rules: BotRules | None = None,
     speed: float = 200.0,
     catalog: Catalog = CATALOG,
     texts: Texts | None = None,
-) -> AsyncIterator[Town]:
+) -> AsyncIterator[BotWorld]:
     recorder = UpdateRecorder()
     rules = rules or BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
     store: Any = await open_store(database_url, observer=recorder)
@@ -298,7 +298,7 @@ async def town(
         await engine.start()
         polling = asyncio.get_running_loop().create_task(poller.run())
         try:
-            yield Town(
+            yield BotWorld(
                 telegram=telegram, kie=kie, store=store, engine=engine, bot=bot, caller=caller, catalog=catalog,
                 rules=rules, recorder=recorder, intake=intake, make_bot=make,
             )  # fmt: skip

@@ -355,9 +355,10 @@ async def test_a_crash_after_the_job_was_accepted_gives_that_job(
         await real(order)
         raise Crash
 
-    with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(engine, "order", crash)
+    monkeypatch.setattr(engine, "order", crash)
+    with pytest.raises(Crash):
         await seller.sell(free_order(world))
+    monkeypatch.undo()
 
     job = await seller.sell(free_order(world))
     assert isinstance(job, Job)

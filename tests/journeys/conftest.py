@@ -1,4 +1,4 @@
-"""What the journeys share."""
+"""Fixtures of the tests with real processes."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from genlock.sandbox.telegram import simulator
 
 @pytest.fixture
 def sends_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The channel repeats what is sent, as a client does that tries again without asking about its first try."""
+    """Make the simulator execute every sendMessage twice, as if the channel retried it blindly."""
     name, send = simulator.METHODS["sendmessage"]
 
-    async def twice(world: Any, given: Any) -> Any:
-        await send(world, given)
-        return await send(world, given)
+    async def twice(state: Any, arguments: Any) -> Any:
+        await send(state, arguments)
+        return await send(state, arguments)
 
     monkeypatch.setitem(simulator.METHODS, "sendmessage", (name, twice))

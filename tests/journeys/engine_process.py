@@ -1,6 +1,6 @@
-"""A process with only an engine in it, for the tests to kill: `python engine_process.py CONFIG`, the config as JSON.
+"""A process that runs only an engine, for tests that kill it: `python engine_process.py CONFIG`, the config as JSON.
 
-Its provider and its channel are tables of the same database, so what an instance did is still there when it is not.
+Its provider and its channel write to tables of the same database, so that tests can read what a killed process did.
 """
 
 import asyncio
@@ -38,28 +38,28 @@ class Config:
     name: str
     #: puts hang until SIGUSR1
     hold: bool = False
-    #: the share of puts that go wrong
+    #: fraction of puts that fail
     faults: float = 0.0
     rules: dict[str, float]
 
 
-def say(word: str, /, **facts: Any) -> None:
-    sys.stdout.write(json.dumps({"event": word, **facts}, default=str) + "\n")
+def log(word: str, /, **fields: Any) -> None:
+    sys.stdout.write(json.dumps({"event": word, **fields}, default=str) + "\n")
     sys.stdout.flush()
 
 
 class Lines:
-    """Events as lines on the standard output."""
+    """Observer that writes events as JSON lines to the standard output."""
 
-    def event(self, event: Event, _: str = "", /, **facts: Any) -> None:
-        say(event, **facts)
+    def event(self, event: Event, _: str = "", /, **fields: Any) -> None:
+        log(event, **fields)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         pass
 
 
 @dataclass
-class Outside:
+class OutsideTables:
     pool: "asyncpg.Pool[asyncpg.Record]"
     name: str
 
@@ -73,12 +73,12 @@ class Outside:
         )
 
 
-class Mill:
-    """Every task succeeds; its callback comes soon, sometimes before the answer of the create call."""
+class InstantProvider:
+    """Every task succeeds; its callback comes soon, sometimes before the create call is answered."""
 
-    name = "mill"
+    name = "instant"
 
-    def __init__(self, outside: Outside, rng: Random) -> None:
+    def __init__(self, outside: OutsideTables, rng: Random) -> None:
         self._outside = outside
         self._rng = rng
         self._calls: set[asyncio.Task[None]] = set()
@@ -96,7 +96,7 @@ class Mill:
     async def _call_back(self, job: Job, token: str) -> None:
         await asyncio.sleep(self._rng.uniform(0, 0.1))
         assert self.engine is not None
-        await self.engine.callback("mill", token, str(job.id).encode())
+        await self.engine.callback("instant", token, str(job.id).encode())
 
     async def status(self, task_id: str, job: Job) -> Report:
         await self._outside.note("status", job)
@@ -113,7 +113,7 @@ class Mill:
 class Chat(Channel):
     name = "chat"
 
-    def __init__(self, outside: Outside, rng: Random, config: Config) -> None:
+    def __init__(self, outside: OutsideTables, rng: Random, config: Config) -> None:
         self._outside = outside
         self._rng = rng
         self._faults = config.faults
@@ -122,39 +122,39 @@ class Chat(Channel):
             self.open.set()
 
     async def create_placeholder(self, job: Job, index: int) -> str:
-        raise NotImplementedError("every order brings its message")
+        raise NotImplementedError("every job has a placeholder")
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:
         assert part.message is not None
         await self._outside.note("put", job)
         await self.open.wait()
-        luck = self._rng.random()
-        if luck < self._faults / 2:
+        draw = self._rng.random()
+        if draw < self._faults / 2:
             raise ChannelBusy(0.2)
         await self._outside.show(part.message, job.error_code if part.kind is PartKind.MESSAGE else part.value)
-        if luck < self._faults:
+        if draw < self._faults:
             raise ChannelOutcomeUnknown
         return Placed(message=part.message)
 
     async def send(self, job: Job, index: int, part: Part) -> Placed:
-        raise NotImplementedError("nobody deletes messages here")
+        raise NotImplementedError("messages are never deleted in these tests")
 
     async def notify(self, job: Job) -> None:
         await self._outside.note("notify", job)
 
     async def progress(self, job: Job, fraction: float, until: float) -> None:
-        raise NotImplementedError("nobody knows how long it takes here")
+        raise NotImplementedError("the model has no expected time")
 
 
 async def main(config: Config) -> None:
     store = await PostgresStore.open(config.url, observer=Lines())
     pool = await asyncpg.create_pool(config.url, min_size=1, max_size=4)
-    outside, rng = Outside(pool, config.name), Random(config.name)
-    mill, chat = Mill(outside, rng), Chat(outside, rng, config)
+    outside, rng = OutsideTables(pool, config.name), Random(config.name)
+    provider, chat = InstantProvider(outside, rng), Chat(outside, rng, config)
     engine = Engine(
         EngineContext(
             store=store,
-            providers={"mill": mill},
+            providers={"instant": provider},
             channels={"chat": chat},
             observer=Lines(),
             instance=config.name,
@@ -163,13 +163,13 @@ async def main(config: Config) -> None:
             public_url="https://bot.example",
         )
     )
-    mill.engine = engine
+    provider.engine = engine
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_signal_handler(signal.SIGUSR1, chat.open.set)
     await engine.start()
-    say(READY)
+    log(READY)
     await stop.wait()
     await engine.stop()
     await store.close()

@@ -1,4 +1,4 @@
-"""`genlock chaos`: it holds where the product holds, and it fails where the promise is broken."""
+"""`genlock chaos` passes on the real product, and its evaluation finds every kind of broken guarantee."""
 
 import json
 import subprocess
@@ -53,16 +53,16 @@ def chaos(*arguments: str) -> tuple[int, dict[str, Any], str]:
     ],
     ids=lambda arguments: arguments[1],
 )
-def test_everything_comes_to_one_end_whatever_happens(arguments: tuple[str, ...]) -> None:
-    status, told, error = chaos("--jobs", "12", *arguments)
-    assert status == 0, (told, error)
-    assert told.keys() >= KEYS
-    assert told["jobs"] == 12
-    assert told["delivered_once"] + told["failed_told"] == 12
-    assert told["kills"] > 0
+def test_every_order_ends_once_despite_kills_pauses_and_faults(arguments: tuple[str, ...]) -> None:
+    status, result, error = chaos("--jobs", "12", *arguments)
+    assert status == 0, (result, error)
+    assert result.keys() >= KEYS
+    assert result["jobs"] == 12
+    assert result["delivered_once"] + result["failed_told"] == 12
+    assert result["kills"] > 0
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_several_instances_on_sqlite_are_refused() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "genlock", "chaos", "--store", "sqlite", "--instances", "2"],
         capture_output=True,
@@ -73,12 +73,12 @@ def test_what_cannot_be_is_refused() -> None:
     assert "SQLite serves one process" in done.stderr
 
 
-# the verdict itself
+# the evaluation
 
 
 @pytest.fixture
 async def chaos_run() -> AsyncIterator[ChaosRun]:
-    """Four orders: one that the provider fails, three that go well."""
+    """A finished run with four orders: one failed at the provider, three delivered."""
     with guarded_folder() as folder:
         async with running_chaos(Plan(jobs=4), folder, None) as chaos_run:
             chaos_run.fleet.kie.faults.order(Fault.TASK_FAIL)
@@ -86,8 +86,8 @@ async def chaos_run() -> AsyncIterator[ChaosRun]:
             yield chaos_run
 
 
-def good(chaos_run: ChaosRun, place: int = 0) -> Order:
-    """One of those that went well."""
+def delivered_order(chaos_run: ChaosRun, place: int = 0) -> Order:
+    """One of the delivered orders."""
     return [order for order in chaos_run.users.orders if chaos_run.records.results(order)][place]
 
 
@@ -98,15 +98,17 @@ def post_again(chaos_run: ChaosRun, message: Message, chat: int | None = None) -
 
 @contextmanager
 def shown_twice(chaos_run: ChaosRun) -> Iterator[str]:
-    [shown] = chaos_run.records.results(good(chaos_run))
+    [shown] = chaos_run.records.results(delivered_order(chaos_run))
     again = post_again(chaos_run, shown)
     yield "duplicates"
     chaos_run.fleet.telegram.state.remove(again)
 
 
 @contextmanager
-def told_twice(chaos_run: ChaosRun) -> Iterator[str]:
-    notice = next(message for message in chaos_run.records.bot_messages(good(chaos_run).user) if is_notice(message))
+def notified_twice(chaos_run: ChaosRun) -> Iterator[str]:
+    notice = next(
+        message for message in chaos_run.records.bot_messages(delivered_order(chaos_run).user) if is_notice(message)
+    )
     again = post_again(chaos_run, notice)
     yield "duplicates"
     chaos_run.fleet.telegram.state.remove(again)
@@ -114,34 +116,34 @@ def told_twice(chaos_run: ChaosRun) -> Iterator[str]:
 
 @contextmanager
 def submitted_twice(chaos_run: ChaosRun) -> Iterator[str]:
-    [task] = chaos_run.records.tasks()[good(chaos_run).prompt]
+    [task] = chaos_run.records.tasks()[delivered_order(chaos_run).prompt]
     chaos_run.fleet.kie.service.tasks["another"] = replace(task, id="another")
     yield "double_submits"
     del chaos_run.fleet.kie.service.tasks["another"]
 
 
 @contextmanager
-def shown_to_a_stranger(chaos_run: ChaosRun) -> Iterator[str]:
-    [shown] = chaos_run.records.results(good(chaos_run))
-    stranger = chaos_run.fleet.telegram.add_user("Eve")
-    chaos_run.users.users.append(stranger)
-    post_again(chaos_run, shown, stranger.id)
+def shown_to_another_user(chaos_run: ChaosRun) -> Iterator[str]:
+    [shown] = chaos_run.records.results(delivered_order(chaos_run))
+    other_user = chaos_run.fleet.telegram.add_user("Eve")
+    chaos_run.users.users.append(other_user)
+    post_again(chaos_run, shown, other_user.id)
     yield "astray"
-    chaos_run.users.users.remove(stranger)
+    chaos_run.users.users.remove(other_user)
 
 
 @contextmanager
 def shown_another_picture(chaos_run: ChaosRun) -> Iterator[str]:
-    """The words under it are right, the picture is that of somebody else."""
-    [shown] = chaos_run.records.results(good(chaos_run))
-    [other] = chaos_run.records.results(good(chaos_run, 1))
+    """The caption is right, but the image belongs to another order."""
+    [shown] = chaos_run.records.results(delivered_order(chaos_run))
+    [other] = chaos_run.records.results(delivered_order(chaos_run, 1))
     content, shown.content = shown.content, shown.content | {"photo": other.content["photo"]}
     yield "astray"
     shown.content = content
 
 
 @contextmanager
-def gone(chaos_run: ChaosRun, messages: list[Message]) -> Iterator[None]:
+def removed(chaos_run: ChaosRun, messages: list[Message]) -> Iterator[None]:
     for message in messages:
         chaos_run.fleet.telegram.state.remove(message)
     yield
@@ -151,65 +153,65 @@ def gone(chaos_run: ChaosRun, messages: list[Message]) -> Iterator[None]:
 
 @contextmanager
 def result_lost(chaos_run: ChaosRun) -> Iterator[str]:
-    with gone(chaos_run, chaos_run.records.results(good(chaos_run))):
+    with removed(chaos_run, chaos_run.records.results(delivered_order(chaos_run))):
         yield "lost"
 
 
 @contextmanager
-def failure_kept_silent(chaos_run: ChaosRun) -> Iterator[str]:
-    with gone(
+def failure_without_a_message(chaos_run: ChaosRun) -> Iterator[str]:
+    with removed(
         chaos_run,
         [
             message
-            for person in chaos_run.users.users
-            for message in chaos_run.records.bot_messages(person)
+            for account_id in chaos_run.users.users
+            for message in chaos_run.records.bot_messages(account_id)
             if is_failure_text(message)
         ],
     ):
         yield "failed_silent"
 
 
-SPOILS = [
+DEFECTS = [
     shown_twice,
-    told_twice,
+    notified_twice,
     submitted_twice,
-    shown_to_a_stranger,
+    shown_to_another_user,
     shown_another_picture,
     result_lost,
-    failure_kept_silent,
+    failure_without_a_message,
 ]
 
 
 @pytest.mark.timeout(120)
-async def test_the_verdict_fails_for_every_broken_promise(chaos_run: ChaosRun) -> None:
-    """One after the other, each on the same good run."""
-    told, _ = await report(chaos_run)
-    assert told["ok"], told
-    assert (told["delivered_once"], told["failed_told"]) == (3, 1)
-    for spoil in SPOILS:
-        with spoil(chaos_run) as broken:
-            told, histories = await report(chaos_run)
-            assert not told["ok"], spoil
-            assert told[broken] == 1, (spoil, told)
+async def test_the_evaluation_reports_every_broken_guarantee(chaos_run: ChaosRun) -> None:
+    """All defects are tried on one run, and each is undone afterwards."""
+    result, _ = await report(chaos_run)
+    assert result["ok"], result
+    assert (result["delivered_once"], result["failed_told"]) == (3, 1)
+    for defect in DEFECTS:
+        with defect(chaos_run) as broken:
+            result, histories = await report(chaos_run)
+            assert not result["ok"], defect
+            assert result[broken] == 1, (defect, result)
             assert histories
-    told, _ = await report(chaos_run)
-    assert told["ok"], told
-    await check_that_money_is_missed(chaos_run)
+    result, _ = await report(chaos_run)
+    assert result["ok"], result
+    await check_that_wrong_balances_are_found(chaos_run)
 
 
-async def check_that_money_is_missed(chaos_run: ChaosRun) -> None:
+async def check_that_wrong_balances_are_found(chaos_run: ChaosRun) -> None:
     store = await open_store(chaos_run.database_url, observer=Silent())
-    person = (await store.jobs(limit=1))[0].account_id
-    await store.transfer(person, EntryKind.GRANT, 1, "nobody knows why")
+    account_id = (await store.jobs(limit=1))[0].account_id
+    await store.transfer(account_id, EntryKind.GRANT, 1, "unexplained grant")
     await store.close()
-    told, _ = await report(chaos_run)
-    assert not told["ok"]
-    assert not told["ledger_ok"]
+    result, _ = await report(chaos_run)
+    assert not result["ok"]
+    assert not result["ledger_ok"]
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.usefixtures("sends_twice")
-def test_a_channel_that_repeats_what_is_sent_makes_it_exit_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_chaos_exits_with_1_if_the_channel_sends_messages_twice(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(Plan(jobs=1), as_json=True) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["delivered_once"], told["duplicates"]) == (1, 1)
+    result = json.loads(capsys.readouterr().out)
+    assert (result["delivered_once"], result["duplicates"]) == (1, 1)

@@ -1,4 +1,4 @@
-"""A rolling deploy: new instances come while old ones work, then the old ones are asked to go."""
+"""A rolling deploy: new instances start while the old ones work, then the old ones are stopped."""
 
 import asyncio
 from pathlib import Path
@@ -11,18 +11,18 @@ from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import guarded_folder
 
 ORDERS = 48
-#: more than what is usual on this machine, which has other things to do
+#: allowed delay beyond the usual one; the machine may be busy
 LATE_SECONDS = 5.0
 
 
 async def until_ended(chaos_run: ChaosRun, count: int) -> None:
     async with asyncio.timeout(60):
-        while chaos_run.users.ended < count:  # noqa: ASYNC110 - the people do not tell
+        while chaos_run.users.ended < count:  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.05)
 
 
-def lateness(chaos_run: ChaosRun) -> list[float]:
-    """For every order that ended, how much longer it took than its task at the provider."""
+def delays(chaos_run: ChaosRun) -> list[float]:
+    """For every ended order: seconds beyond the duration of its task at the provider."""
     tasks = chaos_run.records.tasks()
     found = []
     for order in chaos_run.users.orders:
@@ -34,14 +34,14 @@ def lateness(chaos_run: ChaosRun) -> list[float]:
 
 
 @pytest.mark.timeout(180)
-async def test_a_rolling_deploy_under_load_loses_doubles_and_delays_nothing(own_postgres: PostgresServer) -> None:
+async def test_a_rolling_deploy_under_load_delivers_every_order_once_and_in_time(own_postgres: PostgresServer) -> None:
     plan = Plan(jobs=ORDERS, instances=2, store="postgres")
     with guarded_folder() as folder:
         async with running_chaos(plan, Path(folder), own_postgres) as chaos_run:
             fleet = chaos_run.fleet
             ordering = asyncio.create_task(chaos_run.users.order(ORDERS, spread_seconds=6.0))
             await until_ended(chaos_run, ORDERS // 6)
-            usual = median(lateness(chaos_run))
+            usual_delay = median(delays(chaos_run))
             old = list(fleet.instances)
             new = [fleet.add() for _ in old]
             await asyncio.gather(*(instance.wait_until_ready() for instance in new))
@@ -51,13 +51,13 @@ async def test_a_rolling_deploy_under_load_loses_doubles_and_delays_nothing(own_
             await ordering
             assert await until_quiet(new)
             assert await fleet.stop() == [0, 0]
-            told, histories = await report(chaos_run)
+            result, histories = await report(chaos_run)
 
-    assert told["violations"] == []
-    assert told["ok"], (told, histories)
-    assert (told["delivered_once"], told["failed_told"]) == (ORDERS, 0), (told, histories)
-    assert len(lateness(chaos_run)) == ORDERS
-    assert max(lateness(chaos_run)) <= usual + LATE_SECONDS
+    assert result["violations"] == []
+    assert result["ok"], (result, histories)
+    assert (result["delivered_once"], result["failed_told"]) == (ORDERS, 0), (result, histories)
+    assert len(delays(chaos_run)) == ORDERS
+    assert max(delays(chaos_run)) <= usual_delay + LATE_SECONDS
     both = {line["process"] for line in fleet.log_lines() if line["event"] == "MARK_DELIVERED"}
     assert both & {instance.name for instance in old}
     assert both & {instance.name for instance in new}

@@ -1,4 +1,4 @@
-"""Real processes that die: of one order, again and again; and on an SQLite file, whose next holder need not wait."""
+"""Real processes that crash: repeatedly because of one job, and once on SQLite with an immediate takeover."""
 
 import asyncio
 import json
@@ -20,15 +20,15 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.ports import Database
 from genlock.stores.sqlite import SqliteStore
-from tests.journeys import mortal_process
+from tests.journeys import crashing_process
+from tests.journeys.crashing_process import POISON, PUT, Config
 from tests.journeys.engine_process import Lines
-from tests.journeys.mortal_process import POISON, PUT, Config
 from tests.stores.builders import PRICE, RESULT, account_with, end, running
 
 PATIENCE_SECONDS = 60
-DEATHS_MAX = 5
+CRASHES_MAX = 5
 FUNDS = 1_000_000
-RULES = {"heartbeat_seconds": 0.2, "silent_seconds": 1.0, "claim_seconds": 0.1, "crashes_max": DEATHS_MAX}
+RULES = {"heartbeat_seconds": 0.2, "silent_seconds": 1.0, "claim_seconds": 0.1, "crashes_max": CRASHES_MAX}
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -39,9 +39,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Database]:
+async def opened_store(url: str) -> AsyncIterator[Database]:
     path = url.removeprefix("sqlite:///")
-    if os.path.exists(path):  # noqa: ASYNC240, PTH110 - never taking the file: whoever has it may be just starting again
+    if os.path.exists(path):  # noqa: ASYNC240, PTH110 - opening beside the owner: the process may be restarting
         store: Database = await SqliteStore.open(path, clock=SystemClock(), observer=Lines(), beside=True)
     else:
         store = await open_store(url, observer=Lines())
@@ -53,36 +53,36 @@ async def opened(url: str) -> AsyncIterator[Database]:
 
 @dataclass
 class Supervisor:
-    """Starts a process again whenever it has died, as systemd or a container's host does."""
+    """Restarts a process whenever it crashed, as systemd or a container platform does."""
 
     config: Config
     crash_count: int = 0
-    said: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
     process: Process | None = None
 
     async def run(self) -> None:
         while True:
             status = await self.once()
-            assert status == -SIGKILL, self.said[-10:]
+            assert status == -SIGKILL, self.lines[-10:]
             self.crash_count += 1
 
     async def once(self) -> int:
-        """One life."""
+        """Run the process once; return its exit status."""
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", mortal_process.__name__, json.dumps(asdict(self.config)), stdin=DEVNULL, stdout=PIPE
+            sys.executable, "-m", crashing_process.__name__, json.dumps(asdict(self.config)), stdin=DEVNULL, stdout=PIPE
         )
         try:
             assert self.process.stdout is not None
             async for line in self.process.stdout:
-                self.said.append(json.loads(line))
+                self.lines.append(json.loads(line))
         except asyncio.CancelledError:
             self.process.kill()
             await self.process.wait()
             raise
         return await self.process.wait()
 
-    def of(self, event: str) -> list[dict[str, Any]]:
-        return [line for line in self.said if line["event"] == event]
+    def events(self, event: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["event"] == event]
 
 
 @asynccontextmanager
@@ -100,97 +100,99 @@ async def supervised(config: Config, count: int) -> AsyncIterator[list[Superviso
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not await condition():  # noqa: ASYNC110 - another process brings it about
+        while not await condition():  # noqa: ASYNC110 - another process changes it
             await asyncio.sleep(0.05)
 
 
 async def result(store: Database, account_id: int, value: str = RESULT[0].value) -> Job:
-    """An order whose result is there, to be shown by whoever comes first."""
+    """A job with a result that any instance may deliver."""
     job = await running(store, account_id=account_id)
     ended = await end(store, job, State.SUCCEEDED, None, parts=(replace(RESULT[0], value=value),))
     assert ended.job is not None
     return ended.job
 
 
-async def test_an_order_that_every_process_dies_of_ends_on_the_operators_list_while_others_are_delivered(
+async def test_a_job_that_crashes_every_process_goes_to_the_attention_list_while_others_are_delivered(
     url: str,
 ) -> None:
-    async with opened(url) as store:
-        person = await account_with(store, FUNDS)
-        others = [(await result(store, person)).id for _ in range(20)]
-        poison = await result(store, person, POISON)
-        others += [(await result(store, person)).id for _ in range(20)]
+    async with opened_store(url) as store:
+        account = await account_with(store, FUNDS)
+        others = [(await result(store, account)).id for _ in range(20)]
+        poison = await result(store, account, POISON)
+        others += [(await result(store, account)).id for _ in range(20)]
 
     async with supervised(Config(url=url, rules=RULES), 1 if url.startswith("sqlite") else 2) as supervisors:
 
         async def is_given_up() -> bool:
-            async with opened(url) as store:
-                one_more = await result(store, person)
+            async with opened_store(url) as store:
+                one_more = await result(store, account)
             others.append(one_more.id)
             await until(lambda: is_shown(url, one_more.id))
-            async with opened(url) as store:
+            async with opened_store(url) as store:
                 return bool(await store.jobs_needing_attention(10))
 
         await until(is_given_up)
         await until(lambda: is_settled(url))
         crash_count = sum(supervisor.crash_count for supervisor in supervisors)
-        suspected = {line["job"] for supervisor in supervisors for line in supervisor.of(Event.POISON_SUSPECTED)}
+        suspected = {line["job"] for supervisor in supervisors for line in supervisor.events(Event.POISON_SUSPECTED)}
 
-    async with opened(url) as store:
+    async with opened_store(url) as store:
         [listed] = await store.jobs_needing_attention(10)
         assert (listed.id, listed.delivery, listed.hold_state) == (
             poison.id,
             Delivery.UNDELIVERABLE,
             HoldState.RELEASED,
         )
-        assert listed.attention_reason == f"its work ended the process {DEATHS_MAX} times"
-        assert crash_count == DEATHS_MAX
+        assert listed.attention_reason == f"its work ended the process {CRASHES_MAX} times"
+        assert crash_count == CRASHES_MAX
         assert poison.id in suspected
         rows = [await store.job(job_id) for job_id in others]
         assert {row.delivery for row in rows if row} == {Delivery.DELIVERED}
-        assert (await store.wallet(person)).available == FUNDS - PRICE * len(others)
+        assert (await store.wallet(account)).available == FUNDS - PRICE * len(others)
         assert await store.violations(settled=True) == []
 
 
 async def is_shown(url: str, job_id: int) -> bool:
-    async with opened(url) as store:
+    async with opened_store(url) as store:
         job = await store.job(job_id)
         return job is not None and job.delivery is Delivery.DELIVERED
 
 
 async def is_settled(url: str) -> bool:
-    async with opened(url) as store:
+    async with opened_store(url) as store:
         return not any(count for name, count in (await store.counts()).items() if name != "attention")
 
 
-async def test_on_an_sqlite_file_the_next_process_goes_on_at_once_with_what_the_dead_one_held(tmp_path: Path) -> None:
-    """Neither the lease nor the silence nor the role of the dead one would be over within the hour."""
+async def test_on_sqlite_the_next_process_takes_over_the_leases_of_a_killed_one_at_once(tmp_path: Path) -> None:
+    """Lease, heartbeat and role of the killed process would all last an hour."""
     url = f"sqlite:///{tmp_path}/genlock.db"
-    async with opened(url) as store:
+    async with opened_store(url) as store:
         job = await result(store, await account_with(store, FUNDS))
     rules = {"lease_seconds": 3600.0, "silent_seconds": 3600.0, "role_seconds": 3600.0}
-    dead = Supervisor(Config(url=url, hold=True, rules=rules))
-    life = asyncio.create_task(dead.once())
+    killed = Supervisor(Config(url=url, hold=True, rules=rules))
+    run = asyncio.create_task(killed.once())
 
     async def holds() -> bool:
-        assert not life.done(), dead.said
-        return bool(dead.of(PUT) and dead.of(Event.LOCK_ACTIVE))
+        assert not run.done(), killed.lines
+        return bool(killed.events(PUT) and killed.events(Event.LOCK_ACTIVE))
 
     await until(holds)
-    assert dead.process is not None
-    dead.process.send_signal(SIGKILL)
-    assert await life == -SIGKILL
-    async with opened(url) as store:
+    assert killed.process is not None
+    killed.process.send_signal(SIGKILL)
+    assert await run == -SIGKILL
+    async with opened_store(url) as store:
         row = await store.job(job.id)
         assert row is not None
-        assert row.lease_owner is not None, "the dead one left its lease behind"
+        assert row.lease_owner is not None, "the killed process still holds its lease"
 
-    async with supervised(Config(url=url, rules=rules), 1) as [heir]:
+    async with supervised(Config(url=url, rules=rules), 1) as [successor]:
         await until(lambda: is_shown(url, job.id))
 
         async def is_active() -> bool:
-            return bool(heir.of(Event.LOCK_ACTIVE))
+            return bool(successor.events(Event.LOCK_ACTIVE))
 
         await until(is_active)
-        assert [(line["peer"], line["jobs"]) for line in heir.of(Event.INSTANCE_DEAD)] == [(row.lease_owner, 1)]
-        assert heir.crash_count == 0
+        assert [(line["peer"], line["jobs"]) for line in successor.events(Event.INSTANCE_DEAD)] == [
+            (row.lease_owner, 1)
+        ]
+        assert successor.crash_count == 0

@@ -1,4 +1,4 @@
-"""The promise with real processes on PostgreSQL: killed, paused, replaced while they work."""
+"""Engine processes on PostgreSQL that are killed, paused and replaced while they work."""
 
 import asyncio
 import json
@@ -27,12 +27,12 @@ from tests.journeys.engine_process import READY, SCHEMA, Config, Lines
 PRICE = 100
 FUNDS = 1_000_000
 PATIENCE_SECONDS = 40
-#: how far a busy machine may be behind
+#: tolerance for a busy machine
 ALLOWANCE_SECONDS = 1.0
 
 
 class Process:
-    """An engine that runs in a process, with what it said."""
+    """An engine process and its log."""
 
     def __init__(self, config: Config, log: Path) -> None:
         self.name = config.name
@@ -48,13 +48,13 @@ class Process:
     def signal(self, signal: Signals) -> None:
         self._process.send_signal(signal)
 
-    def said(self, event: str, **facts: Any) -> list[dict[str, Any]]:
+    def logged(self, event: str, **fields: Any) -> list[dict[str, Any]]:
         lines = self._log.read_text().splitlines()
-        told = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
-        return [line for line in told if line["event"] == event and facts.items() <= line.items()]
+        events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+        return [line for line in events if line["event"] == event and fields.items() <= line.items()]
 
     @property
-    def over(self) -> int | None:
+    def status(self) -> int | None:
         return self._process.poll()
 
     def end(self) -> None:
@@ -62,18 +62,18 @@ class Process:
         self._process.wait()
 
     def check(self) -> None:
-        assert self._process.poll() is None, f"{self.name} ended by itself:\n{self._log.read_text()[-3000:]}"
+        assert self._process.poll() is None, f"{self.name} ended unexpectedly:\n{self._log.read_text()[-3000:]}"
 
 
 @dataclass
 class Fleet:
-    """The database, the processes on it, and one person who orders."""
+    """The database, the processes on it, and one account that orders."""
 
     url: str
     folder: Path
     store: PostgresStore
     database: "asyncpg.Pool[asyncpg.Record]"
-    person: int
+    account: int
     processes: list[Process] = field(default_factory=list)
     jobs: list[int] = field(default_factory=list)
 
@@ -86,15 +86,15 @@ class Fleet:
 
     async def _is_ready(self, process: Process) -> bool:
         process.check()
-        return bool(process.said(READY))
+        return bool(process.logged(READY))
 
     async def order(self, count: int) -> None:
-        """Orders that any instance may take."""
+        """Accept orders that any instance may process."""
         orders = [
             NewJob(
-                account_id=self.person,
+                account_id=self.account,
                 request_key=f"key-{number}",
-                provider="mill",
+                provider="instant",
                 channel="chat",
                 address="42",
                 model="flux",
@@ -106,26 +106,26 @@ class Fleet:
             for number in range(len(self.jobs), len(self.jobs) + count)
         ]
         accepted = await asyncio.gather(*(self.store.accept_job(order, None) for order in orders))
-        self.jobs += [acceptance.job.id for acceptance in accepted]
+        self.jobs += [accepted_job.job.id for accepted_job in accepted]
 
     async def until(self, condition: Callable[[], Awaitable[bool]], patience: float = PATIENCE_SECONDS) -> float:
-        """Wait for something another process does; the seconds it took."""
+        """Wait for a condition that another process fulfils; return the seconds it took."""
         start = monotonic()
         async with asyncio.timeout(patience):
-            while not await condition():  # noqa: ASYNC110 - nobody tells us when another process has written
+            while not await condition():  # noqa: ASYNC110 - another process writes it
                 await asyncio.sleep(0.02)
         return monotonic() - start
 
     async def calls(self, operation: str, process: Process | None = None) -> Counter[int]:
-        """How often something was done outside, by job."""
+        """Number of provider or channel calls by job."""
         rows = await self.database.fetch(
             "SELECT job FROM outside.calls WHERE operation = $1 AND ($2::text IS NULL OR instance = $2)",
             *(operation, process.name if process else None),
         )
         return Counter(row["job"] for row in rows)
 
-    async def holds(self, process: Process, count: int) -> None:
-        """Wait until a process has so many deliveries in its hands."""
+    async def wait_for_deliveries(self, process: Process, count: int) -> None:
+        """Wait until a process has begun `count` deliveries."""
 
         async def condition() -> bool:
             process.check()
@@ -150,7 +150,7 @@ class Fleet:
         return [job for job_id in self.jobs if (job := await self.store.job(job_id))]
 
     async def rows(self) -> list[Any]:
-        """Everything the engine keeps, as it is."""
+        """All rows of jobs and ledger, and all outside effects."""
         tables = [await self.database.fetch(f"SELECT * FROM {table} ORDER BY 1") for table in ("jobs", "ledger")]  # noqa: S608
         return [*tables, await self.calls("notify"), await self.shown()]
 
@@ -169,7 +169,7 @@ class Fleet:
 
     async def check_money(self, jobs: list[Job]) -> None:
         assert await self.store.violations(settled=True) == []
-        wallet = await self.store.wallet(self.person)
+        wallet = await self.store.wallet(self.account)
         paid = PRICE * sum(job.hold_state is HoldState.CAPTURED for job in jobs)
         assert (wallet.held, wallet.available) == (0, FUNDS - paid)
 
@@ -179,9 +179,9 @@ async def fleet(postgres_url: str, tmp_path: Path) -> AsyncIterator[Fleet]:
     store = await PostgresStore.open(postgres_url, observer=Lines())
     database = await asyncpg.create_pool(postgres_url, min_size=1, max_size=2)
     await database.execute(SCHEMA)
-    person = await store.ensure_account("chat", "bot", "42")
-    await store.transfer(person, EntryKind.TOPUP, FUNDS, "funds")
-    fleet = Fleet(postgres_url, tmp_path, store, database, person)
+    account = await store.ensure_account("chat", "bot", "42")
+    await store.transfer(account, EntryKind.TOPUP, FUNDS, "funds")
+    fleet = Fleet(postgres_url, tmp_path, store, database, account)
     yield fleet
     for process in fleet.processes:
         process.end()
@@ -190,60 +190,64 @@ async def fleet(postgres_url: str, tmp_path: Path) -> AsyncIterator[Fleet]:
 
 
 async def test_a_killed_instance_is_replaced_within_five_seconds(fleet: Fleet) -> None:
-    """With the default rules: it held the active role and twenty deliveries."""
-    victim = await fleet.start("victim", hold=True)
+    """With the default rules. The killed instance is the leader and holds twenty deliveries."""
+    killed = await fleet.start("killed", hold=True)
     await fleet.order(20)
-    await fleet.holds(victim, 20)
-    heir = await fleet.start("heir")
-    assert await fleet.active(victim)
+    await fleet.wait_for_deliveries(killed, 20)
+    successor = await fleet.start("successor")
+    assert await fleet.active(killed)
 
-    victim.signal(SIGKILL)
-    took_role, took_work = await asyncio.gather(fleet.until(lambda: fleet.active(heir)), fleet.until(fleet.settled))
+    killed.signal(SIGKILL)
+    took_role, took_work = await asyncio.gather(
+        fleet.until(lambda: fleet.active(successor)), fleet.until(fleet.settled)
+    )
 
     assert max(took_role, took_work) <= 5 + ALLOWANCE_SECONDS
     await fleet.check_all_delivered_once()
-    assert heir.said(Event.INSTANCE_DEAD, peer=victim.name, jobs=20)
+    assert successor.logged(Event.INSTANCE_DEAD, peer=killed.name, jobs=20)
 
 
 async def test_a_stopped_instance_is_replaced_at_once(fleet: Fleet) -> None:
-    """It could not finish its deliveries in the time it was given."""
-    leaver = await fleet.start("leaver", hold=True, stop_seconds=0.1)
+    """The stopping instance cannot finish its deliveries in time."""
+    stopping = await fleet.start("stopping", hold=True, stop_seconds=0.1)
     await fleet.order(20)
-    await fleet.holds(leaver, 20)
-    heir = await fleet.start("heir")
-    assert await fleet.active(leaver)
+    await fleet.wait_for_deliveries(stopping, 20)
+    successor = await fleet.start("successor")
+    assert await fleet.active(stopping)
 
-    leaver.signal(SIGTERM)
-    took_role, took_work = await asyncio.gather(fleet.until(lambda: fleet.active(heir)), fleet.until(fleet.settled))
+    stopping.signal(SIGTERM)
+    took_role, took_work = await asyncio.gather(
+        fleet.until(lambda: fleet.active(successor)), fleet.until(fleet.settled)
+    )
 
     assert max(took_role, took_work) <= 1 + ALLOWANCE_SECONDS
-    await fleet.until(lambda: is_over(leaver))
-    assert leaver.over == 0
+    await fleet.until(lambda: has_ended(stopping))
+    assert stopping.status == 0
     await fleet.check_all_delivered_once()
-    assert heir.said(Event.INSTANCE_DEAD) == []
+    assert successor.logged(Event.INSTANCE_DEAD) == []
 
 
-async def test_an_instance_that_wakes_up_after_it_was_replaced_changes_nothing(fleet: Fleet) -> None:
-    sleeper = await fleet.start("sleeper", hold=True)
+async def test_a_paused_instance_that_resumes_after_a_takeover_changes_nothing(fleet: Fleet) -> None:
+    paused = await fleet.start("paused", hold=True)
     await fleet.order(10)
-    await fleet.holds(sleeper, 10)
-    heir = await fleet.start("heir")
-    sleeper.signal(SIGSTOP)
+    await fleet.wait_for_deliveries(paused, 10)
+    successor = await fleet.start("successor")
+    paused.signal(SIGSTOP)
     await fleet.until(fleet.settled)
-    await fleet.until(lambda: fleet.active(heir))
+    await fleet.until(lambda: fleet.active(successor))
     await fleet.check_all_delivered_once()
     before = await fleet.rows()
 
-    sleeper.signal(SIGUSR1)
-    sleeper.signal(SIGCONT)
-    await fleet.until(lambda: has_said(sleeper, Event.LEASE_LOST, 10))
-    await fleet.until(lambda: has_said(sleeper, Event.LOCK_PASSIVE, 1))
+    paused.signal(SIGUSR1)
+    paused.signal(SIGCONT)
+    await fleet.until(lambda: has_logged(paused, Event.LEASE_LOST, 10))
+    await fleet.until(lambda: has_logged(paused, Event.LOCK_PASSIVE, 1))
 
     assert await fleet.rows() == before
-    assert await fleet.active(heir)
-    sleeper.signal(SIGTERM)
-    await fleet.until(lambda: is_over(sleeper))
-    assert sleeper.over == 0
+    assert await fleet.active(successor)
+    paused.signal(SIGTERM)
+    await fleet.until(lambda: has_ended(paused))
+    assert paused.status == 0
     assert await fleet.rows() == before
 
 
@@ -251,24 +255,24 @@ async def test_an_instance_that_wakes_up_after_it_was_replaced_changes_nothing(f
 async def test_instances_that_replace_each_other_under_load_deliver_everything_once(
     fleet: Fleet, signal: Signals
 ) -> None:
-    """A rolling deploy: the old one goes while the new one works; the channel loses every tenth answer."""
+    """A rolling deploy: the old instance ends while the new one works; every tenth put loses its answer."""
     old = await fleet.start("old", faults=0.2, grace_seconds=2.0)
     await fleet.order(100)
-    await fleet.holds(old, 20)
+    await fleet.wait_for_deliveries(old, 20)
     await fleet.start("new", faults=0.2, grace_seconds=2.0)
     for _ in range(4):
         await fleet.order(50)
-    await fleet.holds(old, 60)
+    await fleet.wait_for_deliveries(old, 60)
     old.signal(signal)
-    await fleet.until(lambda: is_over(old))
+    await fleet.until(lambda: has_ended(old))
     await fleet.order(100)
     await fleet.until(fleet.settled)
 
     if signal is SIGTERM:
-        assert old.over == 0
+        assert old.status == 0
         await fleet.check_all_delivered_once()
         return
-    # Killed in the middle of create calls: those end with the money back and the person told.
+    # Killed during create calls: those jobs fail, their hold is released and the user is notified.
     jobs = await fleet.all_jobs()
     assert len(jobs) == 400
     assert max((await fleet.calls("create")).values()) == 1
@@ -281,9 +285,9 @@ async def test_instances_that_replace_each_other_under_load_deliver_everything_o
     await fleet.check_money(jobs)
 
 
-async def is_over(process: Process) -> bool:
-    return process.over is not None
+async def has_ended(process: Process) -> bool:
+    return process.status is not None
 
 
-async def has_said(process: Process, event: Event, times: int) -> bool:
-    return len(process.said(event)) >= times
+async def has_logged(process: Process, event: Event, times: int) -> bool:
+    return len(process.logged(event)) >= times

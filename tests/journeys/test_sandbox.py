@@ -1,4 +1,4 @@
-"""`genlock sandbox` as a newcomer meets it: a real process that starts others, and takes them along when it ends."""
+"""`genlock sandbox` as a real process: it starts the others, and they end with it."""
 
 import json
 import os
@@ -22,16 +22,16 @@ from genlock.sandbox.run import describe_line
 PATIENCE_SECONDS = 40
 
 
-def until(holds: Callable[[], Any], what: str) -> Any:
+def wait_until(holds: Callable[[], Any], what: str) -> Any:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not (found := holds()):
-        assert time.monotonic() < deadline, f"it did not come to pass: {what}"
+        assert time.monotonic() < deadline, f"timed out waiting until {what}"
         time.sleep(0.05)
     return found
 
 
-def four_ports() -> int:
-    """The first of four free ones."""
+def find_four_ports() -> int:
+    """The first of four consecutive free ports."""
     while True:
         first = find_free_port()
         try:
@@ -45,7 +45,7 @@ def four_ports() -> int:
 
 class Sandbox:
     def __init__(self, folder: Path, *arguments: str, port: int | None = None) -> None:
-        self.port = port or four_ports()
+        self.port = port or find_four_ports()
         self.error = folder / f"sandbox-{self.port}.txt"
         with self.error.open("wb") as error:
             self.process = subprocess.Popen(
@@ -57,15 +57,15 @@ class Sandbox:
             )
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self.error.read_text()
 
     def is_ready(self) -> bool:
-        assert self.process.poll() is None, self.said
-        return "Ctrl-C stops it" in self.said
+        assert self.process.poll() is None, self.output
+        return "Ctrl-C stops it" in self.output
 
     def ready(self) -> "Sandbox":
-        until(self.is_ready, self.said)
+        wait_until(self.is_ready, self.output)
         return self
 
     def children(self) -> list[psutil.Process]:
@@ -89,65 +89,65 @@ class Sandbox:
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[Callable[..., Sandbox]]:
-    made: list[Sandbox] = []
+    started: list[Sandbox] = []
 
     def make(*arguments: str, port: int | None = None) -> Sandbox:
-        made.append(Sandbox(tmp_path, *arguments, port=port))
-        return made[-1]
+        started.append(Sandbox(tmp_path, *arguments, port=port))
+        return started[-1]
 
     yield make
-    for one in made:
+    for one in started:
         one.process.kill()
         one.process.wait()
 
 
-def test_it_serves_page_and_health_tells_where_and_ends_with_all_it_started(
+def test_the_sandbox_serves_page_and_health_and_stops_all_its_processes(
     sandbox: Callable[..., Sandbox],
 ) -> None:
     began = time.monotonic()
-    world = sandbox("--fresh").ready()
+    running = sandbox("--fresh").ready()
     assert time.monotonic() - began < 20
-    children = world.children()
+    children = running.children()
     assert any("serve" in child.cmdline() for child in children)
-    assert f"http://127.0.0.1:{world.port}/" in world.said
-    assert "<html" in world.get("/")
-    assert world.get("/health", place=1)["active"] in {True, False}
-    assert [person["first_name"] for person in world.get("/sim/state")["people"]] == ["Ann"]
-    until(
-        lambda: [event for event in world.get("/sim/page")["journal"] if event["kind"] == "log"],
-        "the instance's lines are on the page",
+    assert f"http://127.0.0.1:{running.port}/" in running.output
+    assert "<html" in running.get("/")
+    assert running.get("/health", place=1)["active"] in {True, False}
+    assert [person["first_name"] for person in running.get("/sim/state")["people"]] == ["Ann"]
+    wait_until(
+        lambda: [event for event in running.get("/sim/page")["journal"] if event["kind"] == "log"],
+        "the instance's log lines are on the page",
     )
-    assert world.end() == 0
-    until(lambda: not any(child.is_running() for child in children), "all processes are gone")
+    assert running.end() == 0
+    wait_until(lambda: not any(child.is_running() for child in children), "all processes are gone")
 
 
-def test_nothing_stays_behind_when_it_is_killed(sandbox: Callable[..., Sandbox]) -> None:
-    world = sandbox("--fresh").ready()
-    children = world.children()
+def test_no_process_and_no_folder_remains_after_the_sandbox_is_killed(sandbox: Callable[..., Sandbox]) -> None:
+    running = sandbox("--fresh").ready()
+    children = running.children()
     folders = {Path(child.cwd()) for child in children if "serve" in child.cmdline()}
     assert len(folders) == 1
-    world.end(signal.SIGKILL)
-    until(lambda: not any(child.is_running() for child in children), "all processes are gone")
-    until(lambda: not any(folder.exists() for folder in folders), "what was fresh is thrown away")
+    running.end(signal.SIGKILL)
+    wait_until(lambda: not any(child.is_running() for child in children), "all processes are gone")
+    wait_until(lambda: not any(folder.exists() for folder in folders), "the temporary folder is removed")
 
 
-def test_a_killed_instance_is_started_again(sandbox: Callable[..., Sandbox]) -> None:
-    world = sandbox("--fresh").ready()
-    first = world.get("/health", place=1)["instance"]
-    [child] = [child for child in world.children() if "serve" in child.cmdline()]
+def test_a_killed_instance_is_restarted(sandbox: Callable[..., Sandbox]) -> None:
+    running = sandbox("--fresh").ready()
+    first = running.get("/health", place=1)["instance"]
+    [child] = [child for child in running.children() if "serve" in child.cmdline()]
     child.kill()
 
     def another() -> bool:
         try:
-            return bool(world.get("/health", place=1)["instance"] != first)
+            return bool(running.get("/health", place=1)["instance"] != first)
         except OSError:
             return False
 
-    until(another, "another one answers")
-    assert world.end() == 0
+    wait_until(another, "a new instance answers")
+    assert running.end() == 0
 
 
-def test_the_world_is_there_again_the_next_time(sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
+def test_users_and_chats_are_kept_between_runs(sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
     first = sandbox("--state", str(tmp_path / "kept")).ready()
     bob = first.post("/sim/people", {"name": "Bob", "language": "ru"})
     first.post(f"/sim/people/{bob['id']}/say", {"text": "/help"})
@@ -160,53 +160,53 @@ def test_the_world_is_there_again_the_next_time(sandbox: Callable[..., Sandbox],
     assert again.end() == 0
 
 
-def generate(world: Sandbox, person: int, prompt: str) -> str:
-    """Order a picture in words; returns its task's id at the simulated Kie.ai."""
-    world.post(f"/sim/people/{person}/say", {"text": f"/gen z-image {prompt}"})
+def generate(running: Sandbox, person: int, prompt: str) -> str:
+    """Order an image with /gen, wait for it, and return its task id at the Kie.ai simulator."""
+    running.post(f"/sim/people/{person}/say", {"text": f"/gen z-image {prompt}"})
 
     def shown() -> bool:
-        messages = world.get(f"/sim/chats/{person}?person={person}")["messages"]
+        messages = running.get(f"/sim/chats/{person}?person={person}")["messages"]
         return any("photo" in one["message"] and prompt in str(one["message"]) for one in messages)
 
-    until(shown, f"the picture of {prompt}")
-    [task] = world.get("/_control", place=2)["tasks"]
+    wait_until(shown, f"the image for {prompt} is shown")
+    [task] = running.get("/_control", place=2)["tasks"]
     return str(task["id"])
 
 
-def test_what_is_ordered_in_a_kept_world_never_meets_what_was_ordered_before(
+def test_orders_of_a_second_run_do_not_collide_with_those_of_the_first(
     sandbox: Callable[..., Sandbox], tmp_path: Path
 ) -> None:
-    port, tasks = four_ports(), []
+    port, tasks = find_four_ports(), []
     for prompt in ("a cat", "a dog"):
-        world = sandbox("--state", str(tmp_path / "kept"), "--speed", "60", port=port).ready()
-        [ann] = world.get("/sim/state")["people"]
-        world.post(f"/sim/people/{ann['id']}/say", {"text": "/start"})
-        tasks.append(generate(world, ann["id"], prompt))
-        assert "STAGE_ERROR" not in world.said
-        assert world.end() == 0
+        running = sandbox("--state", str(tmp_path / "kept"), "--speed", "60", port=port).ready()
+        [ann] = running.get("/sim/state")["people"]
+        running.post(f"/sim/people/{ann['id']}/say", {"text": "/start"})
+        tasks.append(generate(running, ann["id"], prompt))
+        assert "STAGE_ERROR" not in running.output
+        assert running.end() == 0
     assert tasks[0] != tasks[1]
 
 
-def test_a_result_is_put_by_its_address_and_an_answer_lost_after_that_changes_nothing(
+def test_a_lost_answer_to_a_media_edit_does_not_show_the_result_twice(
     sandbox: Callable[..., Sandbox],
 ) -> None:
-    world = sandbox("--fresh", "--speed", "60").ready()
-    [ann] = world.get("/sim/state")["people"]
-    world.post(f"/sim/people/{ann['id']}/say", {"text": "/start"})
-    world.post("/sim/faults", {"fault": "drop_after", "method": "editMessageMedia", "times": 1})
-    generate(world, ann["id"], "a cat")
+    running = sandbox("--fresh", "--speed", "60").ready()
+    [ann] = running.get("/sim/state")["people"]
+    running.post(f"/sim/people/{ann['id']}/say", {"text": "/start"})
+    running.post("/sim/faults", {"fault": "drop_after", "method": "editMessageMedia", "times": 1})
+    generate(running, ann["id"], "a cat")
 
-    def puts() -> list[Any]:
-        calls = [event["call"] for event in world.get("/sim/page")["journal"] if event["kind"] == "call"]
+    def media_edits() -> list[Any]:
+        calls = [event["call"] for event in running.get("/sim/page")["journal"] if event["kind"] == "call"]
         return [call for call in calls if call["method"] == "editMessageMedia"]
 
-    until(lambda: len(puts()) > 1, "it is put again")
-    lost, again = puts()
+    wait_until(lambda: len(media_edits()) > 1, "the edit is repeated")
+    lost, again = media_edits()
     assert (lost["executed"], lost["answered"], lost["faults"]) == (True, False, ["drop_after"])
     assert (again["answered"], again["faults"]) == (True, [])
-    messages = world.get(f"/sim/chats/{ann['id']}?person={ann['id']}")["messages"]
+    messages = running.get(f"/sim/chats/{ann['id']}?person={ann['id']}")["messages"]
     assert sum("photo" in one["message"] for one in messages) == 1
-    assert world.end() == 0
+    assert running.end() == 0
 
 
 def test_the_terminal_names_each_alarm_and_error() -> None:
@@ -217,31 +217,31 @@ def test_the_terminal_names_each_alarm_and_error() -> None:
     assert describe_line({"process": "a", "event": "", "text": "no JSON"}) == "no JSON"
 
 
-def check_two_instances(world: Sandbox) -> None:
-    children = world.children()
+def check_two_instances(running: Sandbox) -> None:
+    children = running.children()
     assert sum("serve" in child.cmdline() for child in children) == 2
-    until(lambda: world.get("/health", place=1)["instances"] == 2, "both are known")
-    assert world.end() == 0
-    until(lambda: not any(child.is_running() for child in children), "all are gone")
+    wait_until(lambda: running.get("/health", place=1)["instances"] == 2, "both instances are registered")
+    assert running.end() == 0
+    wait_until(lambda: not any(child.is_running() for child in children), "all processes are gone")
 
 
-def test_two_instances_on_a_postgres_that_is_kept(sandbox: Callable[..., Sandbox]) -> None:
+def test_two_instances_run_on_a_kept_postgres(sandbox: Callable[..., Sandbox]) -> None:
     with tempfile.TemporaryDirectory(prefix="genlock-kept-") as folder:
-        Path(folder).chmod(0o755)  # PostgreSQL's own user must get in
+        Path(folder).chmod(0o755)  # PostgreSQL's own user must be able to enter it
         for _ in range(2):
             check_two_instances(sandbox("--postgres", "--instances", "2", "--state", f"{folder}/world").ready())
         assert (Path(folder) / "world" / "postgres" / "data" / "PG_VERSION").exists()
 
 
-def test_a_port_that_is_taken_is_named(sandbox: Callable[..., Sandbox]) -> None:
-    port = four_ports()
+def test_a_port_in_use_is_named(sandbox: Callable[..., Sandbox]) -> None:
+    port = find_four_ports()
     with socket.create_server(("127.0.0.1", port + 1)):
-        world = sandbox("--fresh", port=port)
-        assert world.process.wait(PATIENCE_SECONDS) == 1
-    assert f"port {port + 1} is in use" in world.said
+        running = sandbox("--fresh", port=port)
+        assert running.process.wait(PATIENCE_SECONDS) == 1
+    assert f"port {port + 1} is in use" in running.output
 
 
 def test_several_instances_need_postgres(sandbox: Callable[..., Sandbox]) -> None:
-    world = sandbox("--fresh", "--instances", "2")
-    assert world.process.wait(PATIENCE_SECONDS) == 1
-    assert "--postgres" in world.said
+    running = sandbox("--fresh", "--instances", "2")
+    assert running.process.wait(PATIENCE_SECONDS) == 1
+    assert "--postgres" in running.output

@@ -1,4 +1,4 @@
-"""`genlock serve` as it really runs: processes that start, work, are asked to end, and are killed."""
+"""`genlock serve` as real processes: start, work, graceful stop, kill, and start-up errors."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ WEBHOOK_KEY = "whsec-5f2b8c1d9e3a4706"
 
 
 @dataclass
-class Town:
+class ServeSetup:
     """Both simulators, a database, and the instances that run on them."""
 
     folder: Path
@@ -39,7 +39,7 @@ class Town:
     telegram: TelegramSimulator
     kie: KieSimulator
     instances: list[Instance] = field(default_factory=list)
-    #: settings that all of them get
+    #: settings of all instances
     more: dict[str, str] = field(default_factory=dict)
 
     def settings(self, **more: str) -> dict[str, str]:
@@ -56,22 +56,22 @@ class Town:
         return instance
 
     def begin(self, **more: str) -> Instance:
-        """One that may not come so far."""
+        """Start an instance without waiting until it is ready."""
         instance = Instance(f"instance-{len(self.instances) + 1}", self.folder, self.settings(**more))
         self.instances.append(instance)
         instance.start()
         return instance
 
-    async def done(self) -> list[int]:
-        """The updates that were handled, as the store has them, oldest first."""
+    async def done_updates(self) -> list[int]:
+        """Ids of handled updates in the store, oldest first."""
         store = await open_store(self.url, observer=Silent())
         try:
             return [update.update_id for update in reversed(await store.updates(UpdateState.DONE, 1000))]
         finally:
             await store.close()
 
-    def handled(self) -> list[int]:
-        """The updates that instances said they had handled."""
+    def handled_updates(self) -> list[int]:
+        """Ids of updates that the instances logged as handled."""
         return [line["update"] for instance in self.instances for line in instance.events("UPDATE_DONE")]
 
 
@@ -82,30 +82,30 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("postgres_url"))
 
 
-async def open_town(url: str, folder: Path) -> AsyncIterator[Town]:
+async def running_setup(url: str, folder: Path) -> AsyncIterator[ServeSetup]:
     async with running_telegram(token=TOKEN) as telegram, running_kie(catalog=CATALOG) as kie:
-        town = Town(folder, url, telegram, kie)
+        setup = ServeSetup(folder, url, telegram, kie)
         try:
-            yield town
+            yield setup
         finally:
-            for instance in town.instances:
+            for instance in setup.instances:
                 instance.kill()
-            for instance in town.instances:
+            for instance in setup.instances:
                 for secret in (TOKEN, TOKEN.partition(":")[2], kie.key, WEBHOOK_KEY):
                     assert secret not in instance.text
                 assert "Traceback" not in instance.text
 
 
 @pytest.fixture
-async def town(url: str, tmp_path: Path) -> AsyncIterator[Town]:
-    async for town in open_town(url, tmp_path):
-        yield town
+async def setup(url: str, tmp_path: Path) -> AsyncIterator[ServeSetup]:
+    async for setup in running_setup(url, tmp_path):
+        yield setup
 
 
 @pytest.fixture
-async def postgres_town(postgres_url: str, tmp_path: Path) -> AsyncIterator[Town]:
-    async for town in open_town(postgres_url, tmp_path):
-        yield town
+async def postgres_setup(postgres_url: str, tmp_path: Path) -> AsyncIterator[ServeSetup]:
+    async for setup in running_setup(postgres_url, tmp_path):
+        yield setup
 
 
 async def get(address: str, path: str) -> tuple[int, str]:
@@ -114,47 +114,47 @@ async def get(address: str, path: str) -> tuple[int, str]:
 
 
 async def health(address: str) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads((await get(address, "/health"))[1])
-    return said
+    output: dict[str, Any] = json.loads((await get(address, "/health"))[1])
+    return output
 
 
 async def until(condition: Callable[[], bool], seconds: float = 20.0) -> float:
     started = monotonic()
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - another process does it
+        while not condition():  # noqa: ASYNC110 - another process changes it
             await asyncio.sleep(0.01)
     return monotonic() - started
 
 
-async def test_it_starts_says_so_works_and_ends_in_order(town: Town) -> None:
-    instance = await town.start(GENLOCK_PORT="0")
-    told = await instance.wait_for_event("READY")
-    address = told["address"]
-    assert told["mode"] == "polling"
-    assert 0 < told["seconds"] < 10
+async def test_the_service_starts_logs_its_address_handles_updates_and_stops_gracefully(setup: ServeSetup) -> None:
+    instance = await setup.start(GENLOCK_PORT="0")
+    line = await instance.wait_for_event("READY")
+    address = line["address"]
+    assert line["mode"] == "polling"
+    assert 0 < line["seconds"] < 10
     await instance.wait_for_event("LOCK_ACTIVE")
     assert (await get(address, "/ready")) == (200, '{"ready":true}')
-    said = await health(address)
-    assert (said["active"], said["queue_depth"]) == (True, 0)
+    output = await health(address)
+    assert (output["active"], output["queue_depth"]) == (True, 0)
     assert "genlock_active 1.0" in (await get(address, "/metrics"))[1]
-    ann = town.telegram.add_user("Ann")
+    ann = setup.telegram.add_user("Ann")
     for text in ("one", "two"):
         await ann.say(text)
-    await until(lambda: len(town.handled()) == 2)
+    await until(lambda: len(setup.handled_updates()) == 2)
     instance.signal(SIGTERM)
     started = monotonic()
     assert await instance.wait_until_ended() == 0
     assert monotonic() - started < 20
     assert [line["event"] for line in instance.log_lines[-3:]] == ["STOPPING", "LOCK_PASSIVE", "STOPPED"]
-    assert await town.done() == town.handled()
+    assert await setup.done_updates() == setup.handled_updates()
 
 
-async def test_a_second_signal_ends_it_at_once(town: Town) -> None:
-    instance = await town.start()
+async def test_a_second_signal_stops_the_service_at_once(setup: ServeSetup) -> None:
+    instance = await setup.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", instance.port)
     writer.write(b"POST /callbacks/kie HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
     await writer.drain()
-    await get(instance.url, "/health")  # whoever never finishes a sentence has been heard by now
+    await get(instance.url, "/health")  # by now the server has read the unfinished request
     instance.signal(SIGTERM)
     await instance.wait_for_event("STOPPING")
     instance.signal(SIGTERM)
@@ -166,70 +166,70 @@ async def test_a_second_signal_ends_it_at_once(town: Town) -> None:
     await reader.read()
 
 
-async def test_updates_come_by_webhook_where_there_is_a_public_address(town: Town) -> None:
+async def test_updates_arrive_by_webhook_if_there_is_a_public_url(setup: ServeSetup) -> None:
     port = str(find_free_port())
     public = {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
-    first = await town.start(**public)
+    first = await setup.start(**public)
     await first.wait_for_event("WEBHOOK_SET")
-    ann = town.telegram.add_user("Ann")
+    ann = setup.telegram.add_user("Ann")
     await ann.say("one")
-    await until(lambda: len(town.handled()) == 1)
-    assert town.telegram.calls("getUpdates") == []
+    await until(lambda: len(setup.handled_updates()) == 1)
+    assert setup.telegram.calls("getUpdates") == []
     first.signal(SIGTERM)
     assert await first.wait_until_ended() == 0
     await ann.say("two")
-    second = await town.start(**public)
-    await until(lambda: len(town.handled()) == 2)
+    second = await setup.start(**public)
+    await until(lambda: len(setup.handled_updates()) == 2)
     await second.wait_for_event("LOCK_ACTIVE")
-    assert len(town.telegram.calls("setWebhook")) == 1, "it knows already"
-    third = await second_port(town, second)
+    assert len(setup.telegram.calls("setWebhook")) == 1, "the webhook is already set"
+    third = await second_port(setup, second)
     await third.wait_for_event("WEBHOOK_SET")
-    assert len(town.telegram.calls("setWebhook")) == 2, "the address has changed"
+    assert len(setup.telegram.calls("setWebhook")) == 2, "the public URL has changed"
 
 
-async def second_port(town: Town, before: Instance) -> Instance:
+async def second_port(setup: ServeSetup, before: Instance) -> Instance:
     before.signal(SIGTERM)
     assert await before.wait_until_ended() == 0
     port = str(find_free_port())
-    return await town.start(GENLOCK_PORT=port, GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}")
+    return await setup.start(GENLOCK_PORT=port, GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}")
 
 
-async def test_a_forged_update_is_refused(town: Town) -> None:
+async def test_a_forged_update_is_refused(setup: ServeSetup) -> None:
     port = str(find_free_port())
-    instance = await town.start(GENLOCK_PORT=port, GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}")
+    instance = await setup.start(GENLOCK_PORT=port, GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}")
     async with aiohttp.ClientSession() as session:
         for headers in ({}, {"X-Telegram-Bot-Api-Secret-Token": "guessed"}):
             body = {"update_id": 1, "message": {"from": {"id": 1}}}
             async with session.post(f"{instance.url}/telegram/webhook", json=body, headers=headers) as response:
                 assert response.status == 401
     await instance.wait_for_event("UPDATE_REFUSED")
-    assert town.handled() == []
+    assert setup.handled_updates() == []
 
 
 # two instances
 
 
-async def test_the_role_passes_on_at_once_when_its_holder_stops(postgres_town: Town) -> None:
-    first = await postgres_town.start()
+async def test_leadership_passes_on_at_once_when_the_leader_stops(postgres_setup: ServeSetup) -> None:
+    first = await postgres_setup.start()
     await first.wait_for_event("LOCK_ACTIVE")
-    second = await postgres_town.start()
+    second = await postgres_setup.start()
     assert (await health(second.url))["active"] is False
     first.signal(SIGTERM)
     await first.wait_for_event("LOCK_PASSIVE")
     started = monotonic()
     await second.wait_for_event("LOCK_ACTIVE")
     assert monotonic() - started < 2
-    ann = postgres_town.telegram.add_user("Ann")
+    ann = postgres_setup.telegram.add_user("Ann")
     await ann.say("one")
     await until(lambda: len(second.events("UPDATE_DONE")) == 1)
     assert await first.wait_until_ended() == 0
 
 
-async def test_a_killed_instance_is_replaced_within_seconds_and_no_update_is_lost(postgres_town: Town) -> None:
-    first = await postgres_town.start()
+async def test_a_killed_instance_is_replaced_within_seconds_and_no_update_is_lost(postgres_setup: ServeSetup) -> None:
+    first = await postgres_setup.start()
     await first.wait_for_event("POLLING")
-    second = await postgres_town.start()
-    ann, bob = postgres_town.telegram.add_user("Ann"), postgres_town.telegram.add_user("Bob")
+    second = await postgres_setup.start()
+    ann, bob = postgres_setup.telegram.add_user("Ann"), postgres_setup.telegram.add_user("Bob")
     for number in range(10):
         await ann.say(f"a{number}")
         await bob.say(f"b{number}")
@@ -238,88 +238,88 @@ async def test_a_killed_instance_is_replaced_within_seconds_and_no_update_is_los
     await ann.say("last")
     await second.wait_for_event("POLLING")
     assert monotonic() - killed < 6
-    await until(lambda: len(set(postgres_town.handled())) == 21)
-    assert sorted(await postgres_town.done()) == sorted(set(postgres_town.handled()))
+    await until(lambda: len(set(postgres_setup.handled_updates())) == 21)
+    assert sorted(await postgres_setup.done_updates()) == sorted(set(postgres_setup.handled_updates()))
 
 
-# what is wrong is said in sentences
+# start-up errors
 
 
-async def refused(town: Town, **more: str) -> str:
-    instance = town.begin(**more)
+async def refused(setup: ServeSetup, **more: str) -> str:
+    instance = setup.begin(**more)
     assert await instance.wait_until_ended() == 1
     return instance.text
 
 
-async def test_all_settings_that_are_missing_or_wrong_are_named_at_once(town: Town) -> None:
-    said = await refused(town, GENLOCK_TELEGRAM_TOKEN="", GENLOCK_KIE_API_KEY="", GENLOCK_LEASE_SECONDS="soon")
+async def test_all_missing_or_invalid_settings_are_reported_together(setup: ServeSetup) -> None:
+    output = await refused(setup, GENLOCK_TELEGRAM_TOKEN="", GENLOCK_KIE_API_KEY="", GENLOCK_LEASE_SECONDS="soon")
     for name in ("GENLOCK_TELEGRAM_TOKEN", "GENLOCK_KIE_API_KEY", "GENLOCK_LEASE_SECONDS"):
-        assert name in said
-    assert "Traceback" not in said
+        assert name in output
+    assert "Traceback" not in output
 
 
-async def test_a_variable_that_is_no_setting_is_told_at_the_start_without_its_value(town: Town) -> None:
-    (town.folder / ".env").write_text(f"GENLOCK_ADMIN_ID={WEBHOOK_KEY}\n")
+async def test_an_unknown_setting_is_logged_at_the_start_without_its_value(setup: ServeSetup) -> None:
+    (setup.folder / ".env").write_text(f"GENLOCK_ADMIN_ID={WEBHOOK_KEY}\n")
 
-    instance = await town.start(GENLOCK_KIE_API_KEYS=WEBHOOK_KEY)
+    instance = await setup.start(GENLOCK_KIE_API_KEYS=WEBHOOK_KEY)
 
-    told = {line["name"]: line["nearest"] for line in instance.events("SETTING_UNKNOWN")}
-    assert told == {"GENLOCK_ADMIN_ID": "GENLOCK_ADMIN_IDS", "GENLOCK_KIE_API_KEYS": "GENLOCK_KIE_API_KEY"}
+    line = {line["name"]: line["nearest"] for line in instance.events("SETTING_UNKNOWN")}
+    assert line == {"GENLOCK_ADMIN_ID": "GENLOCK_ADMIN_IDS", "GENLOCK_KIE_API_KEYS": "GENLOCK_KIE_API_KEY"}
 
 
-async def test_a_token_that_telegram_does_not_know_ends_the_start(town: Town) -> None:
+async def test_a_token_that_telegram_rejects_stops_the_start(setup: ServeSetup) -> None:
     wrong = f"1{TOKEN}"
-    said = await refused(town, GENLOCK_TELEGRAM_TOKEN=wrong)
-    assert "Telegram does not know the token in GENLOCK_TELEGRAM_TOKEN" in said
-    assert wrong not in said
+    output = await refused(setup, GENLOCK_TELEGRAM_TOKEN=wrong)
+    assert "Telegram does not know the token in GENLOCK_TELEGRAM_TOKEN" in output
+    assert wrong not in output
 
 
-async def test_a_port_that_is_taken_ends_the_start(town: Town) -> None:
+async def test_a_port_in_use_stops_the_start(setup: ServeSetup) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        said = await refused(town, GENLOCK_PORT=str(taken.getsockname()[1]))
-    assert "cannot listen on 127.0.0.1:" in said
-    assert "GENLOCK_PORT" in said
+        output = await refused(setup, GENLOCK_PORT=str(taken.getsockname()[1]))
+    assert "cannot listen on 127.0.0.1:" in output
+    assert "GENLOCK_PORT" in output
 
 
 async def test_a_second_process_on_one_sqlite_file_is_refused(tmp_path: Path) -> None:
-    async for town in open_town(f"sqlite:///{tmp_path}/genlock.db", tmp_path):
-        first = await town.start()
-        said = await refused(town)
-        assert f"in use by another genlock process (pid {first.pid})" in said
-        assert "GENLOCK_DATABASE_URL" in said
+    async for setup in running_setup(f"sqlite:///{tmp_path}/genlock.db", tmp_path):
+        first = await setup.start()
+        output = await refused(setup)
+        assert f"in use by another genlock process (pid {first.pid})" in output
+        assert "GENLOCK_DATABASE_URL" in output
 
 
-async def test_a_database_that_is_away_ends_the_start(tmp_path: Path) -> None:
-    async for town in open_town("postgresql://me:hunter2secret@127.0.0.1:1/x", tmp_path):
-        said = await refused(town)
-        assert "cannot connect to PostgreSQL at 127.0.0.1:1/x" in said
-        assert "hunter2" not in said
+async def test_an_unreachable_database_stops_the_start(tmp_path: Path) -> None:
+    async for setup in running_setup("postgresql://me:hunter2secret@127.0.0.1:1/x", tmp_path):
+        output = await refused(setup)
+        assert "cannot connect to PostgreSQL at 127.0.0.1:1/x" in output
+        assert "hunter2" not in output
 
 
-async def test_a_telegram_that_is_away_does_not_keep_it_from_starting(tmp_path: Path) -> None:
-    async for town in open_town(f"sqlite:///{tmp_path}/genlock.db", tmp_path):
-        instance = await town.start(GENLOCK_TELEGRAM_API_URL="http://127.0.0.1:1")
+async def test_the_service_starts_while_telegram_is_unreachable(tmp_path: Path) -> None:
+    async for setup in running_setup(f"sqlite:///{tmp_path}/genlock.db", tmp_path):
+        instance = await setup.start(GENLOCK_TELEGRAM_API_URL="http://127.0.0.1:1")
         assert (await get(instance.url, "/ready"))[0] == 200
         await instance.wait_for_event("CHANNEL_UNREACHABLE", step="poll updates")
         instance.signal(SIGTERM)
         assert await instance.wait_until_ended() == 0
 
 
-async def test_an_operator_may_look_and_act_while_the_service_runs(town: Town) -> None:
-    await town.start()
+async def test_operator_commands_work_while_the_service_runs(setup: ServeSetup) -> None:
+    await setup.start()
 
     async def genlock(*arguments: str) -> tuple[int, str]:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "genlock", *arguments),
-            env={**os.environ, "GENLOCK_DATABASE_URL": town.url},
-            cwd=town.folder,
+            env={**os.environ, "GENLOCK_DATABASE_URL": setup.url},
+            cwd=setup.folder,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
         out, _ = await process.communicate()
         return process.returncode or 0, out.decode()
 
-    ann = town.telegram.add_user("Ann")
+    ann = setup.telegram.add_user("Ann")
     await ann.say("/start")
     await ann.sees(lambda message: bool(message.buttons))
     assert await genlock("jobs", "attention") == (0, "Nothing needs attention.\n")
@@ -328,10 +328,12 @@ async def test_an_operator_may_look_and_act_while_the_service_runs(town: Town) -
     assert await genlock("jobs", "check") == (0, "Every invariant holds.\n")
 
 
-async def test_a_stop_while_the_database_is_away_does_not_hang(own_postgres: PostgresServer, tmp_path: Path) -> None:
-    """Nothing can be handed over then; whoever comes next takes over as after a crash."""
-    async for town in open_town(own_postgres.create_database(), tmp_path):
-        instance = await town.start()
+async def test_a_stop_while_the_database_is_unreachable_does_not_hang(
+    own_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Leases cannot be released then; the next instance takes over as after a crash."""
+    async for setup in running_setup(own_postgres.create_database(), tmp_path):
+        instance = await setup.start()
         await instance.wait_for_event("LOCK_ACTIVE")
         own_postgres.stop()
         await instance.wait_for_event("STORE_RETRY")
@@ -342,5 +344,5 @@ async def test_a_stop_while_the_database_is_away_does_not_hang(own_postgres: Pos
         assert await instance.wait_until_ended() == 1
         assert monotonic() - started < 22
         own_postgres.start()
-        again = await town.start()
+        again = await setup.start()
         await again.wait_for_event("LOCK_ACTIVE")

@@ -50,7 +50,7 @@ def test_an_installed_wheel_passes_the_smoke_test_outside_the_repository(install
     where = run(installed / "python", "-c", "import genlock; print(genlock.__file__)", cwd=empty, env=clean)
     assert Path(where.strip()).is_relative_to(installed.parent)
 
-    told = json.loads(run(installed / "genlock", "smoke", "--json", cwd=empty, env=clean))
+    report = json.loads(run(installed / "genlock", "smoke", "--json", cwd=empty, env=clean))
 
-    assert [phase["name"] for phase in told["phases"] if phase["ok"]] == list(PHASES)
+    assert [phase["name"] for phase in report["phases"] if phase["ok"]] == list(PHASES)
     assert list(empty.iterdir()) == []

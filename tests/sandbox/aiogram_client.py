@@ -21,17 +21,17 @@ from aiogram.exceptions import (
 )
 from pydantic import BaseModel
 
-from tests.sandbox.clients import Bytes, Told
+from tests.sandbox.client_libraries import ApiFailure, Bytes
 
 
 class Aiogram:
     def __init__(self, url: str, token: str) -> None:
         self._bot = aiogram.Bot(token, session=AiohttpSession(api=TelegramAPIServer.from_base(url)))
 
-    async def call(self, method: str, **given: Any) -> Any:
+    async def call(self, method: str, **arguments: Any) -> Any:
         made = getattr(aiogram.methods, method[0].upper() + method[1:])
         try:
-            result = await self._bot(made(**{key: _aiogram(key, value) for key, value in given.items()}))
+            result = await self._bot(made(**{key: _aiogram(key, value) for key, value in arguments.items()}))
         except (TelegramAPIError, ClientDecodeError) as error:
             raise _aiogram_error(error) from error
         return _aiogram_plain(result)
@@ -86,11 +86,11 @@ def _check_no_extra(found: Any) -> None:
             _check_no_extra(getattr(found, name, None))
 
 
-def _aiogram_error(error: Exception) -> Told:
+def _aiogram_error(error: Exception) -> ApiFailure:
     if isinstance(error, TelegramRetryAfter):
-        return Told("retry", error.message, error.retry_after)
+        return ApiFailure("retry", error.message, error.retry_after)
     if isinstance(error, TelegramMigrateToChat):
-        return Told("migrated", error.message, error.migrate_to_chat_id)
+        return ApiFailure("migrated", error.message, error.migrate_to_chat_id)
     kinds: list[tuple[type[Exception], str]] = [
         (TelegramForbiddenError, "forbidden"),
         (TelegramConflictError, "conflict"),
@@ -102,4 +102,4 @@ def _aiogram_error(error: Exception) -> Told:
         (TelegramAPIError, "bad request"),
     ]
     kind = next(kind for made, kind in kinds if isinstance(error, made))
-    return Told(kind, getattr(error, "message", str(error)))
+    return ApiFailure(kind, getattr(error, "message", str(error)))

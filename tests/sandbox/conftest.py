@@ -4,19 +4,19 @@ import pytest
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from tests.sandbox.clients import LIBRARIES, Client, connect
+from tests.sandbox.client_libraries import LIBRARIES, Client, connect
 
 
 @pytest.fixture
 async def telegram() -> AsyncIterator[TelegramSimulator]:
-    """One whose own time-outs pass ten times as fast."""
+    """A simulator whose time-outs are ten times as fast."""
     async with running_telegram(speed=10) as running:
         yield running
 
 
 @pytest.fixture(autouse=True)
 def _time_spans(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What python-telegram-bot will do by itself one day, and warns about until then."""
+    """Opt in to timedelta values, which python-telegram-bot will use by default and warns about until then."""
     monkeypatch.setenv("PTB_TIMEDELTA", "true")
 
 

@@ -1,4 +1,4 @@
-"""The simulator driven over HTTP, as the chat page does it, and what it remembers."""
+"""The HTTP control API of the simulator, which the chat page uses, and persistence."""
 
 import asyncio
 import json
@@ -11,8 +11,8 @@ import pytest
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from tests.sandbox.clients import Bytes, Client, connect
-from tests.sandbox.samples import film, picture
+from tests.sandbox.client_libraries import Bytes, Client, connect
+from tests.sandbox.sample_media import picture, video
 
 KEYBOARD = {"inline_keyboard": [[{"text": "Menu", "callback_data": "menu"}]]}
 
@@ -27,15 +27,15 @@ class Page:
             assert response.status == 200, await response.text()
             return await response.json()
 
-    async def post(self, path: str, said: Any = None, **more: Any) -> Any:
-        if said is not None:
-            more["json"] = said
+    async def post(self, path: str, body: Any = None, **more: Any) -> Any:
+        if body is not None:
+            more["json"] = body
         async with self.session.post(f"{self.url}/sim{path}", **more) as response:
             assert response.status == 200, await response.text()
             return await response.json()
 
     async def follow(self, count: int, **more: Any) -> list[dict[str, Any]]:
-        """So many events, each with its kind and number as the stream names them."""
+        """Read `count` events from the stream, each with its kind and number."""
         events: list[dict[str, Any]] = []
         async with asyncio.timeout(10), self.session.get(f"{self.url}/sim/events", **more) as response:
             assert response.content_type == "text/event-stream"
@@ -61,14 +61,14 @@ async def bot(telegram: TelegramSimulator) -> AsyncIterator[Client]:
     await client.close()
 
 
-async def test_a_person_is_made_writes_and_sees(page: Page, bot: Client) -> None:
+async def test_a_user_is_added_writes_and_sees_the_answer(page: Page, bot: Client) -> None:
     ann = await page.post("/people", {"name": "Ann", "language": "ru", "stars": 70})
-    said = await page.post(f"/people/{ann['id']}/say", {"text": "/start"})
+    body = await page.post(f"/people/{ann['id']}/say", {"text": "/start"})
     await bot.call("sendMessage", chat_id=ann["id"], text="hi", reply_markup={"keyboard": [[{"text": "Yes"}]]})
     state = await page.get("/state")
     chat = await page.get(f"/chats/{ann['id']}?person={ann['id']}")
 
-    assert said["message"]["text"] == "/start"
+    assert body["message"]["text"] == "/start"
     assert state["people"][0]["stars"] == 70
     assert state["chats"][0]["members"] == [ann["id"]]
     assert [view["message"]["text"] for view in chat["messages"]] == ["/start", "hi"]
@@ -90,16 +90,16 @@ async def test_files_are_sent_as_an_album_and_shown_again(page: Page, ann: Simul
     assert [message.text for message in ann.messages] == ["both", ""]
 
 
-async def test_a_film_can_be_wound(page: Page, bot: Client, ann: SimulatedUser) -> None:
-    sent = await bot.call("sendVideo", chat_id=ann.id, video=Bytes(film(), "x.mp4"))
+async def test_a_file_supports_range_requests(page: Page, bot: Client, ann: SimulatedUser) -> None:
+    sent = await bot.call("sendVideo", chat_id=ann.id, video=Bytes(video(), "x.mp4"))
     url = f"{page.url}/sim/files/{sent['video']['file_id']}"
     async with page.session.get(url, headers={"Range": "bytes=10-19"}) as response:
         assert response.status == 206
         assert response.content_type == "video/mp4"
-        assert await response.read() == film()[10:20]
+        assert await response.read() == video()[10:20]
 
 
-async def test_pressing_paying_deleting_and_blocking(
+async def test_buttons_payments_deletion_and_blocking_work_over_http(
     page: Page, bot: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     person = f"/people/{ann.id}"
@@ -107,8 +107,8 @@ async def test_pressing_paying_deleting_and_blocking(
     pressed = await page.post(f"{person}/press", {"message": sent["message_id"], "button": "menu"})
     assert telegram.state.callback_queries[pressed["press"]].user_id == ann.id
     prices = [{"label": "x", "amount": 5}]
-    words = {"title": "x", "description": "x", "payload": "p", "currency": "XTR"}
-    invoice = await bot.call("sendInvoice", chat_id=ann.id, prices=prices, **words)
+    texts = {"title": "x", "description": "x", "payload": "p", "currency": "XTR"}
+    invoice = await bot.call("sendInvoice", chat_id=ann.id, prices=prices, **texts)
     paid = await page.post(f"{person}/pay", {"message": invoice["message_id"]})
     assert paid == {"ok": False, "reason": "the bot did not answer in time", "charge_id": None}
     await page.post(f"{person}/delete", {"message": sent["message_id"], "for_both": True})
@@ -119,7 +119,7 @@ async def test_pressing_paying_deleting_and_blocking(
     assert (ann.user.blocked, ann.user.language, ann.user.stars) == (True, "en", 3)
 
 
-async def test_groups_are_made_and_changed(page: Page, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_groups_are_created_and_changed(page: Page, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     bob = telegram.add_user("Bob")
     group = await page.post("/groups", {"title": "Friends", "members": [ann.id]})
     await page.post(f"/groups/{group['id']}", {"add": [bob.id], "bot": "administrator"})
@@ -130,7 +130,7 @@ async def test_groups_are_made_and_changed(page: Page, telegram: TelegramSimulat
     assert kinds == ["message", "my_chat_member", "message", "message", "message"]
 
 
-async def test_faults_are_switched_and_the_calls_are_told(page: Page, bot: Client, ann: SimulatedUser) -> None:
+async def test_faults_are_switched_and_calls_are_listed(page: Page, bot: Client, ann: SimulatedUser) -> None:
     switch = await page.post("/faults", {"fault": "server_error", "method": "sendMessage", "seconds": 1})
     with pytest.raises(Exception, match="restart"):
         await bot.call("sendMessage", chat_id=ann.id, text="x")
@@ -144,7 +144,7 @@ async def test_faults_are_switched_and_the_calls_are_told(page: Page, bot: Clien
     assert (await page.post("/settings", {"limiter": True}))["limiter"]["on"] is True
 
 
-async def test_what_happens_is_told_live_and_again_after_a_break(page: Page, bot: Client, ann: SimulatedUser) -> None:
+async def test_events_are_streamed_and_resumed_after_a_break(page: Page, bot: Client, ann: SimulatedUser) -> None:
     last = (await page.get("/state"))["last"]
     following = asyncio.create_task(page.follow(5, params={"after": str(last)}))
     sent = await bot.call("sendMessage", chat_id=ann.id, text="one")
@@ -158,7 +158,7 @@ async def test_what_happens_is_told_live_and_again_after_a_break(page: Page, bot
     assert again == events[3:]
 
 
-async def test_who_has_missed_too_much_is_told_to_begin_anew(page: Page, telegram: TelegramSimulator) -> None:
+async def test_a_client_that_missed_too_many_events_gets_a_reset(page: Page, telegram: TelegramSimulator) -> None:
     for number in range(5002):
         telegram.state.events.add("log", line={"number": number})
     for asked in ("1", "999999"):
@@ -166,7 +166,7 @@ async def test_who_has_missed_too_much_is_told_to_begin_anew(page: Page, telegra
         assert (event["event"], event["id"]) == ("reset", telegram.state.events.last)
 
 
-async def test_lines_of_others_are_shown(page: Page) -> None:
+async def test_posted_log_lines_become_events(page: Page) -> None:
     following = asyncio.create_task(page.follow(2, params={"after": "0"}))
     await page.post("/log", [{"event": "JOB_CREATED"}, {"event": "DELIVER_OK"}])
     assert [event["line"]["event"] for event in await following] == ["JOB_CREATED", "DELIVER_OK"]
@@ -182,7 +182,9 @@ async def test_lines_of_others_are_shown(page: Page) -> None:
         {"Host": "evil.example"},
     ],
 )
-async def test_pages_of_others_are_refused(page: Page, telegram: TelegramSimulator, headers: dict[str, str]) -> None:
+async def test_requests_from_other_origins_are_refused(
+    page: Page, telegram: TelegramSimulator, headers: dict[str, str]
+) -> None:
     async with page.session.post(f"{page.url}/sim/people", json={"name": "Eve"}, headers=headers) as response:
         assert response.status == 403
     for path in ("sim/state", f"bot{telegram.token}/getMe", f"file/bot{telegram.token}/photos/a.jpg"):
@@ -191,14 +193,14 @@ async def test_pages_of_others_are_refused(page: Page, telegram: TelegramSimulat
     assert telegram.state.users == {}
 
 
-async def test_a_plain_form_is_no_order(page: Page, telegram: TelegramSimulator) -> None:
+async def test_a_form_post_is_refused(page: Page, telegram: TelegramSimulator) -> None:
     async with page.session.post(f"{page.url}/sim/people", data='{"name": "Eve"}') as response:
         assert response.status == 400
     assert telegram.state.users == {}
 
 
-async def test_nonsense_is_told_and_changes_nothing(page: Page, ann: SimulatedUser) -> None:
-    for path, said, status in (
+async def test_invalid_requests_are_refused_and_change_nothing(page: Page, ann: SimulatedUser) -> None:
+    for path, body, status in (
         ("/people", {}, 404),
         ("/people/99/say", {"text": "x"}, 404),
         (f"/people/{ann.id}/press", {"message": 99, "button": "x"}, 404),
@@ -206,12 +208,12 @@ async def test_nonsense_is_told_and_changes_nothing(page: Page, ann: SimulatedUs
         ("/faults", {"fault": "delay", "colour": "red"}, 400),
         ("/people", [], 400),
     ):
-        async with page.session.post(f"{page.url}/sim{path}", json=said) as response:
+        async with page.session.post(f"{page.url}/sim{path}", json=body) as response:
             assert response.status == status, path
             assert "error" in await response.json()
 
 
-async def test_everything_is_there_again_after_a_restart(tmp_path: Path) -> None:
+async def test_the_state_survives_a_restart(tmp_path: Path) -> None:
     async with running_telegram(folder=tmp_path) as telegram:
         ann = telegram.add_user("Ann", language="ru")
         friends = telegram.group("Friends", [ann], kind="supergroup")

@@ -9,11 +9,11 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.limiter import Limits
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
-from tests.sandbox.samples import picture
+from tests.sandbox.client_libraries import LIBRARIES, ApiFailure, Bytes, Client, connect
+from tests.sandbox.sample_media import picture
 from tests.sandbox.waiting import until
 
-#: whether the call took effect
+#: whether the call was executed
 EFFECTS = {
     Fault.DROP_BEFORE: False,
     Fault.SERVER_ERROR: False,
@@ -26,11 +26,11 @@ EFFECTS = {
 
 
 @pytest.mark.parametrize(("fault", "done"), EFFECTS.items())
-async def test_a_fault_hides_whether_it_was_done(
+async def test_a_fault_hides_whether_the_call_was_executed(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser, *, fault: Fault, done: bool
 ) -> None:
     telegram.faults.once(fault, method="sendMessage", chat=ann.id)
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as told:
         await client.call("sendMessage", chat_id=ann.id, text="one")
     await client.call("sendMessage", chat_id=ann.id, text="two")
 
@@ -43,13 +43,13 @@ async def test_a_fault_hides_whether_it_was_done(
 
 
 @pytest.mark.parametrize("fault", [fault for fault, done in EFFECTS.items() if done])
-async def test_a_fault_after_the_deed_waits_for_a_call_that_is_carried_out(
+async def test_a_fault_after_execution_waits_for_a_call_that_is_executed(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser, fault: Fault
 ) -> None:
     telegram.faults.once(fault, method="sendMessage")
-    with pytest.raises(Told) as refused:
+    with pytest.raises(ApiFailure) as refused:
         await client.call("sendMessage", chat_id=ann.id, text="")
-    with pytest.raises(Told) as lost:
+    with pytest.raises(ApiFailure) as lost:
         await client.call("sendMessage", chat_id=ann.id, text="one")
 
     assert (refused.value.kind, lost.value.kind) == ("bad request", "network")
@@ -57,10 +57,10 @@ async def test_a_fault_after_the_deed_waits_for_a_call_that_is_carried_out(
     assert telegram.faults.as_json() == []
 
 
-async def test_a_connection_that_drops_before_is_told_apart_from_nothing(
+async def test_drops_before_and_after_execution_look_the_same_to_the_client(
     telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
-    """A client cannot know whether a dropped call was done: both look the same."""
+    """A client cannot know whether a dropped call was executed."""
     bot = library.Bot(telegram.token, base_url=f"{telegram.url}/bot")
     causes = []
     for fault in (Fault.DROP_BEFORE, Fault.DROP_AFTER):
@@ -74,7 +74,7 @@ async def test_a_connection_that_drops_before_is_told_apart_from_nothing(
     assert causes in ([httpx.RemoteProtocolError] * 2, [httpx.ReadError] * 2)
 
 
-async def test_a_switch_knows_its_method_chat_and_times(
+async def test_a_switch_applies_to_its_method_chat_and_number_of_times(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     bob = telegram.add_user("Bob")
@@ -82,13 +82,13 @@ async def test_a_switch_knows_its_method_chat_and_times(
     await client.call("sendMessage", chat_id=bob.id, text="x")
     await client.call("sendChatAction", chat_id=ann.id, action="typing")
     for _ in range(2):
-        with pytest.raises(Told):
+        with pytest.raises(ApiFailure):
             await client.call("sendMessage", chat_id=ann.id, text="x")
     await client.call("sendMessage", chat_id=ann.id, text="x")
     assert telegram.faults.as_json() == []
 
 
-async def test_chance_comes_from_the_seed() -> None:
+async def test_probabilities_depend_on_the_seed() -> None:
     patterns = []
     for _ in range(2):
         async with running_telegram(seed=7) as telegram:
@@ -98,7 +98,7 @@ async def test_chance_comes_from_the_seed() -> None:
             for _ in range(20):
                 try:
                     await client.call("sendMessage", chat_id=ann.id, text="x")
-                except Told:
+                except ApiFailure:
                     continue
             await client.close()
             patterns.append([call.executed for call in telegram.journal])
@@ -107,30 +107,30 @@ async def test_chance_comes_from_the_seed() -> None:
     assert 3 < sum(patterns[0]) < 17
 
 
-async def test_too_many_holds_for_its_whole_time(
+async def test_a_429_fault_blocks_for_its_whole_time(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     telegram.limiter.on = True
     telegram.faults.once(Fault.TOO_MANY, seconds=7)
     for expected in (7, 14):
-        with pytest.raises(Told) as told:
+        with pytest.raises(ApiFailure) as told:
             await client.call("sendMessage", chat_id=ann.id, text="x")
         assert (told.value.kind, told.value.number) == ("retry", expected)
     assert ann.messages == []
 
 
-async def test_a_result_of_a_strange_shape_is_one_the_client_cannot_use(
+async def test_a_result_of_unknown_shape_is_an_error_for_the_client(
     telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     client = connect("aiogram", telegram)
     telegram.faults.once(Fault.WRONG_SHAPE)
-    with pytest.raises(Told):
+    with pytest.raises(ApiFailure):
         await client.call("sendMessage", chat_id=ann.id, text="x")
     await client.close()
     assert len(ann.messages) == 1
 
 
-async def test_a_delay_comes_before_inside_or_after(
+async def test_a_delay_happens_before_inside_or_after_execution(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     telegram.faults.once(Fault.DELAY_AFTER, seconds=1.5)
@@ -147,7 +147,7 @@ async def test_a_delay_comes_before_inside_or_after(
 async def test_a_late_progress_edit_becomes_the_caption(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
-    """It passed its check while the message was text, and arrives when it is a picture."""
+    """The edit is validated while the message is text and takes effect when it is a photo."""
     sent = await client.call("sendMessage", chat_id=ann.id, text="10 %")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=2)
@@ -165,7 +165,7 @@ async def test_a_late_progress_edit_becomes_the_caption(
 
 
 @pytest.mark.parametrize("library_name", LIBRARIES)
-async def test_who_is_too_fast_waits_and_who_does_not_wait_waits_longer(library_name: str) -> None:
+async def test_too_many_messages_to_a_chat_get_429_and_early_retries_wait_longer(library_name: str) -> None:
     now = [1000.0]
     async with running_telegram(limiter=True, clock=lambda: now[0]) as telegram:
         ann, client = telegram.add_user("Ann"), connect(library_name, telegram)
@@ -173,7 +173,7 @@ async def test_who_is_too_fast_waits_and_who_does_not_wait_waits_longer(library_
         async def send() -> int:
             try:
                 await client.call("sendMessage", chat_id=ann.id, text="x")
-            except Told as told:
+            except ApiFailure as told:
                 return told.number if told.kind == "retry" else -1
             return 0
 
@@ -187,7 +187,7 @@ async def test_who_is_too_fast_waits_and_who_does_not_wait_waits_longer(library_
         await client.close()
 
 
-async def test_a_group_has_twenty_a_minute_for_sends_and_edits_together() -> None:
+async def test_a_group_has_a_limit_of_twenty_sends_and_edits_per_minute() -> None:
     now = [1000.0]
     async with running_telegram(limiter=True, clock=lambda: now[0]) as telegram:
         friends = telegram.group("Friends", [telegram.add_user("Ann")])
@@ -200,7 +200,7 @@ async def test_a_group_has_twenty_a_minute_for_sends_and_edits_together() -> Non
                 await client.call(
                     "editMessageText", chat_id=friends.id, message_id=sent["message_id"], text=str(number)
                 )
-            except Told as told:
+            except ApiFailure as told:
                 refused = told.kind
                 break
         await client.close()
@@ -209,12 +209,12 @@ async def test_a_group_has_twenty_a_minute_for_sends_and_edits_together() -> Non
     assert 20 <= number <= 32
 
 
-async def test_all_chats_together_have_a_limit_too() -> None:
+async def test_all_chats_together_have_a_limit() -> None:
     async with running_telegram(limiter=True, limits=Limits(bot_per_second=5), clock=lambda: 1000.0) as telegram:
         client = connect("aiogram", telegram)
         people = [telegram.add_user(str(number)) for number in range(6)]
         for person in people[:5]:
             await client.call("sendMessage", chat_id=person.id, text="x")
-        with pytest.raises(Told, match="retry"):
+        with pytest.raises(ApiFailure, match="retry"):
             await client.call("sendMessage", chat_id=people[5].id, text="x")
         await client.close()

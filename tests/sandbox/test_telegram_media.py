@@ -1,4 +1,4 @@
-"""Media by address, by id, and by content that is not what it was called."""
+"""Media by URL, by file id, and content that is not what its name says."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,15 +7,15 @@ import pytest
 from aiohttp import web
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
-from tests.sandbox.clients import Bytes, Client, Told
-from tests.sandbox.samples import PDF, film, moving_picture, picture, sound, voice
+from tests.sandbox.client_libraries import ApiFailure, Bytes, Client
+from tests.sandbox.sample_media import PDF, animated_gif, picture, sound, video, voice
 
 FAILED = "failed to get http url content"
 WRONG = "wrong type of the web page content"
 
 
-class House:
-    """Serves what it is told to, and counts."""
+class FileServer:
+    """A file server that counts requests."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -36,8 +36,8 @@ class House:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    made = House()
+async def file_server() -> AsyncIterator[FileServer]:
+    made = FileServer()
     app = web.Application()
     app.router.add_get("/{path:.+}", made.serve)
     runner = web.AppRunner(app)
@@ -52,45 +52,47 @@ async def house() -> AsyncIterator[House]:
     ("kind", "content", "type_"),
     [
         ("photo", picture(), "image/png"),
-        ("video", film(), "video/mp4"),
-        ("animation", moving_picture(), "image/gif"),
+        ("video", video(), "video/mp4"),
+        ("animation", animated_gif(), "image/gif"),
         ("audio", sound(), "audio/mpeg"),
         ("voice", voice(), "audio/ogg"),
         ("document", PDF, "application/pdf"),
     ],
 )
-async def test_every_kind_is_fetched_once_from_its_address(
-    client: Client, ann: SimulatedUser, house: House, kind: str, content: bytes, type_: str
+async def test_every_kind_of_media_is_fetched_once_from_its_url(
+    client: Client, ann: SimulatedUser, file_server: FileServer, kind: str, content: bytes, type_: str
 ) -> None:
-    url = house.put(f"file.{kind}", content, type_)
+    url = file_server.put(f"file.{kind}", content, type_)
     first = await client.call(f"send{kind.capitalize()}", chat_id=ann.id, **{kind: url})
     again = await client.call(f"send{kind.capitalize()}", chat_id=ann.id, **{kind: url})
 
     assert kind in first
     assert again[kind] == first[kind]
-    assert house.asked == [f"file.{kind}"]
-    assert house.agents == {"TelegramBot (like TwitterBot)"}
+    assert file_server.asked == [f"file.{kind}"]
+    assert file_server.agents == {"TelegramBot (like TwitterBot)"}
 
 
-async def test_a_failure_is_remembered_for_days(client: Client, ann: SimulatedUser, house: House) -> None:
-    url = house.put("a.png", b"error code: 1010", "text/plain", status=403)
-    with pytest.raises(Told) as told:
+async def test_a_failed_fetch_is_cached(client: Client, ann: SimulatedUser, file_server: FileServer) -> None:
+    url = file_server.put("a.png", b"error code: 1010", "text/plain", status=403)
+    with pytest.raises(ApiFailure) as failure:
         await client.call("sendPhoto", chat_id=ann.id, photo=url)
-    house.put("a.png", picture(), "image/png")
-    with pytest.raises(Told):
+    file_server.put("a.png", picture(), "image/png")
+    with pytest.raises(ApiFailure):
         await client.call("sendPhoto", chat_id=ann.id, photo=url)
 
-    assert told.value.text == FAILED
-    assert house.asked == ["a.png"]
+    assert failure.value.text == FAILED
+    assert file_server.asked == ["a.png"]
     assert "photo" in await client.call("sendPhoto", chat_id=ann.id, photo=f"{url}?fresh=1")
 
 
-async def test_content_that_changes_is_served_stale(client: Client, ann: SimulatedUser, house: House) -> None:
-    url = house.put("a.png", picture(100, 100), "image/png")
+async def test_changed_content_at_a_url_is_not_fetched_again(
+    client: Client, ann: SimulatedUser, file_server: FileServer
+) -> None:
+    url = file_server.put("a.png", picture(100, 100), "image/png")
     sent = await client.call("sendPhoto", chat_id=ann.id, photo=url, caption="x")
-    house.put("a.png", picture(200, 100), "image/png")
+    file_server.put("a.png", picture(200, 100), "image/png")
 
-    with pytest.raises(Told, match="message is not modified"):
+    with pytest.raises(ApiFailure, match="message is not modified"):
         await client.call(
             "editMessageMedia",
             chat_id=ann.id,
@@ -106,72 +108,74 @@ async def test_content_that_changes_is_served_stale(client: Client, ann: Simulat
         ("photo", PDF, "image/png", WRONG),
         ("photo", picture() + bytes(5_300_000), "image/png", FAILED),
         ("video", bytes(21_000_000), "video/mp4", FAILED),
-        ("video", film(), "application/octet-stream", WRONG),
+        ("video", video(), "application/octet-stream", WRONG),
         ("audio", sound(), "text/plain", WRONG),
         ("document", picture(), "image/png", WRONG),
         ("animation", picture(), "image/png", WRONG),
         ("photo", picture(2100, 100), "image/png", "photo_invalid_dimensions"),
     ],
 )
-async def test_what_does_not_fit_is_not_taken_from_an_address(
-    client: Client, ann: SimulatedUser, house: House, kind: str, content: bytes, type_: str, text: str
+async def test_a_url_whose_content_has_the_wrong_type_is_refused(
+    client: Client, ann: SimulatedUser, file_server: FileServer, kind: str, content: bytes, type_: str, text: str
 ) -> None:
-    url = house.put("file.bin", content, type_)
-    with pytest.raises(Told) as told:
+    url = file_server.put("file.bin", content, type_)
+    with pytest.raises(ApiFailure) as failure:
         await client.call(f"send{kind.capitalize()}", chat_id=ann.id, **{kind: url})
 
-    assert told.value.text == text
+    assert failure.value.text == text
 
 
 @pytest.mark.parametrize(
     ("url", "text"),
     [("http://127.0.0.1:9/a.png", FAILED), ("gopher://example.org/a.png", "wrong http url specified")],
 )
-async def test_addresses_that_lead_nowhere(client: Client, ann: SimulatedUser, url: str, text: str) -> None:
-    with pytest.raises(Told) as told:
+async def test_unreachable_urls_are_refused(client: Client, ann: SimulatedUser, url: str, text: str) -> None:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("sendPhoto", chat_id=ann.id, photo=url)
-    assert told.value.text == text
+    assert failure.value.text == text
 
 
-async def test_a_long_voice_from_an_address_is_a_file(client: Client, ann: SimulatedUser, house: House) -> None:
-    url = house.put("long.ogg", voice() + bytes(1_100_000), "audio/ogg")
+async def test_a_large_voice_file_from_a_url_becomes_a_document(
+    client: Client, ann: SimulatedUser, file_server: FileServer
+) -> None:
+    url = file_server.put("long.ogg", voice() + bytes(1_100_000), "audio/ogg")
     assert "document" in await client.call("sendVoice", chat_id=ann.id, voice=url)
 
 
-async def test_a_photo_is_never_a_document_and_a_document_never_a_photo(client: Client, ann: SimulatedUser) -> None:
+async def test_file_ids_of_photos_and_documents_are_not_interchangeable(client: Client, ann: SimulatedUser) -> None:
     photo = (await client.call("sendPhoto", chat_id=ann.id, photo=Bytes(picture(), "x.png")))["photo"][-1]["file_id"]
     paper = (await client.call("sendDocument", chat_id=ann.id, document=Bytes(PDF, "x.pdf")))["document"]["file_id"]
 
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("sendDocument", chat_id=ann.id, document=photo)
-    assert told.value.text == "can't use file of type photo as document"
-    with pytest.raises(Told) as told:
+    assert failure.value.text == "can't use file of type photo as document"
+    with pytest.raises(ApiFailure) as failure:
         await client.call("sendPhoto", chat_id=ann.id, photo=paper)
-    assert told.value.text == "can't use file of type document as photo"
+    assert failure.value.text == "can't use file of type document as photo"
 
 
-async def test_a_film_sent_as_a_file_id_of_a_document_stays_a_film(client: Client, ann: SimulatedUser) -> None:
-    film_id = (await client.call("sendVideo", chat_id=ann.id, video=Bytes(film(), "x.mp4")))["video"]["file_id"]
-    assert "video" in await client.call("sendDocument", chat_id=ann.id, document=film_id)
+async def test_a_video_sent_by_its_document_file_id_stays_a_video(client: Client, ann: SimulatedUser) -> None:
+    video_id = (await client.call("sendVideo", chat_id=ann.id, video=Bytes(video(), "x.mp4")))["video"]["file_id"]
+    assert "video" in await client.call("sendDocument", chat_id=ann.id, document=video_id)
 
 
 @pytest.mark.parametrize(
     ("method", "given", "kind"),
     [
-        ("sendDocument", {"document": Bytes(moving_picture(), "x.gif")}, "animation"),
+        ("sendDocument", {"document": Bytes(animated_gif(), "x.gif")}, "animation"),
         (
             "sendDocument",
-            {"document": Bytes(moving_picture(), "x.gif"), "disable_content_type_detection": True},
+            {"document": Bytes(animated_gif(), "x.gif"), "disable_content_type_detection": True},
             "document",
         ),
         ("sendDocument", {"document": Bytes(picture(), "x.png")}, "document"),
         ("sendAudio", {"audio": Bytes(PDF, "x.mp3")}, "document"),
         ("sendVoice", {"voice": Bytes(PDF, "x.ogg")}, "document"),
-        ("sendAnimation", {"animation": Bytes(film(), "x.mp4")}, "animation"),
+        ("sendAnimation", {"animation": Bytes(video(), "x.mp4")}, "animation"),
         ("sendPhoto", {"photo": Bytes(picture(300, 200, "WEBP"), "x.webp")}, "photo"),
     ],
 )
-async def test_telegram_looks_at_the_content(
+async def test_the_kind_depends_on_the_content(
     client: Client, ann: SimulatedUser, method: str, given: dict[str, Any], kind: str
 ) -> None:
     sent = await client.call(method, chat_id=ann.id, **given)
@@ -179,7 +183,7 @@ async def test_telegram_looks_at_the_content(
     assert ann.last.kind == kind
 
 
-async def test_a_cut_off_picture_is_found_out(client: Client, ann: SimulatedUser) -> None:
-    with pytest.raises(Told) as told:
+async def test_a_truncated_image_is_refused(client: Client, ann: SimulatedUser) -> None:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("sendPhoto", chat_id=ann.id, photo=Bytes(picture()[:2000], "x.png"))
-    assert told.value.text == "image_process_failed"
+    assert failure.value.text == "image_process_failed"

@@ -1,4 +1,4 @@
-"""How updates reach the bot: webhooks with their retries and queues, and the rules of getUpdates."""
+"""Delivery of updates: webhooks with retries and queues, and the rules of getUpdates."""
 
 import asyncio
 import itertools
@@ -17,8 +17,8 @@ from tests.sandbox.waiting import until
 KEYBOARD = {"inline_keyboard": [[{"text": "Menu", "callback_data": "menu"}]]}
 
 
-class Hook:
-    """The bot's end: notes what comes, and answers what it is told to."""
+class WebhookServer:
+    """The bot's webhook: records requests and gives prepared answers."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -44,8 +44,8 @@ class Hook:
 
 
 @pytest.fixture
-async def hook() -> AsyncIterator[Hook]:
-    made = Hook()
+async def webhook() -> AsyncIterator[WebhookServer]:
+    made = WebhookServer()
     app = web.Application()
     app.router.add_post("/hook", made.take)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -56,9 +56,9 @@ async def hook() -> AsyncIterator[Hook]:
     await runner.cleanup()
 
 
-async def call(telegram: TelegramSimulator, method: str, **given: Any) -> dict[str, Any]:
+async def call(telegram: TelegramSimulator, method: str, **arguments: Any) -> dict[str, Any]:
     url = f"{telegram.url}/bot{telegram.token}/{method}"
-    async with aiohttp.ClientSession() as session, session.post(url, json=given) as response:
+    async with aiohttp.ClientSession() as session, session.post(url, json=arguments) as response:
         said: dict[str, Any] = await response.json()
         return said
 
@@ -72,90 +72,92 @@ async def polling_begins(telegram: TelegramSimulator) -> None:
     await until(lambda: telegram.state.updates._poll)
 
 
-async def test_updates_are_sent_with_the_secret_and_forgotten(
-    telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook
+async def test_updates_are_posted_with_the_secret_and_removed(
+    telegram: TelegramSimulator, ann: SimulatedUser, webhook: WebhookServer
 ) -> None:
     await ann.say("before")
-    said = await call(telegram, "setWebhook", url=hook.url, secret_token="s3cret")
+    said = await call(telegram, "setWebhook", url=webhook.url, secret_token="s3cret")
     await ann.say("after")
-    await hook.wait(2)
+    await webhook.wait(2)
     await settled(telegram)
 
     assert said == {"ok": True, "result": True, "description": "Webhook was set"}
-    assert hook.texts == ["before", "after"]
-    assert {secret for _, _, secret in hook.seen} == {"s3cret"}
+    assert webhook.texts == ["before", "after"]
+    assert {secret for _, _, secret in webhook.seen} == {"s3cret"}
     assert (await call(telegram, "getWebhookInfo"))["result"]["pending_update_count"] == 0
 
 
-async def test_setting_the_same_again_changes_nothing(telegram: TelegramSimulator, hook: Hook) -> None:
-    await call(telegram, "setWebhook", url=hook.url)
+async def test_setting_the_same_webhook_again_changes_nothing(
+    telegram: TelegramSimulator, webhook: WebhookServer
+) -> None:
+    await call(telegram, "setWebhook", url=webhook.url)
     before = telegram.state.updates.webhook
 
-    assert (await call(telegram, "setWebhook", url=hook.url))["description"] == "Webhook is already set"
+    assert (await call(telegram, "setWebhook", url=webhook.url))["description"] == "Webhook is already set"
     assert telegram.state.updates.webhook is before
-    assert (await call(telegram, "setWebhook", url=hook.url, secret_token="x"))["description"] == "Webhook was set"
+    assert (await call(telegram, "setWebhook", url=webhook.url, secret_token="x"))["description"] == "Webhook was set"
     assert (await call(telegram, "deleteWebhook"))["description"] == "Webhook was deleted"
     assert (await call(telegram, "deleteWebhook"))["description"] == "Webhook is already deleted"
 
 
-async def test_what_is_not_taken_comes_again_at_once_then_later_and_later(
-    telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook
+async def test_a_failed_update_is_retried_with_growing_delays(
+    telegram: TelegramSimulator, ann: SimulatedUser, webhook: WebhookServer
 ) -> None:
-    hook.answer = lambda _: web.Response(status=500 if len(hook.seen) < 5 else 200)
-    await call(telegram, "setWebhook", url=hook.url)
+    webhook.answer = lambda _: web.Response(status=500 if len(webhook.seen) < 5 else 200)
+    await call(telegram, "setWebhook", url=webhook.url)
     await ann.say("hello")
-    await hook.wait(5)
+    await webhook.wait(5)
     await settled(telegram)
 
-    times = [at for at, _, _ in hook.seen]
+    times = [at for at, _, _ in webhook.seen]
     pauses = [(later - earlier) * 10 for earlier, later in itertools.pairwise(times)]
     assert all(pause >= least for pause, least in zip(pauses, [0, 2, 4, 8], strict=True))
-    webhook = telegram.state.updates.webhook
-    assert webhook is not None
-    assert [webhook.pause(attempt) for attempt in range(1, 7)] == [0, 2, 4, 8, 16, 32]
-    assert all(60 <= webhook.pause(attempt) <= 120 for attempt in range(8, 20))
+    sender = telegram.state.updates.webhook
+    assert sender is not None
+    assert [sender.pause(attempt) for attempt in range(1, 7)] == [0, 2, 4, 8, 16, 32]
+    assert all(60 <= sender.pause(attempt) <= 120 for attempt in range(8, 20))
     assert (await call(telegram, "getWebhookInfo"))["result"]["last_error_message"] == (
         "Wrong response from the webhook: 500"
     )
 
 
-async def test_retry_after_is_obeyed(telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook) -> None:
-    hook.answer = lambda _: (
-        web.Response(status=503, headers={"Retry-After": "6"}) if len(hook.seen) < 2 else web.Response()
+async def test_retry_after_is_obeyed(telegram: TelegramSimulator, ann: SimulatedUser, webhook: WebhookServer) -> None:
+    webhook.answer = lambda _: (
+        web.Response(status=503, headers={"Retry-After": "6"}) if len(webhook.seen) < 2 else web.Response()
     )
-    await call(telegram, "setWebhook", url=hook.url)
+    await call(telegram, "setWebhook", url=webhook.url)
     await ann.say("hello")
-    await hook.wait(2)
+    await webhook.wait(2)
 
-    assert (hook.seen[1][0] - hook.seen[0][0]) * 10 >= 6
+    assert (webhook.seen[1][0] - webhook.seen[0][0]) * 10 >= 6
 
 
 async def test_a_failing_update_holds_up_its_own_queue_only(
-    telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook
+    telegram: TelegramSimulator, ann: SimulatedUser, webhook: WebhookServer
 ) -> None:
-    """Messages of a chat wait for each other; other chats, and presses of the same person, do not."""
+    """Messages of a chat wait for each other; other chats, and callback queries of the same user, do not."""
     bob = telegram.add_user("Bob")
     stuck = True
-    hook.answer = lambda update: web.Response(
+    webhook.answer = lambda update: web.Response(
         status=500 if stuck and update.get("message", {}).get("text") == "bad" else 200
     )
     sent = await call(telegram, "sendMessage", chat_id=ann.id, text="x", reply_markup=KEYBOARD)
-    await call(telegram, "setWebhook", url=hook.url)
+    await call(telegram, "setWebhook", url=webhook.url)
     await ann.say("bad")
     await ann.say("behind")
     await bob.say("free")
     await ann.press(sent["result"]["message_id"], "menu")
-    await hook.wait(4)
+    await webhook.wait(4)
 
-    assert "behind" not in hook.texts
-    assert "free" in hook.texts
-    assert any("callback_query" in update for _, update, _ in hook.seen)
+    assert "behind" not in webhook.texts
+    assert "free" in webhook.texts
+    assert any("callback_query" in update for _, update, _ in webhook.seen)
     stuck = False
     await settled(telegram)
-    assert hook.texts[-2:] == ["bad", "behind"]
+    assert webhook.texts[-2:] == ["bad", "behind"]
 
 
-async def test_nobody_at_home_is_told(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_an_unreachable_webhook_is_reported(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     await call(telegram, "setWebhook", url="http://127.0.0.1:9/hook")
     await ann.say("hello")
     async with asyncio.timeout(5):
@@ -166,19 +168,21 @@ async def test_nobody_at_home_is_told(telegram: TelegramSimulator, ann: Simulate
     assert info["pending_update_count"] == 1
 
 
-async def test_an_answer_may_carry_a_call(telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook) -> None:
-    hook.answer = lambda _: web.json_response({"method": "sendMessage", "chat_id": ann.id, "text": "at once"})
-    await call(telegram, "setWebhook", url=hook.url)
+async def test_a_webhook_response_may_contain_a_call(
+    telegram: TelegramSimulator, ann: SimulatedUser, webhook: WebhookServer
+) -> None:
+    webhook.answer = lambda _: web.json_response({"method": "sendMessage", "chat_id": ann.id, "text": "at once"})
+    await call(telegram, "setWebhook", url=webhook.url)
     await ann.say("hello")
     await ann.sees("at once")
-    hook.answer = lambda _: web.json_response({"method": "getMe"})
+    webhook.answer = lambda _: web.json_response({"method": "getMe"})
     await ann.say("again")
     await settled(telegram)
 
     assert telegram.calls("getMe") == []
 
 
-async def test_presses_expire_sooner_than_messages() -> None:
+async def test_callback_queries_expire_sooner_than_messages() -> None:
     now = [1_000_000.0]
     async with running_telegram(clock=lambda: now[0]) as telegram:
         ann = telegram.add_user("Ann")
@@ -192,7 +196,7 @@ async def test_presses_expire_sooner_than_messages() -> None:
         assert (await call(telegram, "getUpdates", offset=1))["result"] == []
 
 
-async def test_an_offset_confirms_what_is_before_it(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_an_offset_confirms_earlier_updates(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     for number in range(5):
         await ann.say(str(number))
     first = (await call(telegram, "getUpdates", limit=2))["result"]
@@ -207,14 +211,14 @@ async def test_an_offset_confirms_what_is_before_it(telegram: TelegramSimulator,
     assert len(telegram.state.updates.pending) == 1
 
 
-async def test_who_asks_the_same_in_a_hurry_gets_one_at_a_time(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_quick_polls_with_the_same_offset_get_one_update(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     for number in range(3):
         await ann.say(str(number))
     assert len((await call(telegram, "getUpdates"))["result"]) == 3
     assert len((await call(telegram, "getUpdates"))["result"]) == 1
 
 
-async def test_a_long_poll_ends_when_something_comes(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_a_long_poll_ends_when_an_update_arrives(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     polling = asyncio.create_task(call(telegram, "getUpdates", timeout=30))
     await polling_begins(telegram)
     assert not polling.done()
@@ -223,7 +227,7 @@ async def test_a_long_poll_ends_when_something_comes(telegram: TelegramSimulator
         assert len((await polling)["result"]) == 1
 
 
-async def test_a_webhook_ends_the_poll(telegram: TelegramSimulator) -> None:
+async def test_setting_a_webhook_ends_the_poll(telegram: TelegramSimulator) -> None:
     polling = asyncio.create_task(call(telegram, "getUpdates", timeout=30))
     await polling_begins(telegram)
     await call(telegram, "setWebhook", url="http://127.0.0.1:9/hook")
@@ -232,7 +236,7 @@ async def test_a_webhook_ends_the_poll(telegram: TelegramSimulator) -> None:
     assert (said["error_code"], said["description"]) == (409, "Conflict: terminated by setWebhook request")
 
 
-async def test_conflicts_are_told_no_faster_than_every_three_seconds(telegram: TelegramSimulator) -> None:
+async def test_repeated_conflicts_are_answered_every_three_seconds(telegram: TelegramSimulator) -> None:
     await call(telegram, "setWebhook", url="http://127.0.0.1:9/hook")
     begun = time.monotonic()
     for _ in range(2):
@@ -241,22 +245,24 @@ async def test_conflicts_are_told_no_faster_than_every_three_seconds(telegram: T
     assert time.monotonic() - begun >= 0.3
 
 
-async def test_only_kinds_that_were_asked_for_come(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_only_allowed_updates_are_sent(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     await call(telegram, "getUpdates", allowed_updates=["callback_query"])
-    await ann.say("not heard")
+    await ann.say("not allowed")
     assert telegram.state.updates.pending == {}
     await call(telegram, "getUpdates", allowed_updates=[])
-    await ann.say("heard")
+    await ann.say("allowed")
     assert len(telegram.state.updates.pending) == 1
 
 
-async def test_pending_ones_can_be_dropped(telegram: TelegramSimulator, ann: SimulatedUser, hook: Hook) -> None:
+async def test_pending_updates_can_be_dropped(
+    telegram: TelegramSimulator, ann: SimulatedUser, webhook: WebhookServer
+) -> None:
     await ann.say("old")
-    await call(telegram, "setWebhook", url=hook.url, drop_pending_updates=True)
+    await call(telegram, "setWebhook", url=webhook.url, drop_pending_updates=True)
     await ann.say("new")
-    await hook.wait(1)
+    await webhook.wait(1)
 
-    assert hook.texts == ["new"]
+    assert webhook.texts == ["new"]
 
 
 @pytest.mark.parametrize(
@@ -266,5 +272,5 @@ async def test_pending_ones_can_be_dropped(telegram: TelegramSimulator, ann: Sim
         ({"url": "https://example.org", "secret_token": "a b"}, "secret token contains unallowed characters"),
     ],
 )
-async def test_a_bad_webhook_is_refused(telegram: TelegramSimulator, given: dict[str, Any], text: str) -> None:
-    assert (await call(telegram, "setWebhook", **given))["description"] == f"Bad Request: {text}"
+async def test_a_bad_webhook_is_refused(telegram: TelegramSimulator, arguments: dict[str, Any], text: str) -> None:
+    assert (await call(telegram, "setWebhook", **arguments))["description"] == f"Bad Request: {text}"

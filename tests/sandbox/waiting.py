@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 
 async def until(holds: Callable[[], object], seconds: float = 10) -> None:
-    """Look again and again until it holds."""
+    """Poll until the condition holds. Raises TimeoutError."""
     async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - what is waited for makes no event
+        while not holds():  # noqa: ASYNC110 - there is no event to await
             await asyncio.sleep(0.01)

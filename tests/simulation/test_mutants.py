@@ -223,9 +223,30 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 }
 
 
-def find(mutate: Mutate = lambda _: None) -> str:
+#: the seed to try first, for mutants that few seeds find: it only saves time, because all other seeds follow
+LIKELY_SEEDS = {
+    "begin_submit ignores the token": 18,
+    "a lease never expires": 17,
+    "save_parts ignores the token": 18,
+    "a callback is applied without its secret": 11,
+    "finish_delivery ignores the token": 24,
+    "a late result is lost while the user is informed": 12,
+    "a callback about another task ends the job": 19,
+    "a late result overwrites the message about the failure": 25,
+    "parts of an older row are resent": 158,
+    "the orphan of a submit is not matched": 29,
+    "a result is not put again after late progress": 47,
+    "an older lease replaces the work of a newer one": 213,
+}
+
+
+def test_every_likely_seed_belongs_to_a_mutant() -> None:
+    assert LIKELY_SEEDS.keys() <= STORE_MUTANTS.keys() | STAGE_MUTANTS.keys()
+
+
+def find(name: str, mutate: Mutate = lambda _: None) -> str:
     """Return the first violated rule and the seed that found it."""
-    for seed in range(1, SEEDS_MAX + 1):
+    for seed in (LIKELY_SEEDS.get(name, 1), *range(1, SEEDS_MAX + 1)):
         run = run_seed(seed, mutate=mutate)
         if run.violations:
             return f"seed {seed}: {run.violations[0].rule}"
@@ -240,7 +261,7 @@ def test_a_broken_statement_is_found(name: str, record_property: Callable[[str, 
         for change in changes:
             change(store)
 
-    record_property("found by", find(mutate))
+    record_property("found by", find(name, mutate))
 
 
 @pytest.mark.parametrize("name", STAGE_MUTANTS)
@@ -250,4 +271,4 @@ def test_a_broken_stage_is_found(
     where, what, broken = STAGE_MUTANTS[name]
     monkeypatch.setattr(where, what, broken)
 
-    record_property("found by", find())
+    record_property("found by", find(name))

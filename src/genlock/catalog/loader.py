@@ -16,6 +16,7 @@ from genlock.catalog.schema import (
     PriceTable,
     ProvidersFile,
     RuleTable,
+    WordsFile,
     WordTable,
     plain,
 )
@@ -68,7 +69,7 @@ def load_providers(path: Path = DATA / PROVIDERS) -> Providers:
 def _load_words(path: Path) -> dict[str, WordTable]:
     if not path.exists():
         return {}
-    return {name: check(WordTable, table, f"{path.name}: {name}") for name, table in parse(path).items()}
+    return check(WordsFile, parse(path), path.name).root
 
 
 def read(data: dict[str, Any], name: str, words: Mapping[str, WordTable], providers: Providers) -> Iterator[Model]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, RootModel
 from pydantic import Field as Key
 
 from genlock.domain.catalog import Category, Output, Status
@@ -74,7 +74,7 @@ class ProvidersFile(Table):
 
 
 class WordTable(Table):
-    """What is known of a field by its name alone."""
+    """The description of a field and whether the wizard asks for it, unless its model says otherwise."""
 
     en: str | None = None
     ru: str | None = None
@@ -83,6 +83,10 @@ class WordTable(Table):
 
     def about(self) -> dict[str, str]:
         return {language: text for language, text in (("en", self.en), ("ru", self.ru)) if text is not None}
+
+
+class WordsFile(RootModel[dict[str, WordTable]]):
+    """What is known of fields, by name."""
 
 
 class FieldTable(Table):
@@ -167,6 +171,8 @@ class ModelFile(Table):
 class ChangeTable(Table):
     """What an overlay changes in one model."""
 
+    model_config = ConfigDict(defer_build=True)
+
     title: str | None = None
     hidden: bool = False
     status: Annotated[Status, Key(strict=False)] | None = None
@@ -179,5 +185,7 @@ class ChangeTable(Table):
 
 
 class OverlayFile(Table):
+    model_config = ConfigDict(defer_build=True)
+
     synced: dict[str, ChangeTable] = Key(default_factory=dict)
     models: dict[str, ChangeTable] = Key(default_factory=dict)

@@ -23,6 +23,7 @@ from genlock.ports.jobs import (
 )
 from genlock.ports.kv import KvEntry, KvStore
 from genlock.ports.limits import LimitStore
+from genlock.ports.message_texts import Button, FileLabel, MessageTexts, OutgoingMessage
 from genlock.ports.observer import Observer
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
@@ -38,6 +39,7 @@ __all__ = [
     "AccountStore",
     "AuditStore",
     "BroadcastStore",
+    "Button",
     "CallbackStore",
     "Channel",
     "Clock",
@@ -46,6 +48,7 @@ __all__ = [
     "DeliveryEnd",
     "DraftStore",
     "EndJob",
+    "FileLabel",
     "FinishDelivery",
     "InstanceStore",
     "InvariantStore",
@@ -56,8 +59,10 @@ __all__ = [
     "KvStore",
     "Lease",
     "LimitStore",
+    "MessageTexts",
     "NewCallback",
     "Observer",
+    "OutgoingMessage",
     "PaymentStore",
     "Placed",
     "ProfileStore",

@@ -53,8 +53,8 @@ def unprivileged() -> dict[str, Any]:
     """Arguments of `subprocess` that drop root privileges: PostgreSQL refuses to run as root."""
     if not AS_ROOT:
         return {}
-    nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+    user = pwd.getpwnam("nobody")
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
 
 
 def _prepare(folder: Path) -> Path:
-    """Create the folder and remove pid files that an earlier run left behind."""
+    """Create the folder and remove pid files of an earlier run."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in (folder / "pid", *folder.glob("*.pid")):
         file.unlink(missing_ok=True)

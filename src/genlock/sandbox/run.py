@@ -94,48 +94,38 @@ def _locked(folder: Path) -> Iterator[IO[str]]:
 async def _run_sandbox(options: Options, folder: Path, database: str, console: Console) -> None:
     stop_requests = _listen_for_signals()
     began = time()
-    overlay = _write_fast_catalog(folder, options.speed)
-    page_port, service_port, kie_port, files_port = _ports(options.port)
     async with AsyncExitStack() as stack:
         with console.status("Starting…"):
-            kie = await stack.enter_async_context(
-                running_kie(
-                    catalog=load(overlay),
-                    webhook_key=WEBHOOK_KEY,
-                    speed=1.0,
-                    seed=None,
-                    port=kie_port,
-                    files_port=files_port,
-                )
-            )
-            telegram = await stack.enter_async_context(
-                running_telegram(
-                    limiter=True,
-                    seed=None,
-                    port=page_port,
-                    folder=folder / "telegram" if options.state else None,
-                    kie_url=kie.url,
-                )
-            )
-            fleet = await stack.enter_async_context(
-                running_fleet(
-                    telegram=telegram,
-                    kie=kie,
-                    folder=folder,
-                    database_url=database,
-                    port=service_port,
-                    settings={
-                        "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
-                        "GENLOCK_CATALOG_OVERLAY": str(overlay),
-                    },
-                )
-            )
-            await fleet.start(options.instances)
-        if not telegram.state.users:
-            telegram.add_user("Ann", language="en", started=False)
+            fleet = await _start_fleet(options, folder, database, stack)
+        if not fleet.telegram.state.users:
+            fleet.telegram.add_user("Ann", language="en", started=False)
         console.print(_welcome_panel(fleet, options, folder, time() - began))
         await _watch(fleet, stop_requests, console)
         await _stop(fleet, stop_requests, console)
+
+
+async def _start_fleet(options: Options, folder: Path, database: str, stack: AsyncExitStack) -> Fleet:
+    """Start both simulators and the instances; `stack` ends them."""
+    overlay = _write_fast_catalog(folder, options.speed)
+    page_port, service_port, kie_port, files_port = _ports(options.port)
+    kie_simulator = running_kie(
+        catalog=load(overlay), webhook_key=WEBHOOK_KEY, speed=1.0, seed=None, port=kie_port, files_port=files_port
+    )
+    kie = await stack.enter_async_context(kie_simulator)
+    chats = folder / "telegram" if options.state else None
+    telegram_simulator = running_telegram(limiter=True, seed=None, port=page_port, folder=chats, kie_url=kie.url)
+    telegram = await stack.enter_async_context(telegram_simulator)
+    instances = running_fleet(
+        telegram=telegram,
+        kie=kie,
+        folder=folder,
+        database_url=database,
+        port=service_port,
+        settings={"GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS), "GENLOCK_CATALOG_OVERLAY": str(overlay)},
+    )
+    fleet = await stack.enter_async_context(instances)
+    await fleet.start(options.instances)
+    return fleet
 
 
 def _write_fast_catalog(folder: Path, speed: float) -> Path:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from genlock.ports import Observer
 from genlock.stores.batch import Answer, Batch, Item, Params, Value
@@ -12,7 +12,6 @@ from genlock.stores.queries import Query
 from genlock.stores.rows import Row
 
 Runner = Callable[[list[Item[Value]]], Awaitable[Sequence[Answer | Exception]]]
-Statement = TypeVar("Statement")
 
 _KEY, _SHARED = itemgetter(0), itemgetter(1)
 

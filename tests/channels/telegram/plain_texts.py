@@ -3,7 +3,7 @@
 from genlock.domain.delivery import Part
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
-from genlock.ports.message_texts import Button, FileLabel, OutgoingMessage
+from genlock.ports import Button, FileLabel, OutgoingMessage
 
 
 class PlainTexts:

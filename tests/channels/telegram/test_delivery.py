@@ -14,7 +14,7 @@ from genlock.domain.job import Delivery, Notice, State
 from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind, Piece
 from genlock.engine import operate
-from genlock.ports.message_texts import Button, OutgoingMessage
+from genlock.ports import Button, OutgoingMessage
 from genlock.sandbox.kie.media import make_audio
 from genlock.sandbox.telegram.faults import Fault
 from tests.channels.telegram.harness import Harness

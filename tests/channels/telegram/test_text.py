@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from genlock.channels.telegram.text import cut, length, plain, split
-from genlock.ports.message_texts import Button, OutgoingMessage
+from genlock.ports import Button, OutgoingMessage
 
 
 @given(st.text(alphabet=st.sampled_from("ab 🦊\n"), max_size=300), st.integers(min_value=2, max_value=40))

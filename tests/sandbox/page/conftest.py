@@ -9,8 +9,8 @@ from playwright.async_api import Browser
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.browser import chromium
-from tests.sandbox.page.tabs import Tabs
-from tests.sandbox.page.tiny_bot import TinyBot, running_bot
+from tests.sandbox.page.browser_tabs import Tabs
+from tests.sandbox.page.example_bot import ExampleBot, running_bot
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -26,14 +26,14 @@ async def telegram() -> AsyncIterator[TelegramSimulator]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def tiny(telegram: TelegramSimulator) -> AsyncIterator[TinyBot]:
+async def example(telegram: TelegramSimulator) -> AsyncIterator[ExampleBot]:
     async with running_bot(telegram) as bot:
         yield bot
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def tabs(browser: Browser, tiny: TinyBot, telegram: TelegramSimulator) -> AsyncIterator[Tabs]:
-    assert tiny.bot.token == telegram.token
+async def tabs(browser: Browser, example: ExampleBot, telegram: TelegramSimulator) -> AsyncIterator[Tabs]:
+    assert example.bot.token == telegram.token
     opened = Tabs(browser, telegram.page_url)
     yield opened
     for context in opened.contexts:

@@ -1,38 +1,38 @@
-"""The chat page when the connection breaks, and who may reach it."""
+"""The chat page after a lost connection, and its content security policy."""
 
 import pytest
 from playwright.async_api import Browser, expect
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from tests.sandbox.page.cut_wire import wire_to
-from tests.sandbox.page.tabs import Tabs, bubbles
+from tests.sandbox.page.browser_tabs import Tabs, bubbles
+from tests.sandbox.page.cut_connection import connection_to
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_after_a_break_the_page_takes_up_where_it_was(
+async def test_after_a_lost_connection_the_page_draws_only_what_it_missed(
     tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     tabs.provoked = "Failed to load resource"
-    async with wire_to(telegram) as wire:
-        tabs.url = wire.url
+    async with connection_to(telegram) as connection:
+        tabs.url = connection.url
         page = await tabs.open(ann)
         await ann.start()
         await expect(bubbles(page, "Hello, Ann!")).to_be_visible()
         await page.evaluate("document.querySelector('article').mine = true")
-        wire.cut()
+        connection.cut()
         await expect(page.locator("#banner")).to_be_visible()
         await expect(page.locator("#banner")).to_contain_text("No connection")
         await ann.say("while away")
-        await ann.sees("I heard: while away")
-        wire.up = True
-        await expect(bubbles(page, "I heard: while away")).to_be_visible()
+        await ann.sees("Received: while away")
+        connection.up = True
+        await expect(bubbles(page, "Received: while away")).to_be_visible()
         await expect(page.locator("#banner")).to_be_hidden()
         assert await page.evaluate("document.querySelector('article').mine"), "only what was missed is drawn"
 
 
-async def test_another_world_at_the_same_address_is_loaded_anew(browser: Browser) -> None:
+async def test_another_simulator_at_the_same_address_is_loaded_completely(browser: Browser) -> None:
     async with running_telegram() as first:
         ann = first.add_user("Ann")
         await ann.say("in the first world")
@@ -47,11 +47,11 @@ async def test_another_world_at_the_same_address_is_loaded_anew(browser: Browser
             await other.say(f"in the second world {number}")
         await expect(bubbles(page, "in the second world 29")).to_be_visible()
         await expect(page.locator("#banner")).to_be_hidden()
-        await expect(page.locator(".someone", has_text="Ann")).to_have_count(0)
+        await expect(page.locator(".user-entry", has_text="Ann")).to_have_count(0)
         await tabs.contexts[0].close()
 
 
-async def test_nothing_but_the_page_itself_may_run_or_be_reached(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_the_content_security_policy_blocks_inline_scripts(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     tabs.provoked = "Content Security Policy"
     policy = await page.evaluate("fetch('/').then((answer) => answer.headers.get('content-security-policy'))")

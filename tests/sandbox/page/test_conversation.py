@@ -7,8 +7,8 @@ from playwright.async_api import Locator, Page, expect
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from tests.sandbox.page.tabs import Tabs, bubbles, key, say
-from tests.sandbox.page.tiny_bot import TinyBot
+from tests.sandbox.page.browser_tabs import Tabs, bubbles, key, say
+from tests.sandbox.page.example_bot import ExampleBot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -22,8 +22,8 @@ async def test_start_opens_the_conversation_and_shows_the_menu(tabs: Tabs, ann: 
     await expect(page.locator("article.row.mine")).to_contain_text("/start")
 
 
-async def test_the_placeholder_becomes_the_picture_live_and_only_the_notice_makes_a_sound(
-    tabs: Tabs, ann: SimulatedUser, tiny: TinyBot
+async def test_the_placeholder_becomes_the_image_and_only_the_notice_causes_a_notification(
+    tabs: Tabs, ann: SimulatedUser, example: ExampleBot
 ) -> None:
     page = await tabs.open(ann)
     await ann.start()
@@ -32,7 +32,7 @@ async def test_the_placeholder_becomes_the_picture_live_and_only_the_notice_make
     await expect(placeholder).to_contain_text("Drawing… 60 %")
     await expect(placeholder).to_contain_text("edited")
     await expect(page.locator(".head .status")).to_contain_text("sending a photo")
-    tiny.finish.set()
+    example.finish.set()
     await expect(placeholder.first.locator("img.loaded")).to_be_visible()
     await expect(placeholder.first).to_contain_text("A fox in the snow")
     await expect(bubbles(page, "Generation complete")).to_be_visible()
@@ -49,7 +49,7 @@ async def test_a_silent_message_is_shown_without_a_notification(tabs: Tabs, ann:
     await expect(bubbles(page, "Without a sound").locator(".bell")).to_have_count(0)
 
 
-async def test_a_press_in_a_group_may_lead_to_the_private_chat(
+async def test_a_button_in_a_group_can_open_the_private_chat(
     tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     friends = telegram.group("Friends", [ann])
@@ -61,7 +61,7 @@ async def test_a_press_in_a_group_may_lead_to_the_private_chat(
     assert page.url.endswith(f"#{ann.id}/{ann.id}")
 
 
-async def test_buttons_answer_as_in_telegram(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
+async def test_alert_copy_url_and_slow_buttons_work(tabs: Tabs, ann: SimulatedUser, example: ExampleBot) -> None:
     page = await tabs.open(ann, at=await tabs.profile(permissions=["clipboard-read", "clipboard-write"]))
     await ann.start()
     await key(page, "Alert").click()
@@ -75,15 +75,15 @@ async def test_buttons_answer_as_in_telegram(tabs: Tabs, ann: SimulatedUser, tin
     await page.keyboard.press("Escape")
     await key(page, "Slow").click()
     await expect(key(page, "Slow")).to_have_class(re.compile("waiting"))
-    tiny.finish.set()
+    example.finish.set()
     await expect(key(page, "Slow")).not_to_have_class(re.compile("waiting"))
 
 
-async def test_the_keyboard_of_the_bot_is_used_and_taken_away(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_the_reply_keyboard_is_used_folded_and_removed(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("/keyboard")
     await page.locator(".keyboard").get_by_role("button", name="Blue").click()
-    await expect(bubbles(page, "I heard: Blue")).to_be_visible()
+    await expect(bubbles(page, "Received: Blue")).to_be_visible()
     await page.get_by_role("button", name=re.compile("The bot.s keyboard")).click()
     await expect(page.locator(".keyboard")).to_have_count(0)
     await page.get_by_role("button", name=re.compile("The bot.s keyboard")).click()
@@ -92,9 +92,7 @@ async def test_the_keyboard_of_the_bot_is_used_and_taken_away(tabs: Tabs, ann: S
     await expect(page.locator(".keyboard")).to_have_count(0)
 
 
-async def test_enter_sends_shift_enter_breaks_the_line_and_a_slash_offers_the_commands(
-    tabs: Tabs, ann: SimulatedUser
-) -> None:
+async def test_enter_sends_shift_enter_adds_a_line_and_a_slash_offers_commands(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("hello")
     await page.locator(".write textarea").focus()
@@ -102,7 +100,7 @@ async def test_enter_sends_shift_enter_breaks_the_line_and_a_slash_offers_the_co
     await page.keyboard.press("Shift+Enter")
     await page.keyboard.type("two")
     await page.keyboard.press("Enter")
-    await expect(bubbles(page, "I heard: one two")).to_be_visible()
+    await expect(bubbles(page, "Received: one two")).to_be_visible()
     assert [message.text for message in ann.messages if message.sender == ann.id][-1] == "one\ntwo"
     await page.keyboard.type("/h")
     await expect(page.get_by_role("option")).to_have_text(["/helpWhat the bot can do"])
@@ -110,10 +108,10 @@ async def test_enter_sends_shift_enter_breaks_the_line_and_a_slash_offers_the_co
     await expect(bubbles(page, "Helpful words")).to_be_visible()
     await page.get_by_role("button", name="Bot commands").click()
     await page.get_by_role("option", name="/balance").click()
-    await expect(bubbles(page, "I heard: /balance")).to_be_visible()
+    await expect(bubbles(page, "Received: /balance")).to_be_visible()
 
 
-async def test_a_reply_quotes_and_a_reaction_stays(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_a_reply_shows_a_quote_and_a_reaction_is_shown(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.start()
     await bubbles(page, "Hello, Ann!").click(button="right", position={"x": 20, "y": 10})
@@ -125,22 +123,24 @@ async def test_a_reply_quotes_and_a_reaction_stays(tabs: Tabs, ann: SimulatedUse
     await expect(page.locator(".reactions .mine")).to_have_text("👍")
 
 
-async def test_words_keep_their_looks_and_never_become_html(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
+async def test_text_is_formatted_by_entities_and_never_parsed_as_html(
+    tabs: Tabs, ann: SimulatedUser, example: ExampleBot
+) -> None:
     page = await tabs.open(ann)
     await ann.say("/rich")
     rich = bubbles(page, "Bold")
     for tag, text in {"b": "Bold", "i": "italic", "u": "underline", "s": "gone", "code": "code"}.items():
         await expect(rich.locator(f".text > {tag}")).to_have_text(text)
     await expect(rich.locator("a")).to_have_attribute("href", "https://example.org/a")
-    await expect(rich.locator("blockquote")).to_have_text("Quoted words of somebody")
+    await expect(rich.locator("blockquote")).to_have_text("Quoted text of another user")
     await expect(rich.locator("pre")).to_have_attribute("data-language", "python")
     await rich.locator(".spoiler").click()
     await expect(rich.locator(".spoiler")).to_have_class(re.compile("shown"))
     assert await rich.evaluate("row => row.scrollWidth <= row.clientWidth")
     evil = "<img src=x onerror=alert(1)><b>not bold</b>"
     await say(page, evil)
-    await expect(bubbles(page, f"I heard: {evil}")).to_be_visible()
-    await tiny.bot.send_message(ann.id, '<a href="javascript:alert.1">press</a>', parse_mode="HTML")
+    await expect(bubbles(page, f"Received: {evil}")).to_be_visible()
+    await example.bot.send_message(ann.id, '<a href="javascript:alert.1">press</a>', parse_mode="HTML")
     await expect(bubbles(page, "press")).to_be_visible()
     assert await page.locator("article img, article .text b").count() == 1
     assert await page.locator('a[href^="javascript"]').count() == 0
@@ -161,7 +161,7 @@ async def test_an_invoice_is_paid_with_stars(tabs: Tabs, ann: SimulatedUser) -> 
     assert ann.user.stars == 400
 
 
-async def test_who_lacks_stars_cannot_pay_until_they_have_more(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_a_user_without_enough_stars_can_pay_after_a_top_up(tabs: Tabs, ann: SimulatedUser) -> None:
     ann.user.stars = 50
     page = await tabs.open(ann)
     await ann.say("/invoice")
@@ -180,24 +180,26 @@ async def remove(page: Page, bubble: Locator, way: str) -> None:
     await page.get_by_role("button", name=way).click()
 
 
-async def test_a_message_is_deleted_for_both_or_only_for_oneself(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
+async def test_a_message_is_deleted_for_both_sides_or_only_for_the_user(
+    tabs: Tabs, ann: SimulatedUser, example: ExampleBot
+) -> None:
     page = await tabs.open(ann)
     for text in ("one", "two"):
         await ann.say(text)
-        await ann.sees(f"I heard: {text}")
-    await remove(page, bubbles(page, "I heard: one"), "Delete for both sides")
-    await expect(bubbles(page, "I heard: one")).to_have_count(0)
-    assert not any(message.text == "I heard: one" for message in ann.messages)
+        await ann.sees(f"Received: {text}")
+    await remove(page, bubbles(page, "Received: one"), "Delete for both sides")
+    await expect(bubbles(page, "Received: one")).to_have_count(0)
+    assert not any(message.text == "Received: one" for message in ann.messages)
     hidden = ann.last
-    await remove(page, bubbles(page, "I heard: two"), "Delete for me")
-    await expect(bubbles(page, "I heard: two")).to_have_count(0)
-    await tiny.bot.edit_message_text("I heard: two, edited", ann.id, hidden.id)
-    await tiny.bot.send_message(ann.id, "after")
+    await remove(page, bubbles(page, "Received: two"), "Delete for me")
+    await expect(bubbles(page, "Received: two")).to_have_count(0)
+    await example.bot.edit_message_text("Received: two, edited", ann.id, hidden.id)
+    await example.bot.send_message(ann.id, "after")
     await expect(bubbles(page, "after")).to_be_visible()
-    await expect(bubbles(page, "I heard: two")).to_have_count(0)
+    await expect(bubbles(page, "Received: two")).to_have_count(0)
     await page.reload()
     await expect(bubbles(page, "after")).to_be_visible()
-    await expect(bubbles(page, "I heard: two")).to_have_count(0)
+    await expect(bubbles(page, "Received: two")).to_have_count(0)
 
 
 async def test_the_history_is_cleared(tabs: Tabs, ann: SimulatedUser) -> None:
@@ -211,7 +213,7 @@ async def test_the_history_is_cleared(tabs: Tabs, ann: SimulatedUser) -> None:
     await expect(page.locator("article")).to_have_count(0)
 
 
-async def test_blocking_and_unblocking_reach_the_bot(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
+async def test_blocking_and_unblocking_reach_the_bot(tabs: Tabs, ann: SimulatedUser, example: ExampleBot) -> None:
     page = await tabs.open(ann)
     await ann.start()
     await ann.sees("Hello")
@@ -219,5 +221,7 @@ async def test_blocking_and_unblocking_reach_the_bot(tabs: Tabs, ann: SimulatedU
     await page.get_by_role("menuitem", name="Block the bot").click()
     await page.get_by_role("button", name="Unblock").click()
     await expect(page.locator(".write textarea")).to_be_visible()
-    changes = [update.my_chat_member for update in await tiny.hears(lambda update: update.my_chat_member, 2)]
+    changes = [
+        update.my_chat_member for update in await example.wait_for_updates(lambda update: update.my_chat_member, 2)
+    ]
     assert [change.new_chat_member.status for change in changes if change] == ["kicked", "member"]

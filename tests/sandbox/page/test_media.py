@@ -1,4 +1,4 @@
-"""Pictures, films, sound and files on the chat page, both ways."""
+"""Photos, videos, audio and documents on the chat page, received and sent."""
 
 import asyncio
 
@@ -7,41 +7,43 @@ from playwright.async_api import FilePayload, expect
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from tests.sandbox.page.tabs import Tabs, bubbles, comes
-from tests.sandbox.page.tiny_bot import TinyBot
+from tests.sandbox.page.browser_tabs import Tabs, bubbles, wait_in_page
+from tests.sandbox.page.example_bot import ExampleBot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_film_plays_and_a_sound_plays(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_video_audio_and_animation_play(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("/video")
     film = page.locator("article video")
     await expect(film).to_be_attached()
     await page.locator("article").get_by_role("button", name="Play").click()
-    await comes(page, "document.querySelector('article video').currentTime > 0.2")
+    await wait_in_page(page, "document.querySelector('article video').currentTime > 0.2")
     assert await film.evaluate("film => film.videoWidth") == 640
     await ann.say("/audio")
     await expect(page.locator("article .file")).to_contain_text("Tone")
     await page.locator("article .file").get_by_role("button", name="Play").click()
-    await comes(page, "document.querySelector('article audio').currentTime > 0.2")
+    await wait_in_page(page, "document.querySelector('article audio').currentTime > 0.2")
     assert await film.evaluate("film => film.paused")
     await ann.say("/animation")
-    await comes(page, "document.querySelector('article video[loop]')?.currentTime > 0")
+    await wait_in_page(page, "document.querySelector('article video[loop]')?.currentTime > 0")
 
 
-async def test_a_film_goes_on_playing_while_its_words_are_edited(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
+async def test_a_video_keeps_playing_while_its_caption_is_edited(
+    tabs: Tabs, ann: SimulatedUser, example: ExampleBot
+) -> None:
     page = await tabs.open(ann)
     await ann.say("/video")
     await page.locator("article").get_by_role("button", name="Play").click()
-    await comes(page, "document.querySelector('article video').currentTime > 0.1")
+    await wait_in_page(page, "document.querySelector('article video').currentTime > 0.1")
     await page.evaluate("document.querySelector('article video').mine = true")
-    await tiny.bot.edit_message_caption(ann.id, ann.last.id, caption="Other words")
+    await example.bot.edit_message_caption(ann.id, ann.last.id, caption="Other words")
     await expect(bubbles(page, "Other words")).to_be_visible()
     assert await page.evaluate("document.querySelector('article video').mine")
 
 
-async def test_an_album_stands_together_and_a_picture_is_enlarged(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_an_album_is_one_row_and_its_photos_open_in_the_viewer(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("/album")
     album = page.locator("article:has(.album)")
@@ -49,7 +51,7 @@ async def test_an_album_stands_together_and_a_picture_is_enlarged(tabs: Tabs, an
     await expect(album).to_contain_text("Four trees")
     await album.locator("img").nth(1).click()
     viewer = page.locator("dialog.viewer img")
-    await comes(page, "document.querySelector('dialog.viewer img').naturalWidth > 0")
+    await wait_in_page(page, "document.querySelector('dialog.viewer img').naturalWidth > 0")
     first = await viewer.get_attribute("src")
     await page.keyboard.press("ArrowRight")
     await expect(viewer).not_to_have_attribute("src", str(first))
@@ -57,26 +59,26 @@ async def test_an_album_stands_together_and_a_picture_is_enlarged(tabs: Tabs, an
     await expect(page.locator("dialog")).to_have_count(0)
 
 
-async def test_a_document_is_downloaded_whole(tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator) -> None:
+async def test_a_document_is_downloaded_completely(tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator) -> None:
     page = await tabs.open(ann)
     await ann.say("/document")
     async with page.expect_download() as started:
         await page.locator("a.file").click()
     download = await started.value
-    assert download.suggested_filename == "tiny_bot.txt"
+    assert download.suggested_filename == "example.txt"
     content = await asyncio.to_thread((await download.path()).read_bytes)
     assert content == telegram.files.read(str(ann.last.file_id))
 
 
-def payload(tiny: TinyBot, name: str, type_: str = "image/png") -> FilePayload:
-    return {"name": name, "mimeType": type_, "buffer": tiny.picture(name, "1:1")}
+def payload(example: ExampleBot, name: str, type_: str = "image/png") -> FilePayload:
+    return {"name": name, "mimeType": type_, "buffer": example.picture(name, "1:1")}
 
 
-async def test_a_photo_and_a_document_are_uploaded(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
+async def test_a_photo_and_a_document_are_uploaded(tabs: Tabs, ann: SimulatedUser, example: ExampleBot) -> None:
     page = await tabs.open(ann)
     await ann.say("hello")
     for kind, file in {
-        "photo": payload(tiny, "cat.png"),
+        "photo": payload(example, "cat.png"),
         "document": FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"notes"),
     }.items():
         async with page.expect_file_chooser() as chooser:
@@ -89,14 +91,14 @@ async def test_a_photo_and_a_document_are_uploaded(tabs: Tabs, ann: SimulatedUse
 
 
 async def test_several_photos_are_an_album_and_can_be_sent_as_files(
-    tabs: Tabs, ann: SimulatedUser, tiny: TinyBot
+    tabs: Tabs, ann: SimulatedUser, example: ExampleBot
 ) -> None:
     page = await tabs.open(ann)
     await ann.say("hello")
     for look, kind in {"As photo or video": "photo", "As files": "document"}.items():
         async with page.expect_file_chooser() as chooser:
             await page.get_by_role("button", name="Attach photos and files").click()
-        await (await chooser.value).set_files([payload(tiny, f"{number}.png") for number in range(3)])
+        await (await chooser.value).set_files([payload(example, f"{number}.png") for number in range(3)])
         await page.get_by_role("button", name=look).click()
         await page.locator(".sending").get_by_role("button", name="Send").click()
         await expect(bubbles(page, f"Got a {kind}")).to_have_count(3)
@@ -108,7 +110,7 @@ async def test_several_photos_are_an_album_and_can_be_sent_as_files(
 
 
 @pytest.mark.parametrize("way", ["paste", "drop"])
-async def test_files_are_pasted_and_dropped(tabs: Tabs, ann: SimulatedUser, way: str) -> None:
+async def test_files_can_be_pasted_and_dropped(tabs: Tabs, ann: SimulatedUser, way: str) -> None:
     page = await tabs.open(ann)
     await ann.say("hello")
     target = page.locator(".write textarea" if way == "paste" else "#thread")

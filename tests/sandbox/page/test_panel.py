@@ -10,8 +10,8 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.packaged import CATALOG
-from tests.sandbox.page.tabs import Tabs, bubbles
-from tests.sandbox.page.tiny_bot import TinyBot
+from tests.sandbox.page.browser_tabs import Tabs, bubbles
+from tests.sandbox.page.example_bot import ExampleBot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -26,7 +26,7 @@ async def post_lines(telegram: TelegramSimulator, *lines: object) -> None:
         assert response.status == 200
 
 
-async def test_a_switch_really_switches_and_goes_out_when_it_is_used_up(
+async def test_a_fault_switch_turns_off_after_its_last_use(
     tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     page = await tabs.open(ann)
@@ -65,7 +65,7 @@ async def test_a_fault_that_is_always_on_stays_until_it_is_switched_off(
     assert telegram.faults.switches == []
 
 
-async def test_the_simulated_kie_is_switched_through_the_page(browser: Browser) -> None:
+async def test_faults_of_the_kie_simulator_are_switched_through_the_page(browser: Browser) -> None:
     async with running_kie(catalog=CATALOG) as kie, running_telegram(kie_url=kie.url) as telegram:
         tabs = Tabs(browser, telegram.page_url)
         page = await tabs.open(telegram.add_user("Ann"))
@@ -82,7 +82,7 @@ async def test_the_simulated_kie_is_switched_through_the_page(browser: Browser) 
         await tabs.contexts[0].close()
 
 
-async def test_every_fault_has_words(browser: Browser) -> None:
+async def test_every_fault_has_a_text(browser: Browser) -> None:
     async with running_kie(catalog=CATALOG) as kie, running_telegram(kie_url=kie.url) as telegram:
         page = await Tabs(browser, telegram.page_url).open(telegram.add_user("Ann"))
         await open_panel(page, "faults")
@@ -95,7 +95,7 @@ async def test_every_fault_has_words(browser: Browser) -> None:
         await page.context.close()
 
 
-async def test_a_callback_that_is_swallowed_can_be_watched(
+async def test_an_ignored_duplicate_callback_is_visible_in_the_journal(
     tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     page = await tabs.open(ann)
@@ -123,8 +123,8 @@ async def test_a_callback_that_is_swallowed_can_be_watched(
     await expect(page.locator(".details")).to_contain_text('"bytes": 812')
 
 
-async def test_calls_and_updates_appear_as_they_happen_unless_it_is_paused(
-    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator, tiny: TinyBot
+async def test_calls_and_updates_appear_in_the_journal_unless_it_is_paused(
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator, example: ExampleBot
 ) -> None:
     page = await tabs.open(ann)
     await open_panel(page, "journal")
@@ -136,18 +136,18 @@ async def test_calls_and_updates_appear_as_they_happen_unless_it_is_paused(
     await page.get_by_role("button", name="Calls").click()
     await page.locator(".sieve").get_by_role("button", name="Pause").click()
     await ann.say("more")
-    await ann.sees("I heard: more")
+    await ann.sees("Received: more")
     await expect(page.locator(".paused")).to_have_text("Paused · 2 new")
     await expect(page.locator(".note", has_text="more")).to_have_count(0)
     await page.locator(".paused").click()
-    await expect(page.locator(".note", has_text="I heard: more")).to_be_visible()
+    await expect(page.locator(".note", has_text="Received: more")).to_be_visible()
     again = [{"text": "Show again", "callback_data": "again:17"}]
     await post_lines(telegram, {"event": "JOB_CREATED", "correlation_id": "a1b2c3d4", "job": 17})
-    await tiny.bot.send_message(ann.id, "done", reply_markup={"inline_keyboard": [again]})  # type: ignore[arg-type]
+    await example.bot.send_message(ann.id, "done", reply_markup={"inline_keyboard": [again]})  # type: ignore[arg-type]
     await expect(page.locator(".note.call").last).to_have_attribute("data-job", "a1b2c3d4")
 
 
-async def test_the_journal_stays_at_the_newest_line_until_somebody_scrolls_away(
+async def test_the_journal_follows_the_newest_line_until_the_user_scrolls_up(
     tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
 ) -> None:
     page = await tabs.open(ann)

@@ -36,8 +36,7 @@ from genlock.domain.errors import AddressChanged, ChannelOutcomeUnknown, Placeho
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.media.download import Downloads
-from genlock.ports import Channel, Placed
-from genlock.ports.message_texts import MessageTexts, OutgoingMessage
+from genlock.ports import Channel, MessageTexts, OutgoingMessage, Placed
 
 T = TypeVar("T")
 #: fractions of the expected time at which progress is shown; a group allows only 20 calls a minute in total

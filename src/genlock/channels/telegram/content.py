@@ -29,7 +29,7 @@ from genlock.media.mapped_file import mapped
 from genlock.media.mp4 import VideoInfo, read_video_info
 from genlock.media.photo import NotUsableAsPhoto, fit_photo, photo_fits
 from genlock.media.sniff import NotMedia, recognise
-from genlock.ports.message_texts import FileLabel, OutgoingMessage
+from genlock.ports import FileLabel, OutgoingMessage
 
 #: attempts to fetch a result before it counts as invalid or is shown as a link only
 FETCH_TRIES = 5

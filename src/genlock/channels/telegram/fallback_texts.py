@@ -7,8 +7,7 @@ from typing import TypeVar
 from genlock.domain.delivery import Part
 from genlock.domain.events import Event
 from genlock.domain.job import Job
-from genlock.ports import Observer
-from genlock.ports.message_texts import FileLabel, MessageTexts, OutgoingMessage
+from genlock.ports import FileLabel, MessageTexts, Observer, OutgoingMessage
 
 T = TypeVar("T")
 _WAIT = OutgoingMessage(text="⏳")

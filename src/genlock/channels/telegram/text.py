@@ -5,7 +5,7 @@ import re
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
-from genlock.ports.message_texts import OutgoingMessage
+from genlock.ports import OutgoingMessage
 
 TEXT_MAX = 4096
 CAPTION_MAX = 1024

@@ -122,17 +122,9 @@ async def running_chaos(
         kie = await stack.enter_async_context(
             running_kie(webhook_key=WEBHOOK_KEY, speed=KIE_SPEED, seed=plan.seed, create_limit=(KIE_CREATES, 10.0))
         )
-        defaults = {
-            "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
-            "GENLOCK_KIE_CREATES_PER_10_SECONDS": str(KIE_CREATES),
-            "GENLOCK_GRACE_SECONDS": str(GRACE_SECONDS),
-        }
-        if plan.polling:
-            defaults["GENLOCK_PUBLIC_URL"] = ""
-        if plan.pause:
-            defaults["GENLOCK_LEASE_SECONDS"] = str(LEASE_SECONDS)
+        all_settings = _default_settings(plan) | settings
         fleet = await stack.enter_async_context(
-            running_fleet(telegram=telegram, kie=kie, folder=folder, database_url=url, settings=defaults | settings)
+            running_fleet(telegram=telegram, kie=kie, folder=folder, database_url=url, settings=all_settings)
         )
         records = Records(telegram, kie)
         users = ChaosUsers(telegram, records, rng=rng, deadline=time() + plan.timeout_seconds)
@@ -156,6 +148,19 @@ async def running_chaos(
             database_url=url,
             problems=problems,
         )
+
+
+def _default_settings(plan: Plan) -> dict[str, str]:
+    settings = {
+        "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
+        "GENLOCK_KIE_CREATES_PER_10_SECONDS": str(KIE_CREATES),
+        "GENLOCK_GRACE_SECONDS": str(GRACE_SECONDS),
+    }
+    if plan.polling:
+        settings["GENLOCK_PUBLIC_URL"] = ""
+    if plan.pause:
+        settings["GENLOCK_LEASE_SECONDS"] = str(LEASE_SECONDS)
+    return settings
 
 
 async def run_orders(chaos: ChaosRun, watch: Watch) -> None:

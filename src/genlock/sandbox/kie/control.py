@@ -9,7 +9,7 @@ from aiohttp import web
 from yarl import URL
 
 from genlock.sandbox.kie.faults import Fault, read_faults
-from genlock.sandbox.origin_check import host_error, page_origin_error
+from genlock.sandbox.requests import host_error, page_origin_error
 
 if TYPE_CHECKING:
     from genlock.sandbox.kie.simulator import KieSimulator

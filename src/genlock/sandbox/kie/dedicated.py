@@ -15,7 +15,7 @@ class Flagged(SimulatedEndpoint):
     good: ClassVar[str] = "success"
 
     def record(self, task: Task) -> JsonObject:
-        code, text = task.failure if task.failed and task.failure else (None, None)
+        code, text = task.error or (None, None)
         return {
             "taskId": task.id,
             "paramJson": json.dumps(task.values, ensure_ascii=False),
@@ -31,8 +31,8 @@ class Flagged(SimulatedEndpoint):
     def response(self, task: Task) -> JsonObject: ...
 
     def callbacks(self, task: Task) -> list[StagedCallback]:
-        if task.failed and task.failure:
-            return [(1.0, self.failed(task, *task.failure))]
+        if task.error:
+            return [(1.0, self.failed(task, *task.error))]
         return [(1.0, self.finished(task))]
 
     @abstractmethod
@@ -107,7 +107,7 @@ class Runway(SimulatedEndpoint):
     state_names: ClassVar[Mapping[str, str]] = {"waiting": "wait", "queuing": "queueing"}
 
     def record(self, task: Task) -> JsonObject:
-        code, text = task.failure if task.failed and task.failure else (0, "")
+        code, text = task.error or (0, "")
         video = {"videoId": task.id, "taskId": task.id, "videoUrl": first_url(task), "imageUrl": _still_url(task)}
         return {
             "taskId": task.id,
@@ -122,8 +122,8 @@ class Runway(SimulatedEndpoint):
 
     def callbacks(self, task: Task) -> list[StagedCallback]:
         empty = {"task_id": task.id, "video_id": "", "video_url": "", "image_url": ""}
-        if task.failed and task.failure:
-            return [(1.0, envelope(task.failure[0], task.failure[1], empty))]
+        if task.error:
+            return [(1.0, envelope(*task.error, empty))]
         data = {"task_id": task.id, "video_id": task.id, "video_url": first_url(task), "image_url": _still_url(task)}
         return [(1.0, envelope(200, "All generated successfully.", data))]
 

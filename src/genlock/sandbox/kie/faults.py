@@ -37,7 +37,7 @@ class Fault(StrEnum):
     STATUS_WORD = "status_word"  #: an undocumented state
     STATUS_NULL = "status_null"  #: the record does not exist yet
     # the task
-    TASK_FAIL = "task_fail"  #: fails, credits back
+    TASK_FAIL = "task_fail"  #: fails, credits refunded
     TASK_UPSTREAM = "task_upstream"  #: fails with 400 and "try again later": not the input's fault
     TASK_MODERATED = "task_moderated"  #: fails for its content
     RESULT_EMPTY = "result_empty"  #: success without a result

@@ -30,7 +30,7 @@ class Market(SimulatedEndpoint):
         return envelope(422, "recordInfo is null", None)
 
     def record(self, task: Task) -> JsonObject:
-        code, text = task.failure if task.failed and task.failure else (None, None)
+        code, text = task.error or (None, None)
         return {
             "taskId": task.id,
             "model": task.model.id,

@@ -173,6 +173,7 @@ class KieService:
         for running in self._running:
             running.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+        await self.callback_sender.close()
 
     async def settled(self) -> None:
         """Wait until every task has ended and every callback has been sent."""

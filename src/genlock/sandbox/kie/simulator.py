@@ -26,6 +26,7 @@ from genlock.sandbox.kie.files import PAGE, FileHost
 from genlock.sandbox.kie.service import KieError, KieService, Window
 from genlock.sandbox.kie.task import Task
 from genlock.sandbox.kie.uploads import add_uploads
+from genlock.sandbox.requests import json_object
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 UPLOAD_BYTES_MAX = 200_000_000
@@ -186,11 +187,8 @@ def _fault_response(faults: set[Fault], prefix: str) -> web.Response | None:
 
 
 async def _read_json(request: web.Request) -> dict[str, Any]:
-    try:
-        body = await request.json()
-    except ValueError:
-        body = None
-    if not isinstance(body, dict):
+    body = await json_object(request)
+    if body is None:
         raise KieError(400, "The request body is not valid JSON")
     return body
 
@@ -241,20 +239,20 @@ async def running_kie(  # noqa: PLR0913 - settings of a whole service, all with 
         null_seconds=null_seconds,
     )
     kie = KieSimulator(service, key=key, slow_seconds=slow_seconds)
-    runners = [web.AppRunner(app, access_log=None, shutdown_timeout=0.1) for app in (kie.app, files.app)]
+    async with _serving(kie.app, host, port) as kie.url, _serving(files.app, host, files_port) as files.url:
+        try:
+            yield kie
+        finally:
+            await service.close()
+
+
+@asynccontextmanager
+async def _serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
+    """Serve an application until the block ends; yield its URL."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     try:
-        kie.url = await _listen(runners[0], host, port)
-        files.url = await _listen(runners[1], host, files_port)
-        yield kie
+        await runner.setup()
+        await web.TCPSite(runner, host, port).start()
+        yield f"http://{host}:{runner.addresses[0][1]}"
     finally:
-        await service.close()
-        await service.callback_sender.close()
-        for runner in runners:
-            await runner.cleanup()
-
-
-async def _listen(runner: web.AppRunner, host: str, port: int) -> str:
-    await runner.setup()
-    site = web.TCPSite(runner, host, port)
-    await site.start()
-    return f"http://{host}:{runner.addresses[0][1]}"
+        await runner.cleanup()

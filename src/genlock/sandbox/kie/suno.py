@@ -25,7 +25,7 @@ class Suno(SimulatedEndpoint):
         return envelope(200, "success", None)
 
     def record(self, task: Task) -> JsonObject:
-        code, text = task.failure if task.failed and task.failure else (None, None)
+        code, text = task.error or (None, None)
         tracks = [song_json(task, place, camel=True) for place in range(len(result_urls(task)))]
         return {
             "taskId": task.id,
@@ -52,8 +52,8 @@ class Suno(SimulatedEndpoint):
 
     def callbacks(self, task: Task) -> list[StagedCallback]:
         tracks = [song_json(task, place) for place in range(len(result_urls(task)))]
-        if task.failed and task.failure:
-            code, text = task.failure
+        if task.error:
+            code, text = task.error
             return [(0.3, self._call(task, "text", [])), (1.0, self._call(task, "error", None, code, text))]
         stages = [("text", 0.3, []), ("first", 0.65, tracks[:1]), ("complete", 1.0, tracks)]
         return [(share, self._call(task, stage, data)) for stage, share, data in stages]
@@ -73,7 +73,7 @@ class SunoTool(SimulatedEndpoint):
     def record(self, task: Task) -> JsonObject:
         bad = {"wav": "GENERATE_WAV_FAILED", "mp4": "GENERATE_MP4_FAILED"}.get(self.operation, "GENERATE_AUDIO_FAILED")
         status = "PENDING" if task.ended is None else bad if task.failed else "SUCCESS"
-        code, text = task.failure if task.failed and task.failure else (None, None)
+        code, text = task.error or (None, None)
         flag: JsonObject = {"successFlag": status if self.flag_is_text else task.flag}
         body = {"taskId": task.id, "response": self.result(task) if task.succeeded else None}
         return body | flag | {"errorCode": code, "errorMessage": text}
@@ -96,8 +96,8 @@ class SunoTool(SimulatedEndpoint):
         return {"task_id": task.id, "vocal_separation_info": stems}
 
     def callbacks(self, task: Task) -> list[StagedCallback]:
-        if task.failed and task.failure:
-            return [(1.0, envelope(*task.failure, {"task_id": task.id}))]
+        if task.error:
+            return [(1.0, envelope(*task.error, {"task_id": task.id}))]
         return [(1.0, envelope(200, "success", self.callback_data(task)))]
 
 
@@ -133,7 +133,7 @@ class Lyrics(SimulatedEndpoint):
 
     def record(self, task: Task) -> JsonObject:
         status = "PENDING" if task.ended is None else "GENERATE_LYRICS_FAILED" if task.failed else "SUCCESS"
-        code, text = task.failure if task.failed and task.failure else (None, None)
+        code, text = task.error or (None, None)
         if task.failed:
             status = "SENSITIVE_WORD_ERROR" if Fault.TASK_MODERATED in task.faults else "CREATE_TASK_FAILED"
         data = self.lyrics(task) if task.succeeded else []
@@ -143,6 +143,6 @@ class Lyrics(SimulatedEndpoint):
     def callbacks(self, task: Task) -> list[StagedCallback]:
         """A failure is also called `complete`; only the envelope's code differs."""
         body = {"callbackType": "complete", "task_id": task.id}
-        if task.failed and task.failure:
-            return [(1.0, envelope(400, task.failure[1], body | {"data": None}))]
+        if task.error:
+            return [(1.0, envelope(400, task.error[1], body | {"data": None}))]
         return [(1.0, envelope(200, "All generated successfully.", body | {"data": self.lyrics(task)}))]

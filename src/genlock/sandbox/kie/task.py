@@ -38,8 +38,13 @@ class Task:
         return next((failure for fault, failure in FAILURES.items() if fault in self.faults), None)
 
     @property
+    def error(self) -> tuple[int, str] | None:
+        """Code and text of a task that has failed."""
+        return self.failure if self.ended is not None else None
+
+    @property
     def failed(self) -> bool:
-        return self.ended is not None and self.failure is not None
+        return self.error is not None
 
     @property
     def succeeded(self) -> bool:

@@ -13,6 +13,8 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from genlock.sandbox.requests import json_object
+
 ATTACHED = "attach://"
 
 
@@ -148,11 +150,8 @@ async def read_call(request: web.Request) -> CallArguments:
 
 
 async def _read_json(request: web.Request) -> dict[str, Any]:
-    try:
-        body = await request.json()
-    except ValueError:
-        body = None
-    if not isinstance(body, dict):
+    body = await json_object(request)
+    if body is None:
         raise bad_request("can't parse JSON encoded request parameters")
     return body
 

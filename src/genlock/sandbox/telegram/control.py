@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from genlock.sandbox.origin_check import host_error, page_origin_error
+from genlock.sandbox.requests import host_error, page_origin_error
 from genlock.sandbox.telegram.api_call import ApiError
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.groups import Group

@@ -157,7 +157,7 @@ async def answer_callback(state: TelegramState, arguments: CallArguments) -> boo
     url = arguments.text("url")
     name = state.bot["username"]
     if url and not re.match(rf"(https?://)?t\.me/{name}\?start=[\w-]+$", url, re.IGNORECASE):
-        raise bad_request("URL_INVALID")  # others are for games, which there are none of here
+        raise bad_request("URL_INVALID")  # other URLs are only for games, which are not simulated
     press.answered, press.text, press.alert, press.url = True, arguments.text("text"), arguments.flag("show_alert"), url
     state.events.add("answer", person=press.user_id, press=press.id, text=press.text, alert=press.alert, url=url)
     return True

@@ -168,12 +168,6 @@ class SimulatedUser:
         state.updates.add("callback_query", query, f"user {self.id}")
         return press
 
-    async def answered(self, press: CallbackQuery, *, seconds: float = 10) -> CallbackQuery:
-        """Wait until the bot has answered the callback query."""
-        if not await self._state.events.wait_until(lambda: press.answered, seconds):
-            raise NotInChat("the callback query was not answered")
-        return press
-
     async def pay(self, invoice: Message | int | str, *, chat: int | None = None) -> Payment:
         """Pay the invoice in a message or behind a link."""
         what = invoice if isinstance(invoice, str) else self._find(invoice, chat)

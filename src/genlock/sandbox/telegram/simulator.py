@@ -6,7 +6,7 @@ async with running_telegram(token="42:sandbox") as telegram:
     await ann.start("payload"); await ann.say("a cat"); await ann.send_photo(png, caption="this one")
     message = await ann.sees("Which model?")               # waits for a text or a condition, new or edited
     press = await ann.press(message, "menu")               # by callback data or by the button's text
-    await ann.answered(press)                              # press.text, press.alert: what the bot answered
+    press.answered, press.text, press.alert                # what the bot answered
     ann.messages, ann.last, ann.notifications              # as Ann sees them now
     telegram.files.read(message.file_id)                   # the bytes that are shown
     await ann.delete(message, for_both=False); await ann.clear(); await ann.block(); await ann.unblock()

@@ -56,8 +56,8 @@ function outcome(call) {
     if (call.executed && !call.answered) return { end: end("warn", getText("lost_after")) };
     if (!call.answered) return { end: end("bad", getText("lost_before")) };
     if (call.error) return refused(call.error, end);
-    const spoilt = call.faults.some((fault) => !fault.startsWith("delay"));
-    return { end: spoilt ? end("warn", getText("spoilt")) : end("good") };
+    const damaged = call.faults.some((fault) => !fault.startsWith("delay"));
+    return { end: damaged ? end("warn", getText("damaged")) : end("good") };
 }
 
 function refused(error, end) {
@@ -76,8 +76,8 @@ function describeUpdate({ update }) {
 
 function describeLog({ at, line }) {
     if (line === null || typeof line !== "object") return { name: String(line), facts: "", details: line };
-    const { event, correlation_id: correlation, ...facts } = line;
-    const job = correlation || (facts.job === undefined ? null : String(facts.job));
+    const { event, correlation_id: correlationId, ...facts } = line;
+    const job = correlationId || (facts.job === undefined ? null : String(facts.job));
     remember(facts, job);
     const name = String(event || facts.text || facts.message || "event");
     const several = processes.size > 1 && facts.process;

@@ -9,7 +9,7 @@ const REFRESH_MS = 2000;
 const GROUPS = ["callback", "task", "result", "file", "create", "credits", "status"];
 
 export const kieState = {
-    faults: { on: [], coming: [], chances: {} },
+    faults: { on: [], coming: [] },
     kinds: [],
     credits: null,
     changed() {},

@@ -35,7 +35,7 @@ addTexts({
     ],
     lost_after: ["executed, answer lost", "сделано, ответ потерян"],
     lost_before: ["lost, not executed", "потерян, не сделано"],
-    spoilt: ["executed, answer damaged", "сделано, ответ испорчен"],
+    damaged: ["executed, answer damaged", "сделано, ответ испорчен"],
     swallowed: ["ignored", "пропущено"],
 
     fault_drop_before: ["Cut before", "Обрыв до"],

@@ -43,7 +43,7 @@ function people() {
         const badge = node("span", { class: "badge" }, chosen ? "" : unreadOf(person.id) || "");
         const marks = { data: { key: `person ${person.id}` }, "aria-current": String(chosen) };
         return button(
-            "someone",
+            "user-entry",
             () => switchTo(person.id),
             marks,
             face,
@@ -57,7 +57,7 @@ function people() {
 
 function another(picture, word, run) {
     const face = node("span", { class: "avatar", "aria-hidden": "true" }, icon(picture));
-    return button("someone more", run, { data: { key: word } }, face, node("span", { class: "name" }, getText(word)));
+    return button("user-entry more", run, { data: { key: word } }, face, node("span", { class: "name" }, getText(word)));
 }
 
 /** Select a user: keep the open group if the user is in it, else open the chat with the bot. */

@@ -1,4 +1,4 @@
-"""The same scenarios through two client libraries: what they understand is what the real server would say."""
+"""Bot API methods, tested through two client libraries that were written for the real server."""
 
 import asyncio
 import io
@@ -10,8 +10,8 @@ from PIL import Image
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from genlock.sandbox.telegram.state import CallbackQuery
-from tests.sandbox.clients import LIBRARIES, Bytes, Client, Told, connect
-from tests.sandbox.samples import PDF, picture, sample
+from tests.sandbox.client_libraries import LIBRARIES, ApiFailure, Bytes, Client, connect
+from tests.sandbox.sample_media import PDF, picture, sample
 from tests.sandbox.waiting import until
 
 KEYBOARD = {"inline_keyboard": [[{"text": "Menu", "callback_data": "menu"}]]}
@@ -40,7 +40,7 @@ def media(kind: str, **more: Any) -> dict[str, Any]:
 # sending
 
 
-async def test_the_bot_knows_itself(client: Client) -> None:
+async def test_get_me_returns_the_bot(client: Client) -> None:
     me = await client.call("getMe")
 
     assert me["id"] == 42
@@ -49,7 +49,7 @@ async def test_the_bot_knows_itself(client: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_kind_arrives_and_can_be_fetched_again(client: Client, ann: SimulatedUser, kind: str) -> None:
+async def test_every_kind_of_media_is_sent_and_can_be_downloaded(client: Client, ann: SimulatedUser, kind: str) -> None:
     sent = await send(client, ann.id, kind, caption="<b>look</b>", parse_mode="HTML", reply_markup=KEYBOARD)
 
     content, name = sample(kind)
@@ -74,7 +74,7 @@ async def test_a_photo_has_sizes_and_the_largest_is_last(client: Client, ann: Si
         assert shown.format == "JPEG"
 
 
-async def test_moving_things_tell_how_long_they_are(client: Client, ann: SimulatedUser) -> None:
+async def test_videos_and_audio_report_their_duration(client: Client, ann: SimulatedUser) -> None:
     film = (await send(client, ann.id, "video"))["video"]
     sound = (await send(client, ann.id, "audio", title="Song", performer="Choir"))["audio"]
     voice = (await send(client, ann.id, "voice"))["voice"]
@@ -106,7 +106,7 @@ async def test_a_file_id_sends_the_same_file_again(
     assert again["photo"] == first["photo"]
 
 
-async def test_text_has_entities_a_reply_and_a_thread_of_ids(client: Client, ann: SimulatedUser) -> None:
+async def test_a_text_message_has_entities_a_reply_and_increasing_ids(client: Client, ann: SimulatedUser) -> None:
     text = '<b>bold <i>both</i></b> &lt;<a href="https://example.org/?a=1&amp;b=2">link</a>&gt; 😀<code>x</code>'
     first = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
     reply = await client.call(
@@ -125,7 +125,7 @@ async def test_text_has_entities_a_reply_and_a_thread_of_ids(client: Client, ann
     assert reply["message_id"] == first["message_id"] + 1
 
 
-async def test_addresses_and_commands_are_found_where_nothing_was_marked(client: Client, ann: SimulatedUser) -> None:
+async def test_urls_and_commands_outside_explicit_entities_are_detected(client: Client, ann: SimulatedUser) -> None:
     text = "<code>/start</code> /help https://example.org/a #art"
     sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
 
@@ -158,7 +158,7 @@ async def test_html_becomes_entities(client: Client, ann: SimulatedUser, text: s
         assert sent["text"] in {"x", "<b> & 😀 &nbsp;"}
 
 
-async def test_an_album_is_several_messages_with_one_mark(client: Client, ann: SimulatedUser) -> None:
+async def test_album_messages_share_a_media_group_id(client: Client, ann: SimulatedUser) -> None:
     sent = await client.call(
         "sendMediaGroup", chat_id=ann.id, media=[media("photo", caption="first"), media("video"), media("photo")]
     )
@@ -169,29 +169,29 @@ async def test_an_album_is_several_messages_with_one_mark(client: Client, ann: S
     assert len(ann.notifications) == 1
 
 
-async def test_an_album_that_does_not_fit_together_is_refused_whole(client: Client, ann: SimulatedUser) -> None:
-    with pytest.raises(Told, match="document can't be mixed with other media types"):
+async def test_an_album_of_incompatible_items_is_refused_completely(client: Client, ann: SimulatedUser) -> None:
+    with pytest.raises(ApiFailure, match="document can't be mixed with other media types"):
         await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), media("document")])
     broken = {"type": "photo", "media": Bytes(b"no picture", "x.png")}
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), broken])
 
-    assert told.value.text == 'failed to send message #2 with the error message "image_process_failed"'
-    with pytest.raises(Told) as told:
+    assert failure.value.text == 'failed to send message #2 with the error message "image_process_failed"'
+    with pytest.raises(ApiFailure) as failure:
         await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), {"type": "photo", "media": "AgAC"}])
-    assert told.value.text.startswith("wrong remote file identifier specified")
+    assert failure.value.text.startswith("wrong remote file identifier specified")
     assert ann.messages == []
 
 
-async def test_an_item_of_an_album_stays_what_it_is(client: Client, ann: SimulatedUser) -> None:
+async def test_an_album_item_cannot_change_its_kind(client: Client, ann: SimulatedUser) -> None:
     pictures = await client.call("sendMediaGroup", chat_id=ann.id, media=[media("photo"), media("photo")])
     papers = await client.call("sendMediaGroup", chat_id=ann.id, media=[media("document"), media("document")])
     first, paper = pictures[0]["message_id"], papers[0]["message_id"]
 
     edited = await client.call("editMessageMedia", chat_id=ann.id, message_id=first, media=media("video"))
-    with pytest.raises(Told, match="can't change media type in the album"):
+    with pytest.raises(ApiFailure, match="can't change media type in the album"):
         await client.call("editMessageMedia", chat_id=ann.id, message_id=paper, media=media("photo"))
-    with pytest.raises(Told, match="message is not modified"):
+    with pytest.raises(ApiFailure, match="message is not modified"):
         await client.call("editMessageReplyMarkup", chat_id=ann.id, message_id=first, reply_markup=KEYBOARD)
 
     assert "video" in edited
@@ -210,7 +210,7 @@ async def test_messages_are_forwarded_and_copied(
     assert forwarded["forward_origin"]["type"] == "user"
     assert [message.text for message in bob.messages] == ["mine", "yours"]
     assert bob.last.id == copied["message_id"]
-    with pytest.raises(Told, match="message media can't be edited"):
+    with pytest.raises(ApiFailure, match="message media can't be edited"):
         await client.call("editMessageMedia", chat_id=bob.id, message_id=forwarded["message_id"], media=media("photo"))
 
 
@@ -219,7 +219,7 @@ async def test_messages_are_forwarded_and_copied(
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", REPLACEABLE)
-async def test_a_message_becomes_what_it_is_edited_into(
+async def test_an_edit_changes_the_kind_of_a_message(
     client: Client, ann: SimulatedUser, source: str, target: str
 ) -> None:
     sent = await send(client, ann.id, source, reply_markup=KEYBOARD)
@@ -239,31 +239,31 @@ async def test_a_message_becomes_what_it_is_edited_into(
     assert len(ann.notifications) == 1
 
 
-async def test_a_voice_message_stays_one(client: Client, ann: SimulatedUser) -> None:
+async def test_a_voice_message_cannot_be_edited_into_other_media(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "voice")
 
-    with pytest.raises(Told, match="message media can't be edited"):
+    with pytest.raises(ApiFailure, match="message media can't be edited"):
         await client.call("editMessageMedia", chat_id=ann.id, message_id=sent["message_id"], media=media("photo"))
     await client.call("editMessageCaption", chat_id=ann.id, message_id=sent["message_id"], caption="said")
     assert ann.last.text == "said"
 
 
-async def test_once_media_always_media(client: Client, ann: SimulatedUser) -> None:
+async def test_a_media_message_cannot_become_text_again(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "text")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("editMessageCaption", **where, caption="done")
-    assert told.value.text == "there is no caption in the message to edit"
+    assert failure.value.text == "there is no caption in the message to edit"
     await client.call("editMessageText", **where, text="50 %")
     await client.call("editMessageMedia", **where, media=media("photo", caption="done"))
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("editMessageText", **where, text="60 %")
 
-    assert told.value.text == "there is no text in the message to edit"
+    assert failure.value.text == "there is no text in the message to edit"
     assert (ann.last.kind, ann.last.text) == ("photo", "done")
 
 
-async def test_the_same_again_is_told_by_content_and_keyboard(client: Client, ann: SimulatedUser) -> None:
+async def test_not_modified_compares_content_and_keyboard(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "text", reply_markup=KEYBOARD)
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     full = (
@@ -274,9 +274,9 @@ async def test_the_same_again_is_told_by_content_and_keyboard(client: Client, an
         ("editMessageText", {"text": " words ", "reply_markup": KEYBOARD}),
         ("editMessageReplyMarkup", {"reply_markup": KEYBOARD}),
     ):
-        with pytest.raises(Told) as told:
+        with pytest.raises(ApiFailure) as failure:
             await client.call(method, **where, **given)
-        assert (told.value.kind, told.value.text) == ("bad request", full)
+        assert (failure.value.kind, failure.value.text) == ("bad request", full)
     await client.call("editMessageText", **where, text="words", reply_markup=OTHER_KEYBOARD)
     plain = await client.call("editMessageText", **where, text="words")
 
@@ -284,14 +284,16 @@ async def test_the_same_again_is_told_by_content_and_keyboard(client: Client, an
     assert ann.last.buttons == []
 
 
-async def test_the_same_file_again_is_not_modified_but_the_same_bytes_are(client: Client, ann: SimulatedUser) -> None:
+async def test_the_same_file_id_is_not_modified_but_a_new_upload_of_the_same_bytes_is(
+    client: Client, ann: SimulatedUser
+) -> None:
     sent = await send(client, ann.id, "photo", caption="done")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     known = {"type": "photo", "media": sent["photo"][-1]["file_id"], "caption": "done"}
 
-    with pytest.raises(Told, match="message is not modified"):
+    with pytest.raises(ApiFailure, match="message is not modified"):
         await client.call("editMessageMedia", **where, media=known)
-    with pytest.raises(Told, match="message is not modified"):
+    with pytest.raises(ApiFailure, match="message is not modified"):
         await client.call("editMessageCaption", **where, caption="done")
     again = await client.call("editMessageMedia", **where, media=media("photo", caption="done"))
     assert again["photo"][-1]["file_unique_id"] != sent["photo"][-1]["file_unique_id"]
@@ -305,37 +307,37 @@ async def test_the_same_file_again_is_not_modified_but_the_same_bytes_are(client
         {"force_reply": True},
     ],
 )
-async def test_a_message_with_another_keyboard_cannot_be_edited(
+async def test_a_message_with_a_reply_keyboard_cannot_be_edited(
     client: Client, ann: SimulatedUser, markup: dict[str, Any]
 ) -> None:
     sent = await send(client, ann.id, "text", reply_markup=markup)
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
 
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("editMessageText", **where, text="other")
-    assert told.value.text == "message can't be edited"
-    with pytest.raises(Told) as told:
+    assert failure.value.text == "message can't be edited"
+    with pytest.raises(ApiFailure) as failure:
         await client.call("editMessageMedia", **where, media=media("photo"))
-    assert told.value.text == "message media can't be edited"
+    assert failure.value.text == "message media can't be edited"
 
 
-async def test_what_is_gone_or_was_never_ours_cannot_be_edited(client: Client, ann: SimulatedUser) -> None:
+async def test_deleted_and_foreign_messages_cannot_be_edited(client: Client, ann: SimulatedUser) -> None:
     hers = await ann.say("mine")
     sent = await send(client, ann.id, "text")
     assert await client.call("deleteMessage", chat_id=ann.id, message_id=sent["message_id"]) is True
 
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("editMessageText", chat_id=ann.id, message_id=sent["message_id"], text="other")
-    assert told.value.text == "message to edit not found"
-    with pytest.raises(Told) as told:
+    assert failure.value.text == "message to edit not found"
+    with pytest.raises(ApiFailure) as failure:
         await client.call("deleteMessage", chat_id=ann.id, message_id=sent["message_id"])
-    assert told.value.text == "message to delete not found"
-    with pytest.raises(Told) as told:
+    assert failure.value.text == "message to delete not found"
+    with pytest.raises(ApiFailure) as failure:
         await client.call("editMessageText", chat_id=ann.id, message_id=hers.id, text="other")
-    assert told.value.text == "message can't be edited"
+    assert failure.value.text == "message can't be edited"
 
 
-async def test_several_are_deleted_and_the_missing_are_skipped(client: Client, ann: SimulatedUser) -> None:
+async def test_delete_messages_skips_missing_ones(client: Client, ann: SimulatedUser) -> None:
     numbers = [(await send(client, ann.id, "text"))["message_id"] for _ in range(3)]
 
     assert await client.call("deleteMessages", chat_id=ann.id, message_ids=[*numbers[:2], 999_999]) is True
@@ -374,15 +376,15 @@ async def test_several_are_deleted_and_the_missing_are_skipped(client: Client, a
         ("sendChatAction", {"action": "dancing"}, "wrong parameter action in request"),
     ],
 )
-async def test_what_is_wrong_is_told_in_the_real_words(
+async def test_errors_have_the_real_texts(
     client: Client, ann: SimulatedUser, method: str, given: dict[str, Any], text: str
 ) -> None:
     chat = {} if method in {"getFile", "answerCallbackQuery"} else {"chat_id": ann.id}
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await client.call(method, **(chat | given))
 
-    assert told.value.kind == "bad request"
-    assert told.value.text.startswith(text)
+    assert failure.value.kind == "bad request"
+    assert failure.value.text.startswith(text)
     assert ann.messages == []
 
 
@@ -397,66 +399,70 @@ async def test_what_is_wrong_is_told_in_the_real_words(
         ("<span>x</span>", 'tag "span" must have class "tg-spoiler" at byte offset 0'),
     ],
 )
-async def test_bad_html_is_told_with_its_place(client: Client, ann: SimulatedUser, text: str, complaint: str) -> None:
-    with pytest.raises(Told) as told:
+async def test_html_errors_name_the_byte_offset(client: Client, ann: SimulatedUser, text: str, complaint: str) -> None:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
 
-    assert told.value.text == f"can't parse entities: {complaint}"
+    assert failure.value.text == f"can't parse entities: {complaint}"
 
 
-async def test_closed_doors(client: Client, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_blocked_deactivated_and_unstarted_users_cannot_be_written_to(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
     sent = await send(client, ann.id, "text")
     await ann.block()
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await send(client, ann.id, "text")
-    assert (told.value.kind, told.value.text) == ("forbidden", "bot was blocked by the user")
+    assert (failure.value.kind, failure.value.text) == ("forbidden", "bot was blocked by the user")
     edited = await client.call("editMessageText", chat_id=ann.id, message_id=sent["message_id"], text="edits pass")
     assert edited["text"] == "edits pass"
 
     gone = telegram.add_user("Gone")
     await gone.deactivate()
-    with pytest.raises(Told, match="user is deactivated"):
+    with pytest.raises(ApiFailure, match="user is deactivated"):
         await send(client, gone.id, "text")
-    stranger = telegram.add_user("Stranger", started=False)
-    with pytest.raises(Told, match="bot can't initiate conversation with a user"):
-        await send(client, stranger.id, "text")
+    other_user = telegram.add_user("Other", started=False)
+    with pytest.raises(ApiFailure, match="bot can't initiate conversation with a user"):
+        await send(client, other_user.id, "text")
 
 
-async def test_groups_shut_and_move(client: Client, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_groups_forbid_kinds_expel_the_bot_and_migrate(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
     friends = telegram.group("Friends", [ann])
     sent = await send(client, friends.id, "text")
     await friends.forbid("photo")
-    with pytest.raises(Told, match="not enough rights to send photos to the chat"):
+    with pytest.raises(ApiFailure, match="not enough rights to send photos to the chat"):
         await send(client, friends.id, "photo")
     moved = await friends.migrate()
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await send(client, friends.id, "text")
-    assert (told.value.kind, told.value.number) == ("migrated", moved.id)
+    assert (failure.value.kind, failure.value.number) == ("migrated", moved.id)
     await client.call("editMessageText", chat_id=friends.id, message_id=sent["message_id"], text="frozen history")
     assert (await send(client, moved.id, "text"))["message_id"] == 2
     await moved.set_bot("kicked", by=ann)
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await send(client, moved.id, "text")
-    assert (told.value.kind, told.value.text) == ("forbidden", "bot was kicked from the supergroup chat")
-    with pytest.raises(Told, match="bot was kicked"):
+    assert (failure.value.kind, failure.value.text) == ("forbidden", "bot was kicked from the supergroup chat")
+    with pytest.raises(ApiFailure, match="bot was kicked"):
         await client.call("editMessageText", chat_id=moved.id, message_id=2, text="no")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 async def test_a_wrong_token_is_unauthorized(library: str, telegram: TelegramSimulator) -> None:
-    stranger = connect(library, telegram, "43:other")
+    other_user = connect(library, telegram, "43:other")
     try:
-        with pytest.raises(Told) as told:
-            await stranger.call("getMe")
+        with pytest.raises(ApiFailure) as failure:
+            await other_user.call("getMe")
     finally:
-        await stranger.close()
-    assert told.value.kind == "unauthorized"
+        await other_user.close()
+    assert failure.value.kind == "unauthorized"
 
 
 # updates
 
 
-async def test_what_people_do_comes_as_updates(client: Client, ann: SimulatedUser) -> None:
+async def test_user_actions_arrive_as_updates(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "text", reply_markup=KEYBOARD)
     await ann.start("ref-7")
     await ann.send_photo(picture(), caption="like this")
@@ -479,26 +485,26 @@ async def test_what_people_do_comes_as_updates(client: Client, ann: SimulatedUse
     assert await client.call("getUpdates", offset=numbers[-1] + 1) == []
 
 
-async def test_a_press_is_answered_once_and_not_too_late(client: Client, ann: SimulatedUser) -> None:
+async def test_a_callback_query_is_answered_once_and_in_time(client: Client, ann: SimulatedUser) -> None:
     await send(client, ann.id, "text", reply_markup=KEYBOARD)
     press = await ann.press(ann.last, "menu")
     assert isinstance(press, CallbackQuery)
     (update,) = await client.call("getUpdates")
     number = update["callback_query"]["id"]
-    with pytest.raises(Told, match="url_invalid"):
+    with pytest.raises(ApiFailure, match="url_invalid"):
         await client.call("answerCallbackQuery", callback_query_id=number, url="https://example.org/")
     own = "https://t.me/sandbox_bot?start=topup"
     await client.call("answerCallbackQuery", callback_query_id=number, text="Saved", show_alert=True, url=own)
 
     assert (press.text, press.alert, press.url) == ("Saved", True, own)
-    with pytest.raises(Told, match="query is too old"):
+    with pytest.raises(ApiFailure, match="query is too old"):
         await client.call("answerCallbackQuery", callback_query_id=number)
     press.answered, press.at = False, press.at - 61
-    with pytest.raises(Told, match="query is too old"):
+    with pytest.raises(ApiFailure, match="query is too old"):
         await client.call("answerCallbackQuery", callback_query_id=number)
 
 
-async def test_updates_of_every_kind_are_understood(
+async def test_both_libraries_parse_every_kind_of_update(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     friends = telegram.group("Friends", [ann])
@@ -518,8 +524,8 @@ async def test_updates_of_every_kind_are_understood(
 
     read = [client.read_update(update) for update in updates]
     assert [one["update_id"] for one in read] == [update["update_id"] for update in updates]
-    told = [one["message"]["text"] for one in read if "text" in one.get("message", {})]
-    assert told == ["/gen cat", "in the topic", "tpyo"]
+    failure = [one["message"]["text"] for one in read if "text" in one.get("message", {})]
+    assert failure == ["/gen cat", "in the topic", "tpyo"]
     assert any("edited_message" in one for one in read)
 
 
@@ -528,19 +534,19 @@ async def test_a_second_poller_ends_the_first(client: Client, telegram: Telegram
     await until(lambda: telegram.state.updates._poll)
     assert await client.call("getUpdates") == []
 
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await first
-    assert told.value.kind == "conflict"
-    assert told.value.text.startswith("terminated by other getupdates request")
+    assert failure.value.kind == "conflict"
+    assert failure.value.text.startswith("terminated by other getupdates request")
 
 
-async def test_a_webhook_is_set_told_and_removed(client: Client) -> None:
+async def test_a_webhook_is_set_reported_and_removed(client: Client) -> None:
     assert await client.call("setWebhook", url="http://127.0.0.1:9/hook", secret_token="abc", max_connections=7) is True
     info = await client.call("getWebhookInfo")
     assert (info["url"], info["max_connections"], info["pending_update_count"]) == ("http://127.0.0.1:9/hook", 7, 0)
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as failure:
         await client.call("getUpdates")
-    assert told.value.text.startswith("can't use getupdates method while webhook is active")
+    assert failure.value.text.startswith("can't use getupdates method while webhook is active")
     assert await client.call("deleteWebhook") is True
     assert await client.call("getUpdates") == []
 
@@ -583,7 +589,7 @@ async def test_stars_are_paid_listed_and_refunded(client: Client, ann: Simulated
 
     refund = {"user_id": ann.id, "telegram_payment_charge_id": payment.charge_id}
     assert await client.call("refundStarPayment", **refund) is True
-    with pytest.raises(Told, match="charge_already_refunded"):
+    with pytest.raises(ApiFailure, match="charge_already_refunded"):
         await client.call("refundStarPayment", **refund)
     assert ann.user.stars == 10_000
     rows = (await client.call("getStarTransactions"))["transactions"]
@@ -595,19 +601,19 @@ async def test_stars_are_paid_listed_and_refunded(client: Client, ann: Simulated
     assert (await client.call("getStarTransactions", offset=1, limit=1))["transactions"] == rows[1:]
 
 
-async def test_the_bot_may_refuse_or_be_too_late(client: Client, ann: SimulatedUser) -> None:
+async def test_a_payment_fails_if_the_bot_refuses_or_answers_too_late(client: Client, ann: SimulatedUser) -> None:
     invoice = await client.call("sendInvoice", chat_id=ann.id, **invoice_given())
     refused = await pay(client, ann, invoice, ok=False, error_message="Sold out")
     assert (refused.ok, refused.reason) == (False, "Sold out")
     late = await ann.pay(invoice["message_id"])
     assert (late.ok, late.reason) == (False, "the bot did not answer in time")
     (asked,) = await client.call("getUpdates")
-    with pytest.raises(Told, match="query is too old"):
+    with pytest.raises(ApiFailure, match="query is too old"):
         await client.call("answerPreCheckoutQuery", pre_checkout_query_id=asked["pre_checkout_query"]["id"], ok=True)
     assert ann.user.stars == 10_000
 
 
-async def test_a_link_can_be_paid_too(client: Client, ann: SimulatedUser) -> None:
+async def test_an_invoice_link_can_be_paid(client: Client, ann: SimulatedUser) -> None:
     link = await client.call("createInvoiceLink", **invoice_given())
     paying = asyncio.create_task(ann.pay(link))
     (asked,) = await client.call("getUpdates", timeout=5)
@@ -616,7 +622,7 @@ async def test_a_link_can_be_paid_too(client: Client, ann: SimulatedUser) -> Non
     assert (await paying).ok
 
 
-# the bot about itself
+# the bot's profile
 
 
 async def test_commands_are_kept_per_language(client: Client) -> None:
@@ -632,7 +638,9 @@ async def test_commands_are_kept_per_language(client: Client) -> None:
     assert await client.call("getMyCommands") == []
 
 
-async def test_words_about_itself_and_chats(client: Client, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_name_descriptions_menu_button_and_chats_can_be_read_and_set(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
     assert await client.call("setMyShortDescription", short_description="Pictures")
     assert (await client.call("getMyShortDescription"))["short_description"] == "Pictures"
     assert (await client.call("getMyName"))["name"] == "Sandbox"

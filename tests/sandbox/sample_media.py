@@ -1,4 +1,4 @@
-"""Real files of every kind, small."""
+"""Small real media files of every kind."""
 
 import io
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def picture(width: int = 640, height: int = 480, kind: str = "PNG") -> bytes:
 
 
 @cache
-def moving_picture() -> bytes:
+def animated_gif() -> bytes:
     frames = [Image.new("RGB", (64, 48), colour) for colour in ("red", "green", "blue")]
     file = io.BytesIO()
     frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=100)
@@ -26,7 +26,7 @@ def moving_picture() -> bytes:
 
 
 @cache
-def film() -> bytes:
+def video() -> bytes:
     return make_video("film", {"aspect_ratio": "16:9"}, 0)
 
 
@@ -53,8 +53,8 @@ PDF = b"%PDF-1.4\n1 0 obj <<>> endobj\ntrailer <<>>\n%%EOF\n"
 
 CONTENT: dict[str, tuple[Callable[[], bytes], str]] = {
     "photo": (picture, "picture.png"),
-    "video": (film, "film.mp4"),
-    "animation": (moving_picture, "moving.gif"),
+    "video": (video, "film.mp4"),
+    "animation": (animated_gif, "moving.gif"),
     "audio": (sound, "sound.mp3"),
     "voice": (voice, "voice.ogg"),
     "document": (lambda: PDF, "paper.pdf"),

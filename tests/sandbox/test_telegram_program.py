@@ -1,3 +1,5 @@
+"""`python -m genlock.sandbox.telegram` as a separate program."""
+
 import asyncio
 import json
 import sys
@@ -8,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.process
 
 
-async def test_it_runs_by_itself_and_tells_where() -> None:
+async def test_the_program_prints_its_address_and_serves_the_bot_api() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -19,8 +21,8 @@ async def test_it_runs_by_itself_and_tells_where() -> None:
     )
     try:
         assert process.stdout is not None
-        said = json.loads(await asyncio.wait_for(process.stdout.readline(), 30))
-        async with aiohttp.ClientSession() as session, session.get(f"{said['url']}/bot77:alone/getMe") as response:
+        addresses = json.loads(await asyncio.wait_for(process.stdout.readline(), 30))
+        async with aiohttp.ClientSession() as session, session.get(f"{addresses['url']}/bot77:alone/getMe") as response:
             assert (await response.json())["result"]["id"] == 77
     finally:
         process.kill()

@@ -1,4 +1,4 @@
-"""A life as people live it: written in the chat, made at the provider, shown in the chat, told in one chain."""
+"""Whole orders with real processes: from the chat to the provider and back, logged under one correlation id."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
-from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, Town, until
+from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, ServeSetup, until
 from tests.packaged import CATALOG
 
 CHAIN = [
@@ -26,23 +26,23 @@ CHAIN = [
 
 
 @asynccontextmanager
-async def open_town(url: str, folder: Path, *, public: bool, speed: float = 30.0) -> AsyncIterator[Town]:
+async def running_setup(url: str, folder: Path, *, public: bool, speed: float = 30.0) -> AsyncIterator[ServeSetup]:
     async with (
         running_telegram(token=TOKEN) as telegram,
         running_kie(catalog=CATALOG, speed=speed, webhook_key=WEBHOOK_KEY) as kie,
     ):
-        town = Town(folder, url, telegram, kie)
-        town.more |= {
+        setup = ServeSetup(folder, url, telegram, kie)
+        setup.more |= {
             "GENLOCK_WELCOME_CREDITS": "100",
             "GENLOCK_MEDIA_PRIVATE_HOSTS": kie.files_url.removeprefix("http://"),
         }
         if public:
             port = str(find_free_port())
-            town.more |= {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
+            setup.more |= {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
         try:
-            yield town
+            yield setup
         finally:
-            for instance in town.instances:
+            for instance in setup.instances:
                 instance.kill()
 
 
@@ -51,99 +51,99 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/g.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
-async def newcomer(town: Town, language: str = "en") -> SimulatedUser:
-    ann = town.telegram.add_user("Ann", language=language, started=False)
+async def started_user(setup: ServeSetup, language: str = "en") -> SimulatedUser:
+    ann = setup.telegram.add_user("Ann", language=language, started=False)
     await ann.start()
     await ann.sees(lambda message: bool(message.buttons))
     return ann
 
 
 def chain(instances: list[Instance]) -> list[str]:
-    """The events of the one job there is, over all instances, in the order of their times."""
+    """Event names of the only job, from all instances, in order of time."""
     lines = sorted((line for instance in instances for line in instance.log_lines), key=itemgetter("at"))
     [correlation_id] = {line["correlation_id"] for line in lines if line["event"] == "GEN_CREATE"}
     return [line["event"] for line in lines if line.get("correlation_id") == correlation_id]
 
 
 @pytest.mark.parametrize("public", [True, False], ids=["webhook", "polling"])
-async def test_an_order_in_one_line_becomes_one_picture(url: str, tmp_path: Path, public: bool) -> None:  # noqa: FBT001
-    async with open_town(url, tmp_path, public=public) as town:
-        instance = await town.start()
-        ann = await newcomer(town)
+async def test_a_gen_command_delivers_one_image(url: str, tmp_path: Path, public: bool) -> None:  # noqa: FBT001
+    async with running_setup(url, tmp_path, public=public) as setup:
+        instance = await setup.start()
+        ann = await started_user(setup)
         await ann.say("/gen z-image cat astronaut")
         await ann.sees("Generation complete", seconds=30)
         pictures = [message for message in ann.messages if message.kind == "photo"]
         assert len(pictures) == 1
         await instance.wait_for_event("NOTICE_SENT")
-        told = chain([instance])
-        assert [event for event in CHAIN if event in told] == CHAIN
-        assert [told.index(event) for event in CHAIN] == sorted(told.index(event) for event in CHAIN)
-        assert ("CALLBACK_RECEIVED" in told) is public
-        assert ("POLL_TICK" in told) is not public
+        events = chain([instance])
+        assert [event for event in CHAIN if event in events] == CHAIN
+        assert [events.index(event) for event in CHAIN] == sorted(events.index(event) for event in CHAIN)
+        assert ("CALLBACK_RECEIVED" in events) is public
+        assert ("POLL_TICK" in events) is not public
 
 
-async def test_a_job_whose_instance_is_killed_is_finished_by_another_in_the_same_chain(
+async def test_another_instance_finishes_the_job_of_a_killed_one_under_the_same_correlation_id(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    async with open_town(postgres_url, tmp_path, public=False, speed=3.0) as town:
-        first = await town.start()
-        ann = await newcomer(town)
+    async with running_setup(postgres_url, tmp_path, public=False, speed=3.0) as setup:
+        first = await setup.start()
+        ann = await started_user(setup)
         await ann.say("/gen z-image cat astronaut")
         await first.wait_for_event("SUBMIT_OK")
-        second = await town.start()
+        second = await setup.start()
         first.signal(SIGKILL)
         await ann.sees("Generation complete", seconds=40)
         await second.wait_for_event("NOTICE_SENT")
         assert len([message for message in ann.messages if message.kind == "photo"]) == 1
-        told = chain([first, second])
-        assert [told.count(event) for event in ("SUBMIT_START", "MARK_DELIVERED", "NOTICE_SENT")] == [1, 1, 1]
-        assert {event for event in CHAIN if event in told} == set(CHAIN)
+        events = chain([first, second])
+        assert [events.count(event) for event in ("SUBMIT_START", "MARK_DELIVERED", "NOTICE_SENT")] == [1, 1, 1]
+        assert {event for event in CHAIN if event in events} == set(CHAIN)
 
 
-async def test_a_stop_in_the_middle_leaves_the_job_to_the_next_start(url: str, tmp_path: Path) -> None:
-    async with open_town(url, tmp_path, public=False, speed=10.0) as town:
-        first = await town.start()
-        ann = await newcomer(town, "ru")
+async def test_a_job_interrupted_by_a_stop_is_finished_after_the_next_start(url: str, tmp_path: Path) -> None:
+    async with running_setup(url, tmp_path, public=False, speed=10.0) as setup:
+        first = await setup.start()
+        ann = await started_user(setup, "ru")
         await ann.say("/gen z-image кот")
         await first.wait_for_event("SUBMIT_OK")
         first.signal(SIGTERM)
         assert await first.wait_until_ended() == 0
-        second = await town.start()
+        second = await setup.start()
         await second.wait_for_event("NOTICE_SENT", seconds=40)
         assert len([message for message in ann.messages if message.kind == "photo"]) == 1
 
 
-async def test_a_stop_does_not_wait_for_what_hangs(url: str, tmp_path: Path) -> None:
+async def test_a_stop_does_not_wait_for_a_hanging_delivery(url: str, tmp_path: Path) -> None:
     """Within 20 s it is handed over, whatever the channel does; the next one shows the result, once."""
-    async with open_town(url, tmp_path, public=False) as town:
-        first = await town.start()
-        ann = await newcomer(town)
-        town.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=60.0)
+    async with running_setup(url, tmp_path, public=False) as setup:
+        first = await setup.start()
+        ann = await started_user(setup)
+        setup.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=60.0)
         await ann.say("/gen z-image cat astronaut")
         await first.wait_for_event("DELIVER_START")
-        await until(lambda: bool(town.telegram.calls("editMessageMedia")))
+        await until(lambda: bool(setup.telegram.calls("editMessageMedia")))
         first.signal(SIGTERM)
         started = monotonic()
         assert await first.wait_until_ended() == 0
         assert monotonic() - started < 20
-        town.telegram.faults.clear()
-        second = await town.start()
+        setup.telegram.faults.clear()
+        second = await setup.start()
         await second.wait_for_event("NOTICE_SENT", seconds=40)
         assert len([message for message in ann.messages if message.kind == "photo"]) == 1
 
 
-async def test_operators_are_told_of_what_is_wrong_in_their_language(url: str, tmp_path: Path) -> None:
-    async with open_town(url, tmp_path, public=False) as town:
-        olga = town.telegram.add_user("Olga", language="ru", started=False)
-        silent = town.telegram.add_user("Sam", language="ru")
-        town.more["GENLOCK_ADMIN_IDS"] = f"{olga.id},{silent.id}"
+async def test_operators_receive_alarms_in_their_language(url: str, tmp_path: Path) -> None:
+    async with running_setup(url, tmp_path, public=False) as setup:
+        olga = setup.telegram.add_user("Olga", language="ru", started=False)
+        silent = setup.telegram.add_user("Sam", language="ru")
+        setup.more["GENLOCK_ADMIN_IDS"] = f"{olga.id},{silent.id}"
         async with asyncio.timeout(60):
-            instance = await town.start()
+            instance = await setup.start()
             await olga.start()
             await olga.sees(lambda message: bool(message.buttons))
-            ann = await newcomer(town)
-            town.telegram.state.updates.add("message", {"message_id": "broken", "from": {"id": ann.id}}, "broken")
+            ann = await started_user(setup)
+            setup.telegram.state.updates.add("message", {"message_id": "broken", "from": {"id": ann.id}}, "broken")
             await instance.wait_for_event("UPDATE_DEAD")
             await olga.sees("отложены", seconds=30)
-            await silent.sees("set aside", seconds=30)  # whose language we have not met
+            await silent.sees("set aside", seconds=30)  # this operator has not written yet, so the language is unknown
             await until(lambda: len(instance.events("ALARM")) == 1)

@@ -1,4 +1,4 @@
-"""Two client libraries that nobody here wrote, behind one way to call them."""
+"""Two independent Bot API client libraries behind one interface."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Bytes:
     name: str
 
 
-class Told(Exception):
+class ApiFailure(Exception):
     """What the library made of an error: its kind, and the server's text without its prefix, in lower case."""
 
     def __init__(self, kind: str, text: str, number: int = 0) -> None:
@@ -31,7 +31,7 @@ class Told(Exception):
 class Client(Protocol):
     def __init__(self, url: str, token: str) -> None: ...
 
-    async def call(self, method: str, **given: Any) -> Any:
+    async def call(self, method: str, **arguments: Any) -> Any:
         """Call by the Bot API's name; the result as plain data, with nothing in it that the library does not know."""
         ...
 
@@ -59,10 +59,10 @@ class PythonTelegramBot:
             get_updates_request=HTTPXRequest(8),
         )
 
-    async def call(self, method: str, **given: Any) -> Any:
+    async def call(self, method: str, **arguments: Any) -> Any:
         name = re.sub(r"(?<!^)([A-Z])", r"_\1", method).lower()
         try:
-            result = await getattr(self._bot, name)(**{key: _ptb(key, value) for key, value in given.items()})
+            result = await getattr(self._bot, name)(**{key: _ptb(key, value) for key, value in arguments.items()})
         except telegram.error.TelegramError as error:
             raise _ptb_error(error) from error
         return _ptb_plain(result)
@@ -84,13 +84,13 @@ def _ptb(key: str, value: Any) -> Any:
     if key == "media" and isinstance(value, list):
         return [_ptb("media", item) for item in value]
     if key == "media" and isinstance(value, dict):
-        made = getattr(telegram, f"InputMedia{value['type'].capitalize()}")
+        cls = getattr(telegram, f"InputMedia{value['type'].capitalize()}")
         rest = {name: item for name, item in value.items() if name not in {"type", "media"}}
         media = value["media"]
         file = (
             telegram.InputFile(media.content, filename=media.name, attach=True) if isinstance(media, Bytes) else media
         )
-        return made(media=file, **rest)
+        return cls(media=file, **rest)
     if key == "reply_markup":
         kinds: dict[str, Any] = {
             "inline_keyboard": telegram.InlineKeyboardMarkup,
@@ -98,7 +98,7 @@ def _ptb(key: str, value: Any) -> Any:
             "remove_keyboard": telegram.ReplyKeyboardRemove,
             "force_reply": telegram.ForceReply,
         }
-        return next(made.de_json(value, None) for name, made in kinds.items() if name in value)
+        return next(cls.de_json(value, None) for name, cls in kinds.items() if name in value)
     lists: dict[str, Any] = {
         "prices": telegram.LabeledPrice,
         "commands": telegram.BotCommand,
@@ -128,11 +128,11 @@ def _check_known(found: Any) -> None:
             _check_known(getattr(found, name, None))
 
 
-def _ptb_error(error: telegram.error.TelegramError) -> Told:
+def _ptb_error(error: telegram.error.TelegramError) -> ApiFailure:
     if isinstance(error, telegram.error.RetryAfter):
-        return Told("retry", error.message, int(error._retry_after.total_seconds()))
+        return ApiFailure("retry", error.message, int(error._retry_after.total_seconds()))
     if isinstance(error, telegram.error.ChatMigrated):
-        return Told("migrated", error.message, error.new_chat_id)
+        return ApiFailure("migrated", error.message, error.new_chat_id)
     kinds: list[tuple[type[Exception], str]] = [
         (telegram.error.BadRequest, "bad request"),
         (telegram.error.Forbidden, "forbidden"),
@@ -141,7 +141,7 @@ def _ptb_error(error: telegram.error.TelegramError) -> Told:
         (telegram.error.InvalidToken, "unauthorized"),
         (telegram.error.TelegramError, "network"),
     ]
-    return Told(next(kind for made, kind in kinds if isinstance(error, made)), error.message)
+    return ApiFailure(next(kind for cls, kind in kinds if isinstance(error, cls)), error.message)
 
 
 #: the names that `connect` takes
@@ -149,10 +149,10 @@ LIBRARIES = ("python-telegram-bot", "aiogram")
 
 
 def connect(library: str, telegram_: TelegramSimulator, token: str | None = None) -> Client:
-    made: type[Client] = PythonTelegramBot
+    cls: type[Client] = PythonTelegramBot
     if library == "aiogram":
         # Importing aiogram takes seconds, and most of the test processes never need it.
         from tests.sandbox.aiogram_client import Aiogram  # noqa: PLC0415
 
-        made = Aiogram
-    return made(telegram_.url, token or telegram_.token)
+        cls = Aiogram
+    return cls(telegram_.url, token or telegram_.token)

@@ -9,7 +9,7 @@ import pytest
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from tests.sandbox.samples import picture
+from tests.sandbox.sample_media import picture
 
 
 @pytest.fixture
@@ -23,11 +23,13 @@ def base(telegram: TelegramSimulator) -> str:
     return f"{telegram.url}/bot{telegram.token}"
 
 
-async def told(response: aiohttp.ClientResponse) -> tuple[int, Any]:
+async def read_answer(response: aiohttp.ClientResponse) -> tuple[int, Any]:
     return response.status, await response.json()
 
 
-async def test_a_call_may_come_in_every_shape(http: aiohttp.ClientSession, base: str, ann: SimulatedUser) -> None:
+async def test_arguments_may_come_as_query_form_json_or_multipart(
+    http: aiohttp.ClientSession, base: str, ann: SimulatedUser
+) -> None:
     given = {"chat_id": ann.id, "text": "hi", "disable_notification": True}
     plain = {name: str(value) for name, value in given.items()}
     form = aiohttp.FormData()
@@ -36,17 +38,17 @@ async def test_a_call_may_come_in_every_shape(http: aiohttp.ClientSession, base:
         form.add_field(name, value)
     for shape in ({"params": plain}, {"data": plain}, {"json": given}, {"data": form}):
         async with http.post(f"{base}/sendMessage", **shape) as response:
-            assert (await told(response))[1]["ok"] is True
+            assert (await read_answer(response))[1]["ok"] is True
     async with http.get(f"{base}/sendmessage", params=plain) as response:
-        assert (await told(response))[1]["result"]["text"] == "hi"
+        assert (await read_answer(response))[1]["result"]["text"] == "hi"
     async with http.get(f"{base}/test/SENDMESSAGE", params=plain) as response:
-        assert (await told(response))[1]["ok"] is True
+        assert (await read_answer(response))[1]["ok"] is True
 
     assert len(ann.messages) == 6
     assert ann.notifications == []
 
 
-async def test_a_file_comes_in_its_own_part_or_attached(
+async def test_a_file_comes_in_its_own_field_or_attached(
     http: aiohttp.ClientSession, base: str, ann: SimulatedUser
 ) -> None:
     own = aiohttp.FormData({"chat_id": str(ann.id)})
@@ -57,14 +59,12 @@ async def test_a_file_comes_in_its_own_part_or_attached(
     answers = []
     for form in (own, attached, missing):
         async with http.post(f"{base}/sendPhoto", data=form) as response:
-            answers.append((await told(response))[0])
+            answers.append((await read_answer(response))[0])
 
     assert answers == [200, 200, 400]
 
 
-async def test_errors_have_the_shape_of_the_real_ones(
-    http: aiohttp.ClientSession, base: str, telegram: TelegramSimulator
-) -> None:
+async def test_errors_have_the_real_shape(http: aiohttp.ClientSession, base: str, telegram: TelegramSimulator) -> None:
     asked = [
         (f"{base}/sendMessage?chat_id=1&text=x", 400, "Bad Request: chat not found"),
         (f"{base}/sendMessage?text=x", 400, "Bad Request: chat_id is empty"),
@@ -81,7 +81,7 @@ async def test_errors_have_the_shape_of_the_real_ones(
                 assert await response.json() == {"ok": False, "error_code": code, "description": text}
 
 
-async def test_too_many_are_told_in_the_header_too(
+async def test_error_429_also_sets_the_retry_after_header(
     http: aiohttp.ClientSession, base: str, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     telegram.faults.once(Fault.TOO_MANY, seconds=17)
@@ -95,7 +95,9 @@ async def test_too_many_are_told_in_the_header_too(
         }
 
 
-async def test_uploads_over_the_limits(http: aiohttp.ClientSession, base: str, ann: SimulatedUser) -> None:
+async def test_uploads_over_the_size_limits_are_refused(
+    http: aiohttp.ClientSession, base: str, ann: SimulatedUser
+) -> None:
     for size, kind, code, text in (
         (
             10_485_761,
@@ -109,12 +111,12 @@ async def test_uploads_over_the_limits(http: aiohttp.ClientSession, base: str, a
         form = aiohttp.FormData({"chat_id": str(ann.id)})
         form.add_field(kind, io.BytesIO(bytes(size)), filename="big.bin")
         async with http.post(f"{base}/send{kind.capitalize()}", data=form) as response:
-            status, said = await told(response)
+            status, said = await read_answer(response)
         assert (status, said["error_code"], said["description"].removeprefix("Bad Request: ")) == (code, code, text)
     assert ann.messages == []
 
 
-async def test_a_download_has_a_limit_of_its_own(http: aiohttp.ClientSession, base: str, ann: SimulatedUser) -> None:
+async def test_downloads_have_their_own_size_limit(http: aiohttp.ClientSession, base: str, ann: SimulatedUser) -> None:
     form = aiohttp.FormData({"chat_id": str(ann.id)})
     form.add_field("document", io.BytesIO(bytes(20_971_521)), filename="big.bin")
     async with http.post(f"{base}/sendDocument", data=form) as response:
@@ -130,7 +132,7 @@ async def test_a_download_has_a_limit_of_its_own(http: aiohttp.ClientSession, ba
         ("sticker", 'can\'t parse InputMedia: type "sticker" is unsupported'),
     ],
 )
-async def test_a_message_cannot_become_everything(
+async def test_an_edit_to_an_unsupported_media_type_is_refused(
     http: aiohttp.ClientSession, base: str, ann: SimulatedUser, kind: str, text: str
 ) -> None:
     async with http.post(f"{base}/sendMessage", json={"chat_id": ann.id, "text": "x"}) as response:
@@ -141,13 +143,13 @@ async def test_a_message_cannot_become_everything(
 
 
 @pytest.mark.parametrize("body", ["{", "[]", '"x"'])
-async def test_a_body_that_is_no_object_is_refused(http: aiohttp.ClientSession, base: str, body: str) -> None:
+async def test_a_json_body_that_is_not_an_object_is_refused(http: aiohttp.ClientSession, base: str, body: str) -> None:
     async with http.post(f"{base}/sendMessage", data=body, headers={"Content-Type": "application/json"}) as response:
-        status, said = await told(response)
+        status, said = await read_answer(response)
     assert (status, said["description"]) == (400, "Bad Request: can't parse JSON encoded request parameters")
 
 
-async def test_a_keyboard_that_is_no_json_is_refused(
+async def test_a_keyboard_that_is_not_json_is_refused(
     http: aiohttp.ClientSession, base: str, ann: SimulatedUser
 ) -> None:
     for markup, text in (

@@ -1,4 +1,4 @@
-"""A tiny bot of the page's tests: every kind of message, one order that is made step by step, one invoice."""
+"""A small bot for the tests of the chat page: all kinds of messages, one order with progress, one invoice."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -27,7 +27,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator
 RICH = (
     "<b>Bold</b>, <i>italic</i>, <u>underline</u>, <s>gone</s>, <code>code</code>, "
     '<a href="https://example.org/a">a link</a>, <tg-spoiler>secret</tg-spoiler>\n'
-    "<blockquote>Quoted words of somebody</blockquote>\n"
+    "<blockquote>Quoted text of another user</blockquote>\n"
     '<pre><code class="language-python">def answer() -> int:\n    return 42  # a rather long line that does not '
     "fit into the bubble at all</code></pre>\n" + "Very" * 60 + "LongWord"
 )
@@ -37,13 +37,13 @@ COMMANDS = {
 }
 
 
-class TinyBot:
+class ExampleBot:
     def __init__(self, bot: Bot) -> None:
         self.bot = bot
-        #: set by a test to let the picture of an order be finished
+        #: a test sets it to finish the image of an order
         self.finish = asyncio.Event()
-        self._heard: list[Update] = []
-        self._news = asyncio.Condition()
+        self._updates: list[Update] = []
+        self._arrived = asyncio.Condition()
         self.sound = make_media(Output.AUDIO, "Tone", {}, 0)
 
     async def introduce(self) -> None:
@@ -52,16 +52,16 @@ class TinyBot:
         await self.bot.set_my_description("I make pictures, films and songs from your words.")
         await self.bot.set_my_description("Делаю картинки, видео и песни из ваших слов.", language_code="ru")
 
-    async def hears(self, fits: Callable[[Update], Any], count: int = 1) -> list[Update]:
-        """Wait for so many updates of a kind."""
-        async with asyncio.timeout(10), self._news:
-            await self._news.wait_for(lambda: len(list(filter(fits, self._heard))) >= count)
-        return list(filter(fits, self._heard))
+    async def wait_for_updates(self, fits: Callable[[Update], Any], count: int = 1) -> list[Update]:
+        """Wait for `count` matching updates."""
+        async with asyncio.timeout(10), self._arrived:
+            await self._arrived.wait_for(lambda: len(list(filter(fits, self._updates))) >= count)
+        return list(filter(fits, self._updates))
 
     async def handle(self, update: Update) -> None:
-        async with self._news:
-            self._heard.append(update)
-            self._news.notify_all()
+        async with self._arrived:
+            self._updates.append(update)
+            self._arrived.notify_all()
         if update.pre_checkout_query:
             await update.pre_checkout_query.answer(ok=True)
         elif update.callback_query:
@@ -160,7 +160,7 @@ class TinyBot:
         await message.reply_voice(self.sound)
 
     async def on_document(self, message: Message) -> None:
-        await message.reply_document(RICH.encode(), filename="tiny_bot.txt", caption="The bot itself")
+        await message.reply_document(RICH.encode(), filename="example.txt", caption="The bot itself")
 
     async def on_invoice(self, message: Message) -> None:
         about = "Enough for twenty pictures"
@@ -170,36 +170,36 @@ class TinyBot:
         await message.reply_text("Without a sound", disable_notification=True)
 
     async def on_unknown(self, message: Message) -> None:
-        await message.reply_text(f"I heard: {message.text}")
+        await message.reply_text(f"Received: {message.text}")
 
 
 @asynccontextmanager
-async def running_bot(telegram: TelegramSimulator) -> AsyncIterator[TinyBot]:
+async def running_bot(telegram: TelegramSimulator) -> AsyncIterator[ExampleBot]:
     bot = Bot(telegram.token, base_url=f"{telegram.url}/bot", base_file_url=f"{telegram.url}/file/bot")
     async with bot:
-        tiny = TinyBot(bot)
-        await tiny.introduce()
-        polling = asyncio.create_task(_poll(tiny))
+        example = ExampleBot(bot)
+        await example.introduce()
+        polling = asyncio.create_task(_poll(example))
         try:
-            yield tiny
+            yield example
         finally:
             polling.cancel()
             with suppress(asyncio.CancelledError):
                 await polling
 
 
-async def _poll(tiny: TinyBot) -> None:
+async def _poll(example: ExampleBot) -> None:
     offset = None
     handling: set[asyncio.Task[Any]] = set()
     while True:
-        for update in await tiny.bot.get_updates(offset=offset, timeout=20, read_timeout=30):
+        for update in await example.bot.get_updates(offset=offset, timeout=20, read_timeout=30):
             offset = update.update_id + 1
-            task = asyncio.create_task(_handle(tiny, update))
+            task = asyncio.create_task(_handle(example, update))
             handling.add(task)
             task.add_done_callback(handling.discard)
 
 
-async def _handle(tiny: TinyBot, update: Update) -> None:
-    """A call that fails by a fault that somebody switched on ends only its own update."""
+async def _handle(example: ExampleBot, update: Update) -> None:
+    """Handle one update; a call that fails because of a fault ends only this update."""
     with suppress(TelegramError):
-        await tiny.handle(update)
+        await example.handle(update)

@@ -1,4 +1,4 @@
-"""What people do and see, and races between edits."""
+"""What simulated users do and see, and races between edits."""
 
 import asyncio
 
@@ -7,23 +7,23 @@ import pytest
 from genlock.sandbox.telegram.api_call import Upload
 from genlock.sandbox.telegram.simulated_user import NotInChat, SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from tests.sandbox.clients import Bytes, Client, Told
-from tests.sandbox.samples import picture
+from tests.sandbox.client_libraries import ApiFailure, Bytes, Client
+from tests.sandbox.sample_media import picture
 from tests.sandbox.waiting import until
 
 RESULT = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
 
 
-async def test_a_message_deleted_for_both_is_gone_for_the_bot(client: Client, ann: SimulatedUser) -> None:
+async def test_a_message_deleted_for_both_sides_cannot_be_edited(client: Client, ann: SimulatedUser) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
     await ann.delete(sent["message_id"], for_both=True)
 
-    with pytest.raises(Told, match="message to edit not found"):
+    with pytest.raises(ApiFailure, match="message to edit not found"):
         await client.call("editMessageMedia", chat_id=ann.id, message_id=sent["message_id"], media=RESULT)
     assert ann.messages == []
 
 
-async def test_a_message_deleted_for_one_side_is_edited_unseen(
+async def test_a_message_deleted_for_the_user_only_can_still_be_edited(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
@@ -35,7 +35,7 @@ async def test_a_message_deleted_for_one_side_is_edited_unseen(
     assert len(telegram.state.chats[ann.id].messages) == 1
 
 
-async def test_a_cleared_history_is_empty_for_one(client: Client, ann: SimulatedUser) -> None:
+async def test_a_cleared_history_is_empty_for_the_user(client: Client, ann: SimulatedUser) -> None:
     await ann.say("hello")
     sent = await client.call("sendMessage", chat_id=ann.id, text="hi")
     await ann.clear()
@@ -45,7 +45,7 @@ async def test_a_cleared_history_is_empty_for_one(client: Client, ann: Simulated
     assert [message.id for message in ann.messages] == [new["message_id"]]
 
 
-async def test_sends_make_a_sound_and_edits_do_not(client: Client, ann: SimulatedUser) -> None:
+async def test_sends_cause_notifications_and_edits_do_not(client: Client, ann: SimulatedUser) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="one")
     await client.call("editMessageText", chat_id=ann.id, message_id=sent["message_id"], text="two")
     await client.call("sendMessage", chat_id=ann.id, text="quiet", disable_notification=True)
@@ -53,7 +53,7 @@ async def test_sends_make_a_sound_and_edits_do_not(client: Client, ann: Simulate
     assert [told.text for told in ann.notifications] == ["one"]
 
 
-async def test_in_a_group_each_hides_for_themselves(
+async def test_in_a_group_each_user_hides_messages_separately(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     bob = telegram.add_user("Bob")
@@ -66,17 +66,17 @@ async def test_in_a_group_each_hides_for_themselves(
     assert (len(ann.notifications), len(bob.notifications)) == (1, 1)
 
 
-async def test_a_closed_topic_is_closed(client: Client, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
+async def test_a_closed_topic_refuses_messages(client: Client, telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     forum = telegram.group("Forum", [ann], kind="supergroup")
     topic = await forum.topic("Art")
     sent = await client.call("sendMessage", chat_id=forum.id, text="x", message_thread_id=topic)
     assert sent["message_thread_id"] == topic
     await forum.close_topic(topic)
-    with pytest.raises(Told, match="topic_closed"):
+    with pytest.raises(ApiFailure, match="topic_closed"):
         await client.call("sendMessage", chat_id=forum.id, text="x", message_thread_id=topic)
 
 
-async def test_who_writes_again_is_no_longer_blocking(
+async def test_a_user_who_writes_again_unblocks_the_bot(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     await ann.block()
@@ -87,7 +87,7 @@ async def test_who_writes_again_is_no_longer_blocking(
     assert kinds == ["my_chat_member", "my_chat_member", "message"]
 
 
-async def test_a_button_that_is_not_there_cannot_be_pressed(client: Client, ann: SimulatedUser) -> None:
+async def test_a_missing_button_cannot_be_pressed(client: Client, ann: SimulatedUser) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="x")
     with pytest.raises(NotInChat):
         await ann.press(sent["message_id"], "menu")
@@ -95,7 +95,7 @@ async def test_a_button_that_is_not_there_cannot_be_pressed(client: Client, ann:
         await ann.sees("never", seconds=0.05)
 
 
-async def test_an_address_button_gives_its_address_and_a_reply_button_speaks(
+async def test_a_url_button_returns_its_url_and_a_reply_button_sends_its_text(
     client: Client, ann: SimulatedUser
 ) -> None:
     link = {"inline_keyboard": [[{"text": "Original", "url": "https://example.org/a.png"}]]}
@@ -106,7 +106,7 @@ async def test_an_address_button_gives_its_address_and_a_reply_button_speaks(
     assert (ann.last.text, ann.last.sender) == ("Menu", ann.id)
 
 
-async def test_a_reaction_is_told_to_who_asked_for_it(
+async def test_a_reaction_is_sent_only_if_allowed_updates_names_it(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="x")
@@ -128,7 +128,7 @@ async def test_a_reaction_is_told_to_who_asked_for_it(
 # races
 
 
-async def test_a_newer_edit_cancels_one_whose_upload_is_on_its_way(
+async def test_a_newer_edit_cancels_one_that_is_still_uploading(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
@@ -138,13 +138,13 @@ async def test_a_newer_edit_cancels_one_whose_upload_is_on_its_way(
     await until(lambda: telegram.state.uploading)
     await client.call("editMessageMedia", **where, media=RESULT | {"caption": "second"})
 
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as told:
         await first
     assert told.value.text == "canceled by new edit message request"
     assert ann.last.text == "second"
 
 
-async def test_a_deletion_during_the_upload_is_told(
+async def test_a_deletion_during_the_upload_is_reported(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
@@ -154,12 +154,12 @@ async def test_a_deletion_during_the_upload_is_told(
     await until(lambda: telegram.state.uploading)
     await ann.delete(sent["message_id"])
 
-    with pytest.raises(Told) as told:
+    with pytest.raises(ApiFailure) as told:
         await edit
     assert told.value.text == "message was deleted"
 
 
-async def test_text_edits_go_on_while_the_upload_is_on_its_way(
+async def test_text_edits_work_during_an_upload(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
@@ -173,8 +173,10 @@ async def test_text_edits_go_on_while_the_upload_is_on_its_way(
     assert (ann.last.kind, ann.last.text) == ("photo", "done")
 
 
-async def test_a_call_goes_on_when_the_caller_hangs_up(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
-    """The real server finishes what it has begun: that is why a lost answer proves nothing."""
+async def test_a_call_is_executed_although_the_caller_disconnects(
+    telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    """As on the real server: a lost answer does not mean that the call was not executed."""
     telegram.upload_seconds = 0.3
     where = f"/bot{telegram.token}/editMessageMedia"
     message = telegram.state.post(telegram.state.chats[ann.id], telegram.state.bot_id, {"text": "wait"})

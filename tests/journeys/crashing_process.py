@@ -1,4 +1,4 @@
-"""A real process with an engine on either store that dies of one value: `python mortal_process.py CONFIG`, as JSON."""
+"""A process with an engine that kills itself on one result: `python crashing_process.py CONFIG`, the config as JSON."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from genlock.domain.delivery import Part
 from genlock.domain.job import Job
 from genlock.engine.context import EngineRules
 from genlock.ports import Channel, Placed
-from tests.journeys.engine_process import READY, Lines, say
+from tests.journeys.engine_process import READY, Lines, log
 
 POISON = "https://files.example/poison.png"
 PUT = "PUT"
@@ -21,13 +21,13 @@ PUT = "PUT"
 @dataclass(frozen=True, kw_only=True)
 class Config:
     url: str
-    #: puts hang for ever
+    #: puts never return
     hold: bool = False
     rules: dict[str, float] = field(default_factory=dict)
 
 
 class Chat(Channel):
-    """Every result takes a moment to show; opening the poisoned one is the end of the process."""
+    """Putting a result takes a moment; putting the poison result kills the process."""
 
     name = "chat"
 
@@ -35,7 +35,7 @@ class Chat(Channel):
         self._hold = hold
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:
-        say(PUT, job=job.id)
+        log(PUT, job=job.id)
         if part.value == POISON:
             os.kill(os.getpid(), signal.SIGKILL)
         await asyncio.sleep(3600 if self._hold else 0.02)
@@ -43,16 +43,16 @@ class Chat(Channel):
         return Placed(message=part.message)
 
     async def create_placeholder(self, job: Job, index: int) -> str:
-        raise NotImplementedError("every order brings its message")
+        raise NotImplementedError("every job has a placeholder")
 
     async def send(self, job: Job, index: int, part: Part) -> Placed:
-        raise NotImplementedError("nobody deletes messages here")
+        raise NotImplementedError("messages are never deleted in these tests")
 
     async def notify(self, job: Job) -> None:
         pass
 
     async def progress(self, job: Job, fraction: float, until: float) -> None:
-        raise NotImplementedError("nobody knows how long it takes here")
+        raise NotImplementedError("the model has no expected time")
 
 
 async def main(config: Config) -> None:
@@ -60,12 +60,12 @@ async def main(config: Config) -> None:
     engine = make_engine(
         store,
         Lines(),
-        providers={"kie": None},  # type: ignore[dict-item] # nobody orders here
+        providers={"kie": None},  # type: ignore[dict-item] # no job is submitted here
         channels={"chat": Chat(hold=config.hold)},
         rules=EngineRules(**config.rules),  # type: ignore[arg-type]
     )
     await engine.start()
-    say(READY)
+    log(READY)
     await asyncio.Event().wait()
 
 

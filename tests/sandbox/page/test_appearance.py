@@ -1,12 +1,12 @@
-"""How the chat page looks: languages, colours, widths, many messages."""
+"""Appearance of the chat page: languages, themes, narrow screens, many messages."""
 
 import pytest
 from playwright.async_api import Page, expect
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from tests.sandbox.page.tabs import Tabs, bubbles
-from tests.sandbox.page.tiny_bot import TinyBot
+from tests.sandbox.page.browser_tabs import Tabs, bubbles
+from tests.sandbox.page.example_bot import ExampleBot
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PHONE = {"width": 390, "height": 844}
@@ -18,7 +18,7 @@ async def choose(page: Page, setting: str, value: str) -> None:
     await page.keyboard.press("Escape")
 
 
-async def test_the_page_speaks_russian_and_english(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_the_page_is_available_in_russian_and_english(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann, at=await tabs.profile(locale="ru-RU"))
     await expect(page.get_by_role("button", name="Начать")).to_be_visible()
     await ann.start()
@@ -30,17 +30,19 @@ async def test_the_page_speaks_russian_and_english(tabs: Tabs, ann: SimulatedUse
     await expect(page.locator(".write textarea")).to_have_attribute("placeholder", "Message")
 
 
-async def test_no_word_of_the_page_is_missing(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_every_text_key_of_the_page_exists(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     missing = await page.evaluate(
         """async () => {
-            const names = ["bubble", "buttons", "composer", "faults", "chat_header", "journal", "kie", "layers", "media",
-                "message_menu", "notices", "panel", "pay", "sidebar", "thread", "viewer", "appearance", "attach"];
+            const names = ["bubble", "buttons", "composer", "faults", "chat_header", "journal", "kie",
+                "layers", "media", "message_menu", "notices", "panel", "pay", "sidebar", "thread",
+                "viewer", "appearance", "attach"];
             const { known } = await import("/page/texts.js");
             const missing = [];
             for (const name of names) {
                 const text = await (await fetch(`/page/${name}.js`)).text();
-                for (const [, key] of text.matchAll(/getText\\("(\\w+)"/g)) if (!known(key)) missing.push(`${name} ${key}`);
+                for (const [, key] of text.matchAll(/getText\\("(\\w+)"/g))
+                    if (!known(key)) missing.push(`${name} ${key}`);
             }
             return missing;
         }"""
@@ -48,7 +50,7 @@ async def test_no_word_of_the_page_is_missing(tabs: Tabs, ann: SimulatedUser) ->
     assert missing == []
 
 
-async def test_light_and_dark_follow_the_system_until_one_is_chosen(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_the_theme_follows_the_system_until_one_is_chosen(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann, at=await tabs.profile(color_scheme="dark"))
     root = page.locator("html")
     await expect(root).to_have_attribute("data-theme", "dark")
@@ -60,7 +62,7 @@ async def test_light_and_dark_follow_the_system_until_one_is_chosen(tabs: Tabs, 
     await expect(root).to_have_attribute("data-theme", "dark")
 
 
-async def test_a_phone_shows_one_thing_at_a_time(tabs: Tabs, ann: SimulatedUser) -> None:
+async def test_a_phone_shows_list_chat_or_panel_one_at_a_time(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann, at=await tabs.profile(viewport=PHONE, has_touch=True, is_mobile=True))
     await ann.say("/rich")
     await ann.sees("Bold")
@@ -91,8 +93,8 @@ async def test_every_button_and_field_has_a_name(tabs: Tabs, ann: SimulatedUser)
     assert nameless == []
 
 
-async def test_hundreds_of_messages_are_drawn_once_and_the_rest_on_demand(
-    tabs: Tabs, ann: SimulatedUser, tiny: TinyBot, telegram: TelegramSimulator
+async def test_only_recent_messages_are_drawn_and_edits_redraw_one_row(
+    tabs: Tabs, ann: SimulatedUser, example: ExampleBot, telegram: TelegramSimulator
 ) -> None:
     chat, bot = telegram.state.chats[ann.id], telegram.state.bot_id
     for number in range(400):
@@ -103,7 +105,7 @@ async def test_hundreds_of_messages_are_drawn_once_and_the_rest_on_demand(
     assert drawn < 200
     await page.evaluate("document.querySelectorAll('article').forEach((row) => { row.mine = true; })")
     for share in range(20):
-        await tiny.bot.edit_message_text(f"share {share}", ann.id, ann.last.id)
+        await example.bot.edit_message_text(f"share {share}", ann.id, ann.last.id)
     await expect(bubbles(page, "share 19")).to_be_in_viewport()
     kept = await page.evaluate("[...document.querySelectorAll('article')].filter((row) => row.mine).length")
     assert kept == drawn - 1
@@ -112,7 +114,9 @@ async def test_hundreds_of_messages_are_drawn_once_and_the_rest_on_demand(
     assert await page.locator("article").count() > drawn
 
 
-async def test_who_reads_above_is_told_of_new_messages_below(tabs: Tabs, ann: SimulatedUser, tiny: TinyBot) -> None:
+async def test_new_messages_are_counted_while_the_user_has_scrolled_up(
+    tabs: Tabs, ann: SimulatedUser, example: ExampleBot
+) -> None:
     page = await tabs.open(ann)
     for number in range(40):
         await ann.say(f"line {number}")
@@ -120,7 +124,7 @@ async def test_who_reads_above_is_told_of_new_messages_below(tabs: Tabs, ann: Si
     await page.locator("#thread").evaluate("thread => thread.scrollTo(0, 0)")
     await expect(page.locator("#down")).to_be_visible()
     for text in ("new one", "new two"):
-        await tiny.bot.send_message(ann.id, text)
+        await example.bot.send_message(ann.id, text)
     await expect(page.locator("#down")).to_contain_text("2 new messages")
     await expect(bubbles(page, "new two")).not_to_be_in_viewport()
     await page.locator("#down").click()

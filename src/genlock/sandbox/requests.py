@@ -1,8 +1,10 @@
-"""Checks against DNS rebinding and cross-site requests.
+"""What both simulators check about HTTP requests.
 
 A simulator serves programs on this machine and its own chat page. A page of another site that is open in the same
-browser must not reach it.
+browser must not reach it (DNS rebinding, cross-site requests).
 """
+
+from typing import Any
 
 from aiohttp import web
 
@@ -23,3 +25,12 @@ def page_origin_error(request: web.Request) -> str | None:
     if foreign or (origin is not None and origin != f"{request.scheme}://{request.host}"):
         return "only from the page of the same origin"
     return None
+
+
+async def json_object(request: web.Request) -> dict[str, Any] | None:
+    """The body as a JSON object; None if it is something else."""
+    try:
+        body = await request.json()
+    except ValueError:
+        return None
+    return body if isinstance(body, dict) else None

@@ -1,4 +1,4 @@
-"""Pages of a real browser, and what a person finds and does on them."""
+"""Chat pages in a real browser, and helpers to use them."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 
-#: remembers every notification that was ever shown
+#: records every notification that was shown
 WATCH = """
 window.noticed = [];
 addEventListener("DOMContentLoaded", () => new MutationObserver((changes) => {
@@ -21,16 +21,16 @@ addEventListener("DOMContentLoaded", () => new MutationObserver((changes) => {
 
 @dataclass
 class Tabs:
-    """Pages of one browser profile; whatever goes wrong in one is found at the end."""
+    """Opened pages; errors of all of them are collected and checked at the end."""
 
     browser: Browser
     url: str
     contexts: list[BrowserContext] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    #: the browser's complaint that a test means to provoke
+    #: console error that a test provokes on purpose
     provoked: str = "nothing"
 
-    def _hear(self, error: str) -> None:
+    def _record_error(self, error: str) -> None:
         if self.provoked not in error:
             self.errors.append(error)
 
@@ -44,9 +44,9 @@ class Tabs:
     async def open(self, person: SimulatedUser, chat: int | None = None, *, at: BrowserContext | None = None) -> Page:
         page = await (at or await self.profile()).new_page()
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda said: self._hear(said.text) if said.type == "error" else None)
+        page.on("console", lambda said: self._record_error(said.text) if said.type == "error" else None)
         await page.goto(f"{self.url}#{person.id}/{chat or person.id}")
-        await expect(page.locator(".someone").first).to_be_attached()
+        await expect(page.locator(".user-entry").first).to_be_attached()
         return page
 
 
@@ -63,8 +63,8 @@ async def say(page: Page, text: str) -> None:
     await page.keyboard.press("Enter")
 
 
-async def comes(page: Page, condition: str) -> None:
-    """Wait in the page until it holds; the page's own rules forbid Playwright's way."""
+async def wait_in_page(page: Page, condition: str) -> None:
+    """Wait in the page until the condition holds. Playwright's own way is forbidden by the content security policy."""
     async with asyncio.timeout(10):
         await page.evaluate(
             f"new Promise((end) => {{ const look = () => {condition} ? end() : requestAnimationFrame(look); look(); }})"

@@ -1,4 +1,4 @@
-"""A wire between the page and the simulator that can be cut."""
+"""A TCP proxy between the page and the simulator that can be cut."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 
-class Wire:
-    """Between the page and the simulator: it can be cut."""
+class CuttableConnection:
+    """Forwards connections until it is cut."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -22,7 +22,7 @@ class Wire:
             return
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._port)
         self._writers |= {writer, far_writer}
-        await asyncio.gather(_pour(reader, far_writer), _pour(far_reader, writer))
+        await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
 
     def cut(self) -> None:
         self.up = False
@@ -31,7 +31,7 @@ class Wire:
         self._writers.clear()
 
 
-async def _pour(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
     try:
         while piece := await source.read(65536):
             target.write(piece)
@@ -43,12 +43,12 @@ async def _pour(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def wire_to(telegram: TelegramSimulator) -> AsyncIterator[Wire]:
-    wire = Wire(int(telegram.url.rpartition(":")[2]))
-    server = await asyncio.start_server(wire.carry, "127.0.0.1", 0)
-    wire.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+async def connection_to(telegram: TelegramSimulator) -> AsyncIterator[CuttableConnection]:
+    connection = CuttableConnection(int(telegram.url.rpartition(":")[2]))
+    server = await asyncio.start_server(connection.carry, "127.0.0.1", 0)
+    connection.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     try:
-        yield wire
+        yield connection
     finally:
-        wire.cut()
+        connection.cut()
         server.close()

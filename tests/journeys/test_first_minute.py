@@ -1,4 +1,4 @@
-"""A newcomer's first minute: the sandbox as it is started, its chat page in a real browser, the product in between."""
+"""A new user's first order as README and docs describe it, on the chat page of the sandbox in a real browser."""
 
 import asyncio
 import re
@@ -9,36 +9,36 @@ from playwright.async_api import Page, expect
 
 from tests.browser import chromium
 from tests.journeys.test_sandbox import Sandbox
-from tests.sandbox.page.tabs import bubbles, key, say
+from tests.sandbox.page.browser_tabs import bubbles, key, say
 
-PATIENCE_MS = 40_000
-#: where people are told what to press, in which words
-TOLD = (Path("README.md"), Path("docs/get-started.md"))
+TIMEOUT_MS = 40_000
+#: pages that describe the buttons of the first order
+PAGES = (Path("README.md"), Path("docs/get-started.md"))
 
 
-def told(page: Path) -> tuple[str, ...]:
-    """The words on the buttons as a page has them, in their order."""
+def documented_buttons(page: Path) -> tuple[str, ...]:
+    """The button texts that a page names, in order."""
     order = re.search(r"[Pp]ress \*Start\*.*?\*✅ \w+\*", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert order, f"{page} does not say what to press"
+    assert order, f"{page} does not name the buttons"
     return tuple(re.findall(r"\*([^*]+)\*", order[0]))
 
 
 @pytest.mark.timeout(180)
-async def test_from_start_to_one_picture_and_the_notice_in_both_languages(tmp_path: Path) -> None:
+async def test_the_documented_button_order_delivers_one_image_in_both_languages(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path, "--fresh", "--speed", "30")
     try:
         await asyncio.to_thread(sandbox.ready)
         async with chromium() as browser:
-            for name, language, words, done in (
-                ("Ann", "en", told(TOLD[0]), "Generation complete"),
+            for name, language, buttons, done in (
+                ("Ann", "en", documented_buttons(PAGES[0]), "Generation complete"),
                 ("Аня", "ru", ("Start", "Нарисовать", "Z-Image", "1:1", "✅ Создать"), "Готово"),
             ):
-                person = sandbox.post("/sim/people", {"name": name, "language": language, "started": False})["id"]
+                user = sandbox.post("/sim/people", {"name": name, "language": language, "started": False})["id"]
                 page = await browser.new_page(locale="en-GB")
-                page.set_default_timeout(PATIENCE_MS)
-                expect.set_options(timeout=PATIENCE_MS)
-                await page.goto(f"http://127.0.0.1:{sandbox.port}/#{person}/{person}")
-                start, *presses = words
+                page.set_default_timeout(TIMEOUT_MS)
+                expect.set_options(timeout=TIMEOUT_MS)
+                await page.goto(f"http://127.0.0.1:{sandbox.port}/#{user}/{user}")
+                start, *presses = buttons
                 await page.get_by_role("button", name=start, exact=True).click()
                 await choose_by_buttons(page, presses, done)
                 await order_in_one_line(page, done)
@@ -48,23 +48,23 @@ async def test_from_start_to_one_picture_and_the_notice_in_both_languages(tmp_pa
         sandbox.process.wait()
 
 
-def test_everywhere_the_same_words_are_told(tmp_path: Path) -> None:
-    assert told(TOLD[0]) == told(TOLD[1])
+def test_readme_docs_and_terminal_name_the_same_buttons(tmp_path: Path) -> None:
+    assert documented_buttons(PAGES[0]) == documented_buttons(PAGES[1])
     sandbox = Sandbox(tmp_path, "--fresh")
     try:
-        said = sandbox.ready().said
+        output = sandbox.ready().output
     finally:
         sandbox.process.kill()
         sandbox.process.wait()
-    shelf, model, ratio, generate = told(TOLD[0])[1:]
-    assert f"Start, {shelf}, {model}, “cat astronaut”, {ratio}, {generate}" in said
+    category, model, ratio, generate = documented_buttons(PAGES[0])[1:]
+    assert f"Start, {category}, {model}, “cat astronaut”, {ratio}, {generate}" in output
 
 
 async def choose_by_buttons(page: Page, presses: list[str], done: str) -> None:
-    shelf, model, ratio, generate = presses
-    await key(page, shelf).click()
+    category, model, ratio, generate = presses
+    await key(page, category).click()
     await key(page, model).click()
-    await expect(key(page, "💡")).to_be_visible()  # the question has come
+    await expect(key(page, "💡")).to_be_visible()  # the bot has asked for the prompt
     await say(page, "cat astronaut")
     await key(page, ratio).click()
     await key(page, generate).click()

@@ -1,0 +1,117 @@
+"""The load balancer in front of the instances."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from genlock.sandbox.load_balancer import LoadBalancer
+
+
+@dataclass
+class Backend:
+    """A server behind the load balancer that can be not ready or hang."""
+
+    name: str
+    port: int = 0
+    ready: bool = True
+    hanging: bool = False
+    served: int = 0
+
+    async def answer(self, request: web.Request) -> web.Response:
+        while self.hanging:  # noqa: ASYNC110 - as a paused process does
+            await asyncio.sleep(0.01)
+        if request.path == "/ready":
+            return web.Response(status=200 if self.ready else 503)
+        self.served += 1
+        return web.Response(text=self.name)
+
+
+@asynccontextmanager
+async def running_backend(name: str) -> AsyncIterator[Backend]:
+    backend = Backend(name)
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", backend.answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    backend.port = runner.addresses[0][1]
+    try:
+        yield backend
+    finally:
+        await runner.cleanup()
+
+
+async def ask(balancer: LoadBalancer) -> str:
+    """Make one request over a new connection; return the answer or the error."""
+    try:
+        async with aiohttp.ClientSession() as session, session.post(f"{balancer.url}/") as response:
+            return await response.text() if response.status == 200 else str(response.status)
+    except aiohttp.ClientError as error:
+        return type(error).__name__
+
+
+async def wait_for_answers(balancer: LoadBalancer, *answers: str) -> None:
+    """Wait until ten requests in a row get exactly these answers."""
+    async with asyncio.timeout(10):
+        while {await ask(balancer) for _ in range(10)} != set(answers):  # noqa: ASYNC110 - there is no event to await
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+async def backends() -> AsyncIterator[tuple[LoadBalancer, Backend, Backend]]:
+    async with AsyncExitStack() as stack:
+        balancer = await stack.enter_async_context(LoadBalancer.running())
+        one, two = [await stack.enter_async_context(running_backend(name)) for name in ("one", "two")]
+        yield balancer, one, two
+
+
+async def test_connections_go_round_robin_to_ready_instances(backends: tuple[LoadBalancer, Backend, Backend]) -> None:
+    balancer, one, two = backends
+    assert await ask(balancer) == "503"
+    for backend in (one, two):
+        balancer.add(backend.port)
+    await balancer.wait_until_ready()
+    await wait_for_answers(balancer, "one", "two")
+    served = (one.served, two.served)
+    for _ in range(10):
+        await ask(balancer)
+    assert (one.served - served[0], two.served - served[1]) == (5, 5)
+
+
+async def test_an_instance_that_is_not_ready_gets_no_connections(
+    backends: tuple[LoadBalancer, Backend, Backend],
+) -> None:
+    balancer, one, two = backends
+    for backend in (one, two):
+        balancer.add(backend.port)
+    one.ready = False
+    await wait_for_answers(balancer, "two")
+    one.ready = True
+    await wait_for_answers(balancer, "one", "two")
+
+
+async def test_connections_to_a_hanging_instance_are_aborted(
+    backends: tuple[LoadBalancer, Backend, Backend],
+) -> None:
+    balancer, one, _ = backends
+    balancer.add(one.port)
+    await wait_for_answers(balancer, "one")
+    one.hanging = True
+    assert await asyncio.wait_for(ask(balancer), 5) == "ServerDisconnectedError"
+    await wait_for_answers(balancer, "503")
+    one.hanging = False
+    await wait_for_answers(balancer, "one")
+
+
+async def test_a_removed_instance_gets_no_connections(backends: tuple[LoadBalancer, Backend, Backend]) -> None:
+    balancer, one, two = backends
+    for backend in (one, two):
+        balancer.add(backend.port)
+    await wait_for_answers(balancer, "one", "two")
+    balancer.remove(one.port)
+    await wait_for_answers(balancer, "two")

@@ -9,7 +9,7 @@ from genlock.domain.alarm import ALARMS, AlarmNotice
 from genlock.domain.errors import ChannelBusy, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import UpdateState
-from genlock.engine.alarms import CALM_ROUNDS, Alarms
+from genlock.engine.alarms import CHECKS_WITHOUT_FINDING, Alarms
 from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
@@ -78,7 +78,7 @@ async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: 
     assert "genlock doctor" in harness.told[0], "and what to do"
     assert harness.told_in_russian[0].startswith("🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5 мин.\n")
     await finish(harness.store, job)
-    await harness.round(CALM_ROUNDS - 1)
+    await harness.round(CHECKS_WITHOUT_FINDING - 1)
     assert len(harness.told) == 1, "not yet: it may come back"
     await harness.round(3)
     assert len(harness.told) == 2
@@ -94,7 +94,7 @@ async def test_a_new_incident_is_reported_again(harness: AlarmHarness) -> None:
         harness.clock.turn(301)
         await harness.round()
         await finish(harness.store, job)
-        await harness.round(CALM_ROUNDS)
+        await harness.round(CHECKS_WITHOUT_FINDING)
     assert [text[0] for text in harness.told] == ["🔴", "🟢", "🔴", "🟢"]
 
 
@@ -103,7 +103,7 @@ async def test_a_condition_that_comes_and_goes_is_one_incident(harness: AlarmHar
         await harness.store.kv_put("ledger_violations", "1")
         await harness.round()
         await harness.store.kv_put("ledger_violations", "0")
-        await harness.round(CALM_ROUNDS - 1)
+        await harness.round(CHECKS_WITHOUT_FINDING - 1)
     assert [text[0] for text in harness.told] == ["🔴"]
 
 
@@ -115,7 +115,7 @@ async def test_an_incident_continues_on_another_instance_and_after_a_restart(har
     await successor.round(2)
     assert successor.told == []
     await harness.store.kv_put("ledger_violations", "0")
-    await successor.round(CALM_ROUNDS)
+    await successor.round(CHECKS_WITHOUT_FINDING)
     assert [text[0] for text in successor.told] == ["🟢"]
 
 
@@ -136,7 +136,7 @@ async def test_a_notification_that_failed_is_sent_later(harness: AlarmHarness) -
     assert len(harness.told) == 1
     harness.away = True
     await harness.store.kv_put("ledger_violations", "0")
-    await harness.round(CALM_ROUNDS + 1)
+    await harness.round(CHECKS_WITHOUT_FINDING + 1)
     harness.away = False
     await harness.round()
     assert [text[0] for text in harness.told] == ["🔴", "🟢"]

@@ -1,4 +1,4 @@
-"""Alarms: the active instance tells the operators, once per incident, and once more when it is over."""
+"""Alarms: the leader notifies operators once when an incident begins, and once when it ends."""
 
 import asyncio
 import json
@@ -14,16 +14,16 @@ from genlock.engine.stats import Stats
 from genlock.ports import Database
 
 PERIOD_SECONDS = 10.0
-#: rounds without a finding before an incident is over: what comes and goes is one incident
-CALM_ROUNDS = 3
-#: the ledger is summed so rarely that it costs at most a hundredth of the time
-LEDGER_LEAST_SECONDS = 600.0
-LEDGER_SHARE = 100
-_SEEN = "active_seen"
+#: checks without a finding before an incident ends: a condition that comes and goes is one incident
+CHECKS_WITHOUT_FINDING = 3
+#: the pause between two ledger checks: at least this long, and at least LEDGER_PAUSE_FACTOR times their duration
+LEDGER_SECONDS_MIN = 600.0
+LEDGER_PAUSE_FACTOR = 100
+_LAST_LEADER = "active_seen"
 
 
 class Alarms:
-    """Incidents are facts in the store, so that a restart or another instance goes on with them."""
+    """Open incidents are rows in the store, so that a restarted or another instance continues with them."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Alarms:
         self._store = store
         self._stats = stats
         self._notify = notify
-        self._calm: dict[str, int] = {}
+        self._quiet_checks: dict[str, int] = {}
         self._epoch: int | None = None
         self._ledger_at = 0.0
         self._lock = asyncio.Lock()
@@ -55,19 +55,19 @@ class Alarms:
         if role is None:
             return
         if role.epoch != self._epoch:
-            await self._begin()
+            await self._report_gap()
             self._epoch = role.epoch
-        await self._store.kv_put(_SEEN, self._ctx.instance)
+        await self._store.kv_put(_LAST_LEADER, self._ctx.instance)
         stats = await self._stats.read()
         if stats is None:
             return
-        open_ = {fact.key: json.loads(fact.value) for fact in await self._store.kv_list("alarm:")}
+        incidents = {entry.key: json.loads(entry.value) for entry in await self._store.kv_list("alarm:")}
         for alarm in ALARMS:
-            await self._look(alarm, alarm.check(stats), open_.get(f"alarm:{alarm.name}"))
+            await self._update(alarm, alarm.check(stats), incidents.get(f"alarm:{alarm.name}"))
 
-    async def _begin(self) -> None:
-        """Report how long no instance was the leader before this one."""
-        seen = await self._store.kv_get(_SEEN)
+    async def _report_gap(self) -> None:
+        """Notify operators of the time without a leader before this instance."""
+        seen = await self._store.kv_get(_LAST_LEADER)
         if seen is not None and seen.age > INACTIVE_SECONDS:
             self._ctx.observer.event(Event.ALARM, name=NO_ACTIVE.name, seconds=round(seen.age))
             await self._try_to_notify(AlarmNotice(name=NO_ACTIVE.name, finding=Finding(seconds=seen.age), late=True))
@@ -77,23 +77,23 @@ class Alarms:
         async with self._lock:
             self._stopped = True
             if self._leader.role is not None:
-                await self._store.kv_delete(_SEEN)
+                await self._store.kv_delete(_LAST_LEADER)
 
-    async def _look(self, alarm: Alarm, found: Finding | None, incident: Any) -> None:
+    async def _update(self, alarm: Alarm, found: Finding | None, incident: Any) -> None:
         key = f"alarm:{alarm.name}"
         if found is not None:
-            self._calm[key] = 0
+            self._quiet_checks[key] = 0
             if incident is None:
                 since = (await self._store.read_clock()).timestamp()
                 incident = {"since": since, "told": False}
                 await self._store.kv_put(key, json.dumps(incident))
                 self._ctx.observer.event(Event.ALARM, name=alarm.name, found=str(found))
-            # Told before it is written that it was: a crash in between tells it twice, not never.
+            # Notify first, then write that it was done: a crash in between repeats the notification.
             if not incident["told"] and await self._try_to_notify(AlarmNotice(name=alarm.name, finding=found)):
                 await self._store.kv_put(key, json.dumps({**incident, "told": True}))
         elif incident is not None:
-            self._calm[key] = self._calm.get(key, 0) + 1
-            if self._calm[key] >= CALM_ROUNDS:
+            self._quiet_checks[key] = self._quiet_checks.get(key, 0) + 1
+            if self._quiet_checks[key] >= CHECKS_WITHOUT_FINDING:
                 await self._recover(alarm, key, incident)
 
     async def _recover(self, alarm: Alarm, key: str, incident: Any) -> None:
@@ -111,15 +111,15 @@ class Alarms:
         return True
 
     async def check_ledger(self) -> None:
-        """Sum the ledger now and then. What is found stays a fact until the next time."""
+        """Check that the ledger adds up, at long intervals. The count of violations is stored for the alarm."""
         loop = self._ctx.loop
         if self._leader.role is None or loop.time() < self._ledger_at:
             return
         started = loop.time()
         try:
             found = await self._store.money_violations()
-        finally:  # what took long and failed is not tried again at once
-            self._ledger_at = loop.time() + max(LEDGER_LEAST_SECONDS, (loop.time() - started) * LEDGER_SHARE)
+        finally:  # also after a failure: a check that takes long is not repeated at once
+            self._ledger_at = loop.time() + max(LEDGER_SECONDS_MIN, (loop.time() - started) * LEDGER_PAUSE_FACTOR)
         for violation in found[:10]:
             self._ctx.observer.event(
                 Event.ATTENTION, rule=violation.rule, subject=violation.subject, detail=violation.detail

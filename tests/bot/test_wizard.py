@@ -18,13 +18,13 @@ from genlock.bot.order.input_errors import explain
 from genlock.bot.screen_context import ScreenContext, shown_choice, titled
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.catalog import Category, Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FieldType
 from genlock.domain.money import Wallet
 from genlock.domain.promo import FreeRuns
 from genlock.i18n.translator import package_texts, translator
+from genlock.ports import OutgoingMessage
 from tests.packaged import CATALOG
 
 LANGUAGES = tuple(package_texts().languages)

@@ -12,7 +12,6 @@ from genlock.bot.storefront import screens
 from genlock.bot.storefront.languages import language_rows, languages_text
 from genlock.bot.storefront.storefront import Storefront
 from genlock.catalog import load
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.alarm import AlarmNotice, Finding
 from genlock.domain.money import Wallet
 from genlock.domain.promo import FreeRuns
@@ -20,6 +19,7 @@ from genlock.i18n.alarms import alarm_text
 from genlock.i18n.catalog_texts import category_title, field_name, model_title
 from genlock.i18n.loader import InvalidLanguage
 from genlock.i18n.translator import Texts, Translator, package_texts
+from genlock.ports import OutgoingMessage
 
 GERMAN = """
 [unit]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from genlock.channels.telegram.messages import Button
+from genlock.ports import Button
 
 DATA_BYTES_MAX = 64
 #: prefix of buttons that carry the version of a draft, so that outdated ones are recognised

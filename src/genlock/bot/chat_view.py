@@ -10,10 +10,9 @@ from telegram.constants import ParseMode
 from genlock.bot.context import UpdateContext
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import MessageHasMedia, MessageNotModified
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.channels.telegram.text import fitted, keyboard
 from genlock.domain.errors import ChannelError, PlaceholderGone, RecipientUnreachable
-from genlock.ports import Database
+from genlock.ports import Database, OutgoingMessage
 
 TOAST_LENGTH = 200
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)

@@ -7,11 +7,10 @@ from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument, read_amount
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.context import UpdateContext
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.money import THOUSANDTHS, EntryKind
 from genlock.domain.profile import Profile
 from genlock.i18n.translator import Html
-from genlock.ports import Database
+from genlock.ports import Database, OutgoingMessage
 
 LISTED = 10
 #: the audited action, the user's text and the operator's text

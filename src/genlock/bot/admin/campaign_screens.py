@@ -5,10 +5,10 @@ from datetime import datetime
 
 from genlock.bot.admin.screens import home, key, message
 from genlock.bot.buttons import Row, button
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.promo import Promo
 from genlock.i18n.translator import Html, Translator
+from genlock.ports import OutgoingMessage
 
 BAR_LENGTH = 10
 #: how many codes have a button that closes them

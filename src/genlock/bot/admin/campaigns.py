@@ -13,10 +13,9 @@ from genlock.bot.admin.command import AdminCommand, NotUnderstood, argument, rea
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.promo import Promo
 from genlock.i18n.translator import DAY, Html
-from genlock.ports import Database
+from genlock.ports import Database, OutgoingMessage
 
 LISTED = 15
 #: databases cannot add more to a date than this

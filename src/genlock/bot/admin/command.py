@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from genlock.bot.context import UpdateContext
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.money import THOUSANDTHS
+from genlock.ports import OutgoingMessage
 
 ORDER_DIGITS_MAX = 15
 _AMOUNT = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?")

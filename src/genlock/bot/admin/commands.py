@@ -19,11 +19,10 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.money.payments import NoRefund, Payments
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, InsufficientBalance, Refusal
 from genlock.engine.engine import Engine
 from genlock.i18n.translator import Html, Translator
-from genlock.ports import Database
+from genlock.ports import Database, OutgoingMessage
 
 FIRST = "today"
 

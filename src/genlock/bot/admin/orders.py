@@ -9,7 +9,6 @@ from genlock.bot.admin.command import AdminCommand, Declined, Run, argument, ord
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.context import UpdateContext
 from genlock.bot.screen_context import code
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed
 from genlock.domain.job import Job
@@ -18,7 +17,7 @@ from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Html
-from genlock.ports import Database
+from genlock.ports import Database, OutgoingMessage
 
 LISTED = 10
 ENTRIES_READ = 500

@@ -8,9 +8,8 @@ from genlock.bot.admin.command import AdminCommand
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.money.payments import REFUND
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.i18n.translator import DAY
-from genlock.ports import Database
+from genlock.ports import Database, OutgoingMessage
 
 LOG_LINES = 20
 DAYS = {"today": 1, "week": 7}

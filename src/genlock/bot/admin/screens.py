@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from genlock.bot.buttons import Row, button
 from genlock.bot.screen_context import code, shorten
-from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast
 from genlock.domain.figures import Figures
@@ -14,6 +13,7 @@ from genlock.domain.money import HoldState, Wallet
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import Profile
 from genlock.i18n.translator import Html, Translator
+from genlock.ports import Button, OutgoingMessage
 
 OPEN = ("queued", "submitting", "running")
 #: a phone cuts the text of a button at about forty characters

@@ -8,12 +8,11 @@ from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.command import AdminCommand, Declined, argument
 from genlock.bot.context import UpdateContext
 from genlock.bot.money.payments import Payments
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
 from genlock.domain.payment import Payment
 from genlock.domain.profile import Profile
 from genlock.i18n.translator import Html
-from genlock.ports import Database
+from genlock.ports import Database, OutgoingMessage
 
 LISTED = 10
 PAYMENTS_READ = 100

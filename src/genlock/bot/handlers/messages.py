@@ -22,9 +22,9 @@ from genlock.bot.order.orders import Orders
 from genlock.bot.screen_context import shorten, titled
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import Storefront, code_of
-from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Category, Model
 from genlock.i18n.translator import Html
+from genlock.ports import Button, OutgoingMessage
 
 Command = Callable[[UpdateContext, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"

@@ -17,12 +17,11 @@ from genlock.bot.screen_context import quote
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.languages import language_rows, languages_text
 from genlock.channels.telegram.address import Address
-from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.job import Job
 from genlock.i18n.translator import Html
-from genlock.ports import Database
+from genlock.ports import Button, Database, OutgoingMessage
 
 Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 LEDGER_ENTRIES_READ = 60

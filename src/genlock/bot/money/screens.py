@@ -6,10 +6,10 @@ from urllib.parse import quote_plus
 from genlock.bot.buttons import Row, button
 from genlock.bot.rules import Package
 from genlock.bot.screen_context import ICONS, ScreenContext, code, prompt_of, shorten, titled
-from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import THOUSANDTHS, EntryKind, LedgerAccount, LedgerEntry
 from genlock.i18n.translator import Html, Translator
+from genlock.ports import Button, OutgoingMessage
 
 HISTORY_A_PAGE = 8
 ENTRIES_SHOWN = 10

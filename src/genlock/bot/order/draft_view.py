@@ -11,11 +11,10 @@ from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import ScreenContext
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InvalidInput
 from genlock.i18n.translator import Html
-from genlock.ports import Database
+from genlock.ports import Database, OutgoingMessage
 
 
 class DraftChanged(Exception):

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from genlock.bot.buttons import button
 from genlock.bot.screen_context import code, prompt_of, shorten, text_of, titled
-from genlock.channels.telegram.messages import Button, FileLabel, OutgoingMessage
 from genlock.domain.catalog import Model
 from genlock.domain.delivery import Part
 from genlock.domain.errors import ModelNotFound
@@ -12,6 +11,7 @@ from genlock.domain.job import Actor, Job, State
 from genlock.domain.money import HoldState
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Html, Texts, Translator, package_texts
+from genlock.ports import Button, FileLabel, OutgoingMessage
 
 BAR = 10
 PROMPT_SHOWN = 500

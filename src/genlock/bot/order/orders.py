@@ -15,7 +15,6 @@ from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
 from genlock.bot.screen_context import code, titled
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.messages import OutgoingMessage
 from genlock.domain.catalog import Model
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
 from genlock.domain.field import FILES
@@ -25,7 +24,7 @@ from genlock.domain.update import correlation_id
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.engine.sell import NotSold, NotSoldReason, Order, Seller, file_addresses
-from genlock.ports import Database
+from genlock.ports import Database, OutgoingMessage
 
 #: what the screen says when a quota is used up
 QUOTA_TEXTS = {

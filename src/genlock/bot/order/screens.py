@@ -17,12 +17,12 @@ from genlock.bot.screen_context import (
 )
 from genlock.bot.storefront.screens import is_fixed, pager
 from genlock.bot.storefront.storefront import text_only
-from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.engine.sell import Quote
 from genlock.i18n.translator import Html, Translator
+from genlock.ports import Button, OutgoingMessage
 
 CHOICE_ROWS = 8
 ADDED_SHOWN = 3

@@ -1,9 +1,9 @@
 """The language menu, for any number of languages."""
 
 from genlock.bot.buttons import Row, button, grid
-from genlock.channels.telegram.messages import Button
 from genlock.i18n.loader import Language
 from genlock.i18n.translator import Html, Translator
+from genlock.ports import Button
 
 COLUMNS = 2
 

@@ -4,11 +4,11 @@ from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
 from genlock.bot.screen_context import ICONS, ScreenContext, shorten, titled
 from genlock.bot.storefront.storefront import code_of
-from genlock.channels.telegram.messages import Button, OutgoingMessage
 from genlock.domain.catalog import Category, Model
 from genlock.domain.field import FieldType
 from genlock.i18n.catalog_texts import category_title
 from genlock.i18n.translator import Html, Translator
+from genlock.ports import Button, OutgoingMessage
 
 MODELS_A_PAGE = 8
 ALL = "all"

@@ -13,7 +13,7 @@ from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.result import Outcome, Piece, Report
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.limits import RateLimit
+from genlock.ports.provider import RateLimit
 from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
 from tests.engine.world import (
     PRICE,

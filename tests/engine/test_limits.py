@@ -8,7 +8,8 @@ import pytest
 from genlock.domain.errors import ProviderBusy, StoreUnavailable
 from genlock.domain.job import State
 from genlock.engine.context import EngineRules
-from genlock.engine.limits import HORIZON_SECONDS, RateLimit, RateLimiter
+from genlock.engine.limits import HORIZON_SECONDS, RateLimiter
+from genlock.ports.provider import RateLimit
 from tests.engine.world import FaultProxy, World, idle, work
 
 

@@ -5,7 +5,8 @@ import asyncio
 from genlock.domain.job import State
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.limits import PERMITS_MISSED_MAX, RateLimit
+from genlock.engine.limits import PERMITS_MISSED_MAX
+from genlock.ports.provider import RateLimit
 from tests.engine.world import FaultProxy, Gate, World, idle, work
 
 RULES = EngineRules(limits={"create:fake": RateLimit(interval=0.01, late=0.03)})

@@ -230,7 +230,7 @@ async def test_a_file_of_unknown_length_is_priced_as_the_longest_allowed(world: 
 async def test_an_order_marks_its_uploads_as_used(world: World, engine: Engine) -> None:
     store = FaultProxy(world.store)
     await make_seller(world, engine, store=store).sell(order(world, values={"prompt": "a fox", "video": FILE}))
-    assert store.answered["use_upload"] == 1
+    assert store.answered["mark_upload_used"] == 1
 
 
 # free runs

@@ -14,7 +14,7 @@ from genlock.domain.job import NewJob
 from genlock.engine import limits
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.engine.limits import RateLimit
+from genlock.ports.provider import RateLimit
 from genlock.providers.kie.bundle import rate_limits
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.service import Window

@@ -13,7 +13,7 @@ from genlock.domain.delivery import MESSAGE_ONLY, Part
 from genlock.domain.events import Event
 from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
 from genlock.domain.retry import POLL_SECONDS
-from genlock.engine.limits import RateLimit, RateLimiter
+from genlock.engine.limits import RateLimiter
 from genlock.engine.poll_interval import PollInterval
 from genlock.ports import (
     Channel,
@@ -26,6 +26,7 @@ from genlock.ports import (
     Reschedule,
     Store,
 )
+from genlock.ports.provider import RateLimit
 
 #: the correlation id of the update that the current task handles; orders without one of their own take it
 current_correlation_id: ContextVar[str] = ContextVar("current_correlation_id", default="")

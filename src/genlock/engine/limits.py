@@ -8,7 +8,7 @@ from math import inf
 
 from genlock.domain.errors import ProviderBusy
 from genlock.ports import Store
-from genlock.ports.provider import RateLimit as RateLimit
+from genlock.ports.provider import RateLimit
 
 #: How far ahead permits are reserved. A crash loses at most this much of the allowance.
 HORIZON_SECONDS = 2.0

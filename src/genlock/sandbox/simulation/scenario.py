@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from genlock.domain.events import Event
 from genlock.engine.context import EngineRules, UnknownSubmit
-from genlock.engine.limits import RateLimit
 from genlock.ports import Store, Violation
+from genlock.ports.provider import RateLimit
 from genlock.sandbox.simulation.checker import check
 from genlock.sandbox.simulation.fleet import Fleet
 from genlock.sandbox.simulation.instances import CALLS, POINTS, InstanceFault

@@ -361,7 +361,7 @@ async def test_a_clean_stop_finishes_handlers_and_releases_the_queues(
 
 
 async def test_the_lease_of_a_slow_handlers_queue_is_renewed(live_store: SqlDatabase, recorder: Recorder) -> None:
-    slow = make_instance(live_store, recorder, "slow", lease_seconds=0.3)
+    slow = make_instance(live_store, recorder, "slow", lease_seconds=0.8)
     other = make_instance(live_store, recorder, "other")
     gate = asyncio.Event()
 
@@ -373,7 +373,7 @@ async def test_the_lease_of_a_slow_handlers_queue_is_renewed(live_store: SqlData
     await slow.updates.receive(message(1, number=1))
     await slow.until(lambda: bool(slow.inside))
     await other.engine.start()
-    await asyncio.sleep(0.9)  # three leases
+    await asyncio.sleep(2.0)  # more than two leases
     assert (other.seen, slow.seen) == ([], [])
     gate.set()
     await slow.until(lambda: slow.seen == [1])

@@ -2,9 +2,11 @@
 
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
@@ -19,7 +21,8 @@ class Query:
     description: str
 
 
-def load(dialect: str) -> dict[str, Query]:
+@cache
+def load(dialect: str) -> Mapping[str, Query]:
     """The statements of a dialect by name, each with its description: the comment above it."""
     pieces = [piece for text in scripts(dialect) for piece in _NAME.split(text)[1:]]
     queries = {}
@@ -29,7 +32,7 @@ def load(dialect: str) -> dict[str, Query]:
         queries[name] = Query(
             name, "\n".join(lines[len(comment) :]).strip(), " ".join(line.removeprefix("-- ") for line in comment)
         )
-    return queries
+    return MappingProxyType(queries)
 
 
 def scripts(dialect: str) -> list[str]:
@@ -37,14 +40,15 @@ def scripts(dialect: str) -> list[str]:
     return [file.read_text(encoding="utf-8") for file in sorted(folder.iterdir(), key=lambda file: file.name)]
 
 
-def statements(text: str) -> list[str]:
+@cache
+def statements(text: str) -> tuple[str, ...]:
     """Split a script into single statements, as SQLite sees them."""
     found, start = [], 0
     for end, character in enumerate(text, 1):
         if character == ";" and sqlite3.complete_statement(text[start:end]):
             found.append(text[start:end].strip())
             start = end
-    return found
+    return tuple(found)
 
 
 def array(values: Sequence[Any]) -> str:

@@ -1,7 +1,7 @@
 """A session runs named statements on one database. Everything else in this package is the same for all databases."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
@@ -19,7 +19,7 @@ _KEY, _SHARED = itemgetter(0), itemgetter(1)
 class Session(ABC):
     """The connection to a database: its statements, its clock, its types."""
 
-    queries: dict[str, Query]
+    queries: Mapping[str, Query]
     #: what the driver raises when a unique key exists already
     unique_violation: type[Exception]
     #: grows when a statement was retried after a lost connection: it may have been committed twice

@@ -72,7 +72,7 @@ class SqliteSession(Session):
     ) -> None:
         super().__init__(observer)
         self.queries = load("sqlite")
-        self.statements = {name: statements(query.text) for name, query in self.queries.items()}
+        self.statements = {name: list(statements(query.text)) for name, query in self.queries.items()}
         self.connection = connection
         self._clock = clock
         self._lock = lock

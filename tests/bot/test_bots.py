@@ -58,6 +58,8 @@ async def test_operators_see_and_change_accounts_of_their_own_bot_only(office: O
 
     assert (await world.store.wallet(olga)).available == 10_000
     assert await ann.available() == 15_000
+    [entry] = await world.store.ledger_entries(ann.number, 1)
+    assert entry.key.startswith(f"admin:{world.bot_id}:"), "update ids of two bots may be the same"
     assert [line.subject for line in await world.store.audit(9, world.bot_id)] == [str(ann.number)]
     assert await world.store.audit(9, OTHER) == []
 

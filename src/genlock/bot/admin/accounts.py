@@ -84,7 +84,8 @@ class AccountCommands:
             raise NotUnderstood
         profile, t = await self.profile(name), ctx.translator
         action, user_text, operator_text = MOVES[kind]
-        fresh = await self._store.transfer(profile.account_id, kind, amount, f"admin:{ctx.update}", reason)
+        key = f"admin:{self._bundle.id}:{ctx.update}"  # ids of updates are unique within a bot only
+        fresh = await self._store.transfer(profile.account_id, kind, amount, key, reason)
         await self._audit.write(ctx, action, profile.account_id, f"{amount / THOUSANDTHS:g}: {reason}")
         if not fresh:
             return await self._card(ctx, profile.account_id, t.html("admin.moved_before"))

@@ -64,6 +64,18 @@ async def test_operators_see_and_change_accounts_of_their_own_bot_only(office: O
     assert await world.store.audit(9, OTHER) == []
 
 
+async def test_users_of_another_bot_do_not_crowd_out_ours(office: Office) -> None:
+    world, boss, ann = office
+    name = (await world.store.profile(ann.number)).name
+    for number in range(12):
+        other = await world.store.ensure_account("telegram", OTHER, str(6000 + number))
+        await world.store.ensure_profile(other, language="en", name=name, username="", referred_by=None)
+    await boss.write("/admin find")
+    assert name in repr(boss.from_bot[-1].markup), "on a button"
+    await boss.write(f"/admin find {name}")
+    assert page("admin.person", name=name)(boss.from_bot[-1])
+
+
 async def test_stars_of_another_bots_payment_are_not_refunded(office: Office) -> None:
     world, boss, _ = office
     olga = await account_of_another_bot(world)

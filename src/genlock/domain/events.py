@@ -59,7 +59,7 @@ class Event(StrEnum):
     LOCK_PASSIVE = "LOCK_PASSIVE"  #: this instance is no longer the leader
     POLLING = "POLLING"  #: this instance begins to fetch chat updates by long polling
     POLL_CONFLICT = "POLL_CONFLICT"  #: another process fetches updates with the same token
-    WEBHOOK_SET = "WEBHOOK_SET"  #: the chat was told our webhook URL
+    WEBHOOK_SET = "WEBHOOK_SET"  #: our webhook URL was registered at the chat platform
     WEBHOOK_REMOVED = "WEBHOOK_REMOVED"  #: the webhook was removed, because updates are fetched by long polling
     ROWS_PRUNED = "ROWS_PRUNED"  #: rows past their retention period were deleted
     ALARM = "ALARM"  #: an alarm condition began

@@ -31,7 +31,7 @@ class NewUpdate:
     kind: str
     #: its queue is claimed before all others
     urgent: bool
-    #: identifies the button and its message, so that a double tap is stored once; None for other updates
+    #: identifies the button and its message, so that a double press is stored once; None for other updates
     dedup_key: str | None
     #: the JSON text as received
     body: str

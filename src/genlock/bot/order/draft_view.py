@@ -35,7 +35,7 @@ class DraftView:
             version=ctx.draft.version,
             message=draft.message,
             body=drafts.dump(draft),
-            uploads=drafts.file_addresses(draft),
+            uploads=drafts.file_urls(draft),
         )
         version = await self._store.save_draft(ctx.account_id, ctx.chat, saved)
         if version is None:

@@ -100,7 +100,7 @@ class Storefront:
     def quote(
         self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float], *, free_left: int
     ) -> Quote:
-        """Price an order; `seconds` are measured lengths of files by address. Raises InvalidInput."""
+        """Price an order; `seconds` are measured lengths of files by URL. Raises InvalidInput."""
         return make_quote(model, values, seconds, markup=self._markup, credit_usd=self._credit_usd, free_left=free_left)
 
     def models(self, category: Category | None = None) -> list[Model]:

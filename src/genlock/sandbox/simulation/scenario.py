@@ -162,9 +162,9 @@ class Scenario:
     def _check_epochs(self) -> list[Violation]:
         """Check that each epoch of the leader role had one holder."""
         holders = defaultdict(set)
-        for _, who, what, facts in self.world.history:
+        for _, who, what, fields in self.world.history:
             if what == Event.LOCK_ACTIVE:
-                holders[facts["epoch"]].add(who)
+                holders[fields["epoch"]].add(who)
         return [
             Violation(rule="An epoch has one holder.", subject="-", detail=f"epoch {epoch}: {sorted(names)}")
             for epoch, names in holders.items()

@@ -129,9 +129,9 @@ async def compose(
         make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
         poll_seconds={name: bundle.poll_seconds for name, bundle in bundles.items() if bundle.poll_seconds},
     )
-    chat = _make_chat(settings, caller, store, engine, catalog, bundles)
-    closing.push_async_callback(chat.close)
-    handlers[settings.bot_id] = partial(handle_update, chat, mask)
+    router = _make_router(settings, caller, store, engine, catalog, bundles)
+    closing.push_async_callback(router.close)
+    handlers[settings.bot_id] = partial(handle_update, router, mask)
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, _operator_notifier(settings, caller, store))
@@ -152,7 +152,7 @@ async def compose(
         caller=caller,
         web=make_web([*callbacks, health, *telegram_endpoints]),
         alarms=alarms,
-        periodic_tasks=periodic_tasks(engine, store, alarms, chat, receive_updates, observer),
+        periodic_tasks=periodic_tasks(engine, store, alarms, router, receive_updates, observer),
     )
 
 
@@ -160,7 +160,7 @@ def periodic_tasks(
     engine: Engine,
     store: Database,
     alarms: "Alarms",
-    chat: "BotRouter",
+    router: "BotRouter",
     receive_updates: Callable[[], Awaitable[None]],
     observer: Observer,
 ) -> list[PeriodicTask]:
@@ -174,21 +174,21 @@ def periodic_tasks(
     prune = Retention(engine.ctx, engine.leader, store).prune
     return [
         task(name="receive_updates", period_seconds=BOT_TASK_SECONDS, run=receive_updates),
-        task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=CommandRegistration(chat, observer).run),
+        task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=CommandRegistration(router, observer).run),
         leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),
         leader_task(name="check_ledger", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check_ledger),
         leader_task(name="prune_rows", period_seconds=retention.PERIOD_SECONDS, run=prune),
-        leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=chat.reconcile),
-        leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=chat.reward),
-        leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=chat.broadcast),
+        leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
+        leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),
+        leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
     ]
 
 
 class CommandRegistration:
     """Registers the bot's commands with Telegram once. The bot also works while this fails; it is tried again."""
 
-    def __init__(self, chat: "BotRouter", observer: Observer) -> None:
-        self._chat = chat
+    def __init__(self, router: "BotRouter", observer: Observer) -> None:
+        self._router = router
         self._observer = observer
         self._done = False
 
@@ -196,7 +196,7 @@ class CommandRegistration:
         if self._done:
             return
         try:
-            await self._chat.start()
+            await self._router.start()
         except ChannelError as error:
             reason = f"{type(error).__name__}: {error}"
             self._observer.event(Event.CHANNEL_UNREACHABLE, step="register commands", error=reason)
@@ -204,10 +204,10 @@ class CommandRegistration:
             self._done = True
 
 
-async def handle_update(chat: "BotRouter", mask: "Mask", stored: Update) -> None:
+async def handle_update(router: "BotRouter", mask: "Mask", stored: Update) -> None:
     """Hand a stored update to the bot. The text of an error is stored with the update, so secrets are masked."""
     try:
-        await chat.handle_stored(stored)
+        await router.handle_stored(stored)
     except GenlockError:
         raise
     except Exception as error:
@@ -230,7 +230,7 @@ def _make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, clos
     return TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=local_bot_api)
 
 
-def _make_chat(
+def _make_router(
     settings: "Settings",
     caller: "Caller",
     store: Database,
@@ -239,13 +239,13 @@ def _make_chat(
     bundles: Mapping[str, ProviderBundle],
 ) -> "BotRouter":
     from genlock.bot.bundle import BotBundle
-    from genlock.bot.router import make_bot
+    from genlock.bot.router import make_router
 
     upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
     if upload is None:
         raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
     bundle = BotBundle(caller=caller, rules=make_bot_rules(settings))
-    return make_bot(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload)
+    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload)
 
 
 async def _make_update_source(
@@ -303,11 +303,11 @@ def _operator_notifier(
 
 
 async def open_store(
-    url: str, *, observer: Observer, clock: Clock | None = None, beside: bool = False, existing: bool = False
+    url: str, *, observer: Observer, clock: Clock | None = None, in_use_ok: bool = False, existing: bool = False
 ) -> SqlDatabase:
     """Open the database at a URL and bring its schema up to date. `clock` is for simulations.
 
-    With `beside`, an SQLite file is opened although a service uses it, for a short command of an operator. With
+    With `in_use_ok`, an SQLite file is opened although a service uses it, for a short command of an operator. With
     `existing`, a missing SQLite file is not created. Raises StoreUnavailable.
     """
     if url.startswith("sqlite:///"):
@@ -317,9 +317,9 @@ async def open_store(
         try:
             return await SqliteStore.open(path, clock=clock, observer=observer)
         except StoreInUse:
-            if not beside:
+            if not in_use_ok:
                 raise
-            return await SqliteStore.open(path, clock=clock, observer=observer, beside=True)
+            return await SqliteStore.open(path, clock=clock, observer=observer, without_lock=True)
     if url.startswith(("postgresql://", "postgres://")):
         return await PostgresStore.open(url, clock=clock, observer=observer)
     raise Refusal(f"GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not {url.partition(':')[0]!r}")
@@ -331,7 +331,7 @@ async def open_database_check(url: str, *, observer: Observer) -> DatabaseCheck:
 
     if url.startswith("sqlite:///"):
         path = url.removeprefix("sqlite:///")
-        opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, beside=True)
+        opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, without_lock=True)
         return SqliteCheck(opened, path)
     return PostgresCheck(await PostgresStore.open(url, observer=observer, migrate=False))
 

@@ -42,7 +42,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 async def opened_store(url: str) -> AsyncIterator[Database]:
     path = url.removeprefix("sqlite:///")
     if os.path.exists(path):  # noqa: ASYNC240, PTH110 - opening beside the owner: the process may be restarting
-        store: Database = await SqliteStore.open(path, clock=SystemClock(), observer=Lines(), beside=True)
+        store: Database = await SqliteStore.open(path, clock=SystemClock(), observer=Lines(), without_lock=True)
     else:
         store = await open_store(url, observer=Lines())
     try:

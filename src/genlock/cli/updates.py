@@ -8,7 +8,7 @@ from genlock.cli.options import Json, Limit, choice
 from genlock.cli.output import show
 from genlock.cli.store import with_store
 
-app = typer.Typer(no_args_is_help=True, help="Stored updates of the chat: messages, button taps, payments.")
+app = typer.Typer(no_args_is_help=True, help="Stored updates of the chat: messages, button presses, payments.")
 
 
 @app.command()

@@ -101,7 +101,7 @@ class Seller:
         found = self._find(model)
         if isinstance(found, NotSold):
             return found
-        free = await self._store.free_runs(account_id, self._rules.free_per_day, but=key)
+        free = await self._store.free_runs(account_id, self._rules.free_per_day, ignore_key=key)
         try:
             return make_quote(
                 found,

@@ -60,7 +60,7 @@ class Session(ABC):
             self.observer.count("store_batch_items", len(items), operation=name)
             return await run(items)
 
-        return Batch(counted, key=_KEY, alike=_SHARED)
+        return Batch(counted, key=_KEY, group=_SHARED)
 
     async def rows(self, name: str, items: list[Item[Value]]) -> list[Row]:
         """Run a statement over the items of a batch: all of them take effect, or none.

@@ -96,6 +96,6 @@ def maintenance(t: Translator, text: str | None) -> OutgoingMessage:
     if text is None:
         rows: Row = (key(t, "switch_on", "maintenance", "on"), *home(t))
         return OutgoingMessage(text=t.html("admin.maintenance"), buttons=(rows,))
-    shown = t.html("misc.maintenance", text=text or t.plain("misc.maintenance_default"))
+    notice = t.html("misc.maintenance", text=text or t.plain("misc.maintenance_default"))
     rows = (key(t, "switch_off", "maintenance", "off"), *home(t))
-    return OutgoingMessage(text=t.html("admin.maintenance_on", text=shown), buttons=(rows,))
+    return OutgoingMessage(text=t.html("admin.maintenance_on", text=notice), buttons=(rows,))

@@ -1,4 +1,4 @@
-"""A command of the operators: `/admin NAME ARGS`, or a button that brings back the same."""
+"""A command of the operators: `/admin NAME ARGS`, or a button with the same name and arguments."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence

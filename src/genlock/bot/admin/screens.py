@@ -44,7 +44,7 @@ def message(t: Translator, text: Html, *rows: Row) -> OutgoingMessage:
 
 
 def reached(t: Translator, *, reached: bool) -> str:
-    """Whether the user was told of what the operator did."""
+    """Return the text that says whether the user was notified of what the operator did."""
     return t.plain("admin.person_told" if reached else "admin.person_not_reached")
 
 
@@ -126,7 +126,7 @@ def attention(t: Translator, jobs: Sequence[tuple[Job, str]]) -> OutgoingMessage
 def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> OutgoingMessage:
     if not lines:
         return message(t, t.html("admin.log_none"))
-    shown = [
+    texts = [
         t.html(
             "admin.log_line",
             when=t.day_and_time(line.at),
@@ -135,7 +135,7 @@ def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> 
         )
         for line in lines
     ]
-    return message(t, Html("\n".join([t.html("admin.log"), *shown])))
+    return message(t, Html("\n".join([t.html("admin.log"), *texts])))
 
 
 def _action(t: Translator, line: AuditLine) -> str:
@@ -151,7 +151,7 @@ def _action(t: Translator, line: AuditLine) -> str:
 # accounts
 
 
-def people(t: Translator, text: str, found: Sequence[Profile], *, more: bool) -> OutgoingMessage:
+def profiles(t: Translator, text: str, found: Sequence[Profile], *, more: bool) -> OutgoingMessage:
     if not found:
         return message(t, t.html("admin.person_not_found", text=text))
     if not text:
@@ -169,7 +169,7 @@ def _row_name(profile: Profile) -> str:
     return sign + (shorten(profile.name, NAME_IN_ROW) or f"@{profile.username}")
 
 
-def person(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
+def account(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
     number = str(profile.account_id)
     lines: list[str] = [
         t.html("admin.person", name=profile.name),

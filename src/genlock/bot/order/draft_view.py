@@ -55,7 +55,7 @@ class DraftView:
         return replace(draft, price=quote.price)
 
     async def screen_context(self, ctx: UpdateContext) -> ScreenContext:
-        """Read what screens show beside the draft: the wallet and the free runs."""
+        """Read what screens show besides the draft: the wallet and the free runs."""
         wallet = await self._store.wallet(ctx.account_id)
         free = await self._store.free_runs(ctx.account_id, self._rules.free_per_day)
         return ScreenContext(

@@ -13,7 +13,7 @@ from genlock.bot.order.draft import Problem, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
-from genlock.bot.screen_context import code, titled
+from genlock.bot.screen_context import code, model_label
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
@@ -150,7 +150,7 @@ class Orders:
         try:
             if job.delivery not in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
                 raise ActionNotAllowed  # noqa: TRY301 - as the engine would say
-            shown = await operate.show_again(self._engine.ctx, job.id, f"user {ctx.account_id}")
+            resent = await operate.show_again(self._engine.ctx, job.id, f"user {ctx.account_id}")
         except ActionNotAllowed:
             await view.toast(ctx, t.plain("order.again_not_yet"))
             return
@@ -159,8 +159,8 @@ class Orders:
             text = t.plain("order.again_short", credits=t.credits(short.price), missing=missing)
             await view.toast(ctx, text, alert=True)
             return
-        if shown.hold_state is HoldState.HELD:
-            await view.toast(ctx, t.plain("order.again_paid", credits=t.credits(shown.price)), alert=True)
+        if resent.hold_state is HoldState.HELD:
+            await view.toast(ctx, t.plain("order.again_paid", credits=t.credits(resent.price)), alert=True)
             return
         await view.toast(ctx, t.plain("order.again_soon"))
 
@@ -233,7 +233,7 @@ def _key(ctx: UpdateContext, version: int) -> str:
 def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:
     """Return the message shown from the press until the first progress; the job has no number yet."""
     t = ctx.translator
-    text = t.html("order.accepted", title=titled(model, t), time=t.duration(model.expected_seconds))
+    text = t.html("order.accepted", title=model_label(model, t), time=t.duration(model.expected_seconds))
     return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", ctx.draft.version),),))
 
 

@@ -2,7 +2,7 @@
 
 from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
-from genlock.bot.screen_context import ICONS, ScreenContext, shorten, titled
+from genlock.bot.screen_context import ICONS, ScreenContext, model_label, shorten
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import Category, Model
 from genlock.domain.field import FieldType
@@ -112,10 +112,10 @@ def row(screen: ScreenContext, model: Model) -> str:
     """The label of a model's button: title and price."""
     t = screen.translator
     if screen.free_now(model):
-        return t.plain("list.row_free", title=titled(model, t))
+        return t.plain("list.row_free", title=model_label(model, t))
     usual = screen.storefront.usual_price(model)
     key = f"list.row_{usual.per}" if usual.per else "list.row" if usual.exact else "list.row_from"
-    return t.plain(key, title=titled(model, t), price=t.amount(usual.price))
+    return t.plain(key, title=model_label(model, t), price=t.amount(usual.price))
 
 
 def is_fixed(model: Model) -> bool:

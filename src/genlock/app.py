@@ -91,13 +91,9 @@ async def compose(
     closing: AsyncExitStack,
 ) -> App:
     """Make every part of an instance from the settings. `closing` closes the parts, in reverse order."""
-    from genlock.catalog import load
-    from genlock.channels.telegram.caller import Caller, make_bot
-    from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
     from genlock.channels.telegram.updates import acknowledge_repeated_press
     from genlock.engine.alarms import Alarms
     from genlock.engine.stats import Stats
-    from genlock.web.callbacks import CallbackEndpoint
     from genlock.web.health import HealthEndpoints
     from genlock.web.routes import make_web
 
@@ -105,16 +101,8 @@ async def compose(
     store = await open_store(settings.database_url, observer=observer)
     closing.push_async_callback(store.close)
 
-    catalog = load(settings.catalog_overlay)
-    bundles = make_providers(settings, catalog)
-    for bundle in bundles.values():
-        closing.push_async_callback(bundle.close)
-    catalog = catalog.sold_through(bundles)
-
-    bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
-    caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), observer)
-    closing.push_async_callback(caller.close)
-
+    catalog, bundles = _make_catalog(settings, closing)
+    caller = _make_caller(settings, store, observer, closing)
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
     engine = make_engine(
         store,
@@ -143,14 +131,10 @@ async def compose(
         render=lambda counts, active: metrics.render(counts, active=active),
         started=started,
     )
-    callbacks = [
-        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback)
-        for name, bundle in bundles.items()
-    ]
     return App(
         engine=engine,
         caller=caller,
-        web=make_web([*callbacks, health, *telegram_endpoints]),
+        web=make_web([*_callback_endpoints(engine, bundles), health, *telegram_endpoints]),
         alarms=alarms,
         periodic_tasks=periodic_tasks(engine, store, alarms, router, receive_updates, observer),
     )
@@ -215,6 +199,36 @@ async def handle_update(router: "BotRouter", mask: "Mask", stored: Update) -> No
         if mask(text) != text:
             raise RuntimeError(mask(text)) from None
         raise
+
+
+def _make_catalog(settings: "ServiceSettings", closing: AsyncExitStack) -> tuple[Catalog, dict[str, ProviderBundle]]:
+    """Return the models that can be sold, and the providers that run them."""
+    from genlock.catalog import load
+
+    catalog = load(settings.catalog_overlay)
+    bundles = make_providers(settings, catalog)
+    for bundle in bundles.values():
+        closing.push_async_callback(bundle.close)
+    return catalog.sold_through(bundles), bundles
+
+
+def _make_caller(settings: "ServiceSettings", store: Database, observer: Observer, closing: AsyncExitStack) -> "Caller":
+    from genlock.channels.telegram.caller import Caller, make_bot
+    from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
+
+    bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
+    caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), observer)
+    closing.push_async_callback(caller.close)
+    return caller
+
+
+def _callback_endpoints(engine: Engine, bundles: Mapping[str, ProviderBundle]) -> list["Endpoint"]:
+    from genlock.web.callbacks import CallbackEndpoint
+
+    return [
+        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback)
+        for name, bundle in bundles.items()
+    ]
 
 
 def _make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, closing: AsyncExitStack) -> Channel:

@@ -131,7 +131,7 @@ class EngineContext:
     # Fenced writes. Each names the job's fencing token and raises LeaseLost when a newer one was given out.
 
     def fenced(self, held: object, job: Job) -> None:
-        """Raise LeaseLost unless the lease still holds, as the answer of a fenced write tells."""
+        """Raise LeaseLost unless `held`, the answer of a fenced write, is true."""
         if not held:
             self.event(Event.LEASE_LOST, job, token=job.lease_token)
             raise LeaseLost

@@ -61,7 +61,7 @@ class UpdateWorker:
         self._uncertain_commits = 0
 
     async def receive(self, update: NewUpdate) -> Received:
-        """Store an update. When this returns, it may be acknowledged to the chat."""
+        """Store an update. When this returns, it may be acknowledged to the sender."""
         received = await self._store.store_update(update)
         ctx = self._ctx
         ctx.observer.count("updates", 1, kind=update.kind, arrival=received)

@@ -26,8 +26,8 @@ class Callbacks(Subject):
         return read_new_callback(row, self.session.time, provider, body)
 
     async def _run_store(self, items: list[Item[None]]) -> list[Row]:
-        for place, item in enumerate(items):
-            item.params["ord"] = place
+        for index, item in enumerate(items):
+            item.params["ord"] = index
         rows = {row["ord"]: row for row in await self.session.rows("store_callback", items)}
         return [rows[item.params["ord"]] for item in items]
 

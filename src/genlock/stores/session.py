@@ -71,7 +71,7 @@ class Session(ABC):
 
 
 class Subject:
-    """The statements about one subject. Subjects share a session and know nothing of each other."""
+    """Base class for the statements about one subject. Subjects share a session and do not use each other."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

@@ -101,8 +101,8 @@ class Broadcasts:
 
     async def show_progress_on(self, broadcast_id: int, chat: int, message: int, language: str) -> None:
         """Remember the operator's message that shows how far the broadcast is."""
-        place = json.dumps({"chat": chat, "message": message, "language": language})
-        await self._store.kv_put(f"{PROGRESS}{broadcast_id}", place, self._bundle.id)
+        location = json.dumps({"chat": chat, "message": message, "language": language})
+        await self._store.kv_put(f"{PROGRESS}{broadcast_id}", location, self._bundle.id)
 
     async def stop(self) -> Broadcast | None:
         """Stop the running broadcast; None if there is none."""
@@ -167,14 +167,14 @@ class Broadcasts:
         broadcast = await self._store.broadcast(broadcast_id)
         if entry is None or broadcast is None:
             return
-        place, caller = json.loads(entry.value), self._bundle.caller
-        screen = progress(broadcast, self._bundle.texts.translator(place["language"]))
+        location, caller = json.loads(entry.value), self._bundle.caller
+        screen = progress(broadcast, self._bundle.texts.translator(location["language"]))
         try:
             await caller.call(
                 caller.bot.edit_message_text,
-                chat=place["chat"],
+                chat=location["chat"],
                 priority=Priority.PROGRESS,
-                message_id=place["message"],
+                message_id=location["message"],
                 text=screen.text,
                 parse_mode=ParseMode.HTML,
                 reply_markup=keyboard(screen),

@@ -105,9 +105,9 @@ class MessageHandler:
         if not command and not named and not answered:
             return None
         text = rest if command else text
-        place = text.lower().find(mention)
-        if place >= 0:
-            text = f"{text[:place].rstrip()} {text[place + len(mention) :].lstrip()}".strip()
+        position = text.lower().find(mention)
+        if position >= 0:
+            text = f"{text[:position].rstrip()} {text[position + len(mention) :].lstrip()}".strip()
         return IncomingText(command=command, text=text)
 
     def _is_ours(self, message: Message) -> bool:

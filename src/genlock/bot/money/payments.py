@@ -206,7 +206,7 @@ class Payments:
     # refunds
 
     async def refund(self, charge: str, by: str) -> Payment:
-        """Refund stars, after debiting the credits, which must still be there. A call whose answer was lost is repeated."""
+        """Debit the credits, which must still be there, then refund the stars. A lost answer leads to another call."""
         payment = await self._store.payment(charge)
         if payment is None or await self._is_of_another_bot(payment):
             raise NoRefund(f"there is no payment {charge}", "no_payment")

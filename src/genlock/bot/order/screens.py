@@ -195,7 +195,7 @@ def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
     rows += [(other,) for other in more]
     if draft.step is Step.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
         rows.append((draft_button(t.plain("button.rest"), version, "rest"),))
-    return [*rows, ways(draft, screen)]
+    return [*rows, navigation(draft, screen)]
 
 
 def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
@@ -215,8 +215,8 @@ def _choices(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
     pages = max(1, -(-len(values) // size))
     page = min(draft.page, pages - 1)
     buttons = [
-        draft_button(f"{marks[values[place] == now]}{labels[place]}", draft.version, "pick", place)
-        for place in range(page * size, min((page + 1) * size, len(values)))
+        draft_button(f"{marks[values[index] == now]}{labels[index]}", draft.version, "pick", index)
+        for index in range(page * size, min((page + 1) * size, len(values)))
     ]
     rows = grid(buttons, columns)
     return [*rows, pager(draft, screen, page, pages)] if pages > 1 else rows
@@ -228,8 +228,8 @@ def _columns(longest: int, count: int) -> int:
     return -(-count // -(-count // most)) if count <= CHOICE_ROWS * most else most
 
 
-def ways(draft: Draft, screen: ScreenContext) -> Row:
-    """Back and cancel."""
+def navigation(draft: Draft, screen: ScreenContext) -> Row:
+    """Return the buttons Back and Cancel."""
     t = screen.translator
     return (
         draft_button(t.plain("button.back"), draft.version, "back"),
@@ -243,11 +243,11 @@ def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessag
     lines: list[str] = [t.html("options.title", title=model_label(model, t))]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
-    there = editable_fields(model)
-    pages = max(1, -(-len(there) // OPTIONS_A_PAGE))
+    fields = editable_fields(model)
+    pages = max(1, -(-len(fields) // OPTIONS_A_PAGE))
     page = min(draft.page, pages - 1)
     rows = _instead(draft, screen)
-    for one in there[page * OPTIONS_A_PAGE : (page + 1) * OPTIONS_A_PAGE]:
+    for one in fields[page * OPTIONS_A_PAGE : (page + 1) * OPTIONS_A_PAGE]:
         text = _option(draft, one, screen, main=one is main_text(model))
         rows.append((draft_button(text, draft.version, "edit", model.fields.index(one)),))
     if pages > 1:
@@ -340,4 +340,4 @@ def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Ro
         rows[-1] = (*rows[-1], draft_button(t.plain("button.other_model"), draft.version, "other"))
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]
-    return [*rows, ways(draft, screen)]
+    return [*rows, navigation(draft, screen)]

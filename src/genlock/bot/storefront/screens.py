@@ -83,16 +83,16 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
     lines += _carried(draft, screen)
     pages = max(1, -(-len(models) // MODELS_A_PAGE))
     page = min(draft.page, pages - 1)
-    there = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
+    page_models = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
     list_name = category.value if category else ALL
-    icons = {model.id: f"{ICONS[model.category]} " for model in there if category is None or draft.query}
+    icons = {model.id: f"{ICONS[model.category]} " for model in page_models if category is None or draft.query}
     rows: list[Row] = [
         (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), list_name),)
-        for model in there
+        for model in page_models
     ]
     if pages > 1:
         rows.append(pager(draft, screen, page, pages))
-    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, _ways(draft, screen)))
+    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, _navigation(draft, screen)))
 
 
 def _taking(kinds: set[FieldType], models: list[Model]) -> list[Model]:
@@ -144,7 +144,7 @@ def pager(draft: Draft, screen: ScreenContext, page: int, pages: int) -> Row:
     )
 
 
-def _ways(draft: Draft, screen: ScreenContext) -> Row:
+def _navigation(draft: Draft, screen: ScreenContext) -> Row:
     """Buttons below a model list: back, and menu or cancel."""
     t = screen.translator
     back = draft_button(t.plain("button.back"), draft.version, "back")

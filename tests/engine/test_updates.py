@@ -309,7 +309,10 @@ async def test_an_update_that_crashes_every_process_is_dead_lettered_while_other
 
     assert begun == crashes_max
     [dead_update] = await live_store.updates(UpdateState.DEAD, 10)
-    assert (dead_update.update_id, dead_update.note) == (1, "RuntimeError('it was begun too often and never ended')")
+    assert (dead_update.update_id, dead_update.note) == (
+        1,
+        "RuntimeError('too many attempts or crashes, and the handler never finished')",
+    )
     assert {update.update_id for update in await live_store.updates(UpdateState.DONE, 10)} == {2, 10, 11, 12}
     assert recorder.of(Event.POISON_SUSPECTED)
     await instance.engine.stop()

@@ -33,7 +33,7 @@ class AccountCommands:
     def commands(self) -> Mapping[str, AdminCommand]:
         return {
             "find": AdminCommand(run=self._find, usage="find"),
-            "person": AdminCommand(run=self._person, usage="person"),
+            "person": AdminCommand(run=self._account, usage="person"),
             "credit": AdminCommand(run=self._credit, usage="credit"),
             "debit": AdminCommand(run=self._debit, usage="debit"),
             "ban": AdminCommand(run=self._ban, usage="ban"),
@@ -48,7 +48,7 @@ class AccountCommands:
             [one for one in found if wanted in (str(one.account_id), one.external_id, one.username)]
         )
         if not exact:
-            raise Declined("no_person", word=name)
+            raise Declined("no_account", word=name)
         if len(exact) > 1:
             raise Declined("many_people", word=name)
         return exact[0]
@@ -67,18 +67,18 @@ class AccountCommands:
         text = " ".join(args).lstrip("@")
         if not text:
             newest = await self._of_this_bot(await self._store.newest_profiles(READ))
-            return screens.people(ctx.translator, text, newest, more=False)
+            return screens.profiles(ctx.translator, text, newest, more=False)
         found = await self._of_this_bot(await self._store.find_profiles(text, READ), LISTED + 1)
         if len(found) == 1:
             return await self._card(ctx, found[0].account_id)
-        return screens.people(ctx.translator, text, found[:LISTED], more=len(found) > LISTED)
+        return screens.profiles(ctx.translator, text, found[:LISTED], more=len(found) > LISTED)
 
-    async def _person(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+    async def _account(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         return await self._card(ctx, (await self.profile(argument(args))).account_id)
 
     async def _card(self, ctx: UpdateContext, account_id: int, note: Html | None = None) -> OutgoingMessage:
         profile, wallet = await self._store.profile(account_id), await self._store.wallet(account_id)
-        return screens.with_note(note, screens.person(ctx.translator, profile, wallet))
+        return screens.with_note(note, screens.account(ctx.translator, profile, wallet))
 
     # money
 

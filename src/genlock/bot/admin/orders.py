@@ -92,7 +92,7 @@ class OrderCommands:
         return job
 
     async def _is_of_another_bot(self, job: Job) -> bool:
-        """Orders that did not come from a bot are everyone's."""
+        """Whether the order came from another bot. Orders that came from no bot are visible to all operators."""
         return (await self._store.account(job.account_id)).bot not in ("", self._bundle.id)
 
     async def _card(self, ctx: UpdateContext, job_id: int, note: Html | None = None) -> OutgoingMessage:

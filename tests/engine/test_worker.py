@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from genlock.domain.money import HoldState
 from genlock.engine.collect import store_callback
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from genlock.engine.worker import UNCONFIGURED_SECONDS
 from tests.engine.world import PRICE, URL, FaultProxy, World, callback_body, die, idle, success, work
 
 LEASE = EngineRules().lease_seconds
@@ -51,6 +53,18 @@ async def test_jobs_beyond_the_capacity_stay_due_for_other_instances(world: Worl
     assert [job.id for job in left] == [job.id for job in jobs[3:]]
     world.channel.gate.open()
     await busy.stop()
+
+
+async def test_a_job_is_processed_only_by_instances_that_have_its_bot(world: World) -> None:
+    other = Engine(replace(world.engine().ctx, bots=frozenset({"other-bot"})))
+    ours = Engine(replace(world.engine().ctx, bots=frozenset({"our-bot"})))
+    job = (await world.store.accept_job(world.order(bot="our-bot"), None)).job
+
+    await work(other)
+    assert world.provider.created == [], "another bot's instance leaves the job to others"
+    world.clock.turn(UNCONFIGURED_SECONDS)
+    await work(ours)
+    assert [created.id for created, _ in world.provider.created] == [job.id]
 
 
 async def test_a_full_instance_claims_again_as_soon_as_capacity_is_free(world: World) -> None:

@@ -1,6 +1,7 @@
 """The duration of a file is measured from its content, whatever its sender or its header states."""
 
 import struct
+import time
 from tempfile import TemporaryFile
 
 import pytest
@@ -89,3 +90,27 @@ def test_a_damaged_file_never_raises(name: str, place: int, junk: bytes) -> None
     found = duration(bytes(content))
 
     assert found is None or found > 0
+
+
+def box(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I4s", 8 + len(content), name) + content
+
+
+def video_of(headers: int, tables: int, *, entries: int, stated: int) -> bytes:
+    """A track with many headers and sample tables, each with one second per entry."""
+    header = box(b"mdhd", struct.pack(">5I", 0, 0, 0, 1, 1))
+    table = box(b"stts", struct.pack(">II", 0, stated) + struct.pack(">II", 1, 1) * entries)
+    media = box(b"mdia", header * headers + box(b"minf", box(b"stbl", table * tables)))
+    return box(b"ftyp", b"isom") + box(b"moov", box(b"mvhd", struct.pack(">5I", 0, 0, 0, 1, 1)) + box(b"trak", media))
+
+
+def test_a_file_made_to_take_long_is_measured_in_one_pass() -> None:
+    content = video_of(10_000, 50, entries=2_000, stated=2_000)
+    started = time.process_time()
+    assert duration(content) == 2_000
+    assert time.process_time() - started < 10, "not once for each pair of a header and a table"
+
+
+def test_a_sample_table_does_not_reach_beyond_its_box() -> None:
+    assert duration(video_of(1, 2, entries=3, stated=3)) == 3
+    assert duration(video_of(1, 2, entries=3, stated=4)) is None

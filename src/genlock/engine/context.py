@@ -100,9 +100,19 @@ class EngineContext:
     expected: Callable[[Job], float | None] | None = None
     #: returns the provider cost a job's price was calculated from, in thousandths of the provider's credit
     paid_for: Callable[[Job], int | None] | None = None
+    #: the bots whose jobs this instance processes; None: the jobs of every bot
+    bots: frozenset[str] | None = None
     #: seconds between the first status queries, by provider; `rules.poll_seconds` for the others
     poll_seconds: Mapping[str, float] = field(default_factory=dict)
     _poll_intervals: dict[str, PollInterval] = field(default_factory=dict, init=False)
+
+    def is_configured(self, job: Job) -> bool:
+        """Return whether this instance has the job's provider, channel and bot."""
+        return (
+            job.provider in self.providers
+            and job.channel in self.channels
+            and (self.bots is None or not job.bot or job.bot in self.bots)
+        )
 
     @cached_property
     def loop(self) -> asyncio.AbstractEventLoop:

@@ -17,13 +17,13 @@ from genlock.engine.late_cost import query_late_cost
 from genlock.engine.poison import is_poison, park_poison_job
 from genlock.engine.submit import settle_unknown, submit
 
-#: the longest time for which an instance leaves a job to others because it lacks the job's provider or channel
+#: the longest time for which an instance leaves a job to others because it lacks the job's provider, channel or bot
 UNCONFIGURED_SECONDS = 5.0
 
 
 async def advance(ctx: EngineContext, job: Job, on_new_lease: Callable[[Job], None] = lambda _: None) -> None:
     """Process a leased job as far as possible now. `on_new_lease` gets the job again when its end renewed the lease."""
-    if job.provider not in ctx.providers or job.channel not in ctx.channels:
+    if not ctx.is_configured(job):
         await _leave_to_others(ctx, job)
         return
     if is_poison(ctx, job):
@@ -54,7 +54,7 @@ async def _advance_open(ctx: EngineContext, job: Job) -> Job | None:
 
 
 async def _leave_to_others(ctx: EngineContext, job: Job) -> None:
-    """Release a job whose provider or channel is configured on other instances only, as during a rolling deploy.
+    """Release a job whose provider, channel or bot is configured on other instances only.
 
     The pause is random: with a fixed one, this instance could claim the job first again and again.
     """

@@ -9,6 +9,8 @@ from genlock.media.mapped_file import Content
 
 #: a file with more boxes or samples than this is not read to its end
 BOXES_MAX = 500_000
+#: the index of a result that is larger than this is not read
+INDEX_BYTES_MAX = 8 * 1024 * 1024
 
 
 class Box(NamedTuple):
@@ -42,7 +44,9 @@ def read_video_info(content: Content) -> VideoInfo | None:
     """Return the size and the duration of the first track with a picture, or None if the index does not state them."""
     try:
         index = next(_find(content, 0, len(content), b"moov"), None)
-        return None if index is None else _video_info(content, index)
+        if index is None or index.end - index.start > INDEX_BYTES_MAX:
+            return None
+        return _video_info(content, index)
     except (struct.error, ValueError, IndexError):
         return None
 
@@ -70,11 +74,12 @@ def _durations(content: Content, index: Box) -> Iterator[float]:
         for header in _find(content, track.start, track.end, b"tkhd"):
             form, position = (">Q", 28) if content[header.start] == 1 else (">I", 20)
             yield struct.unpack_from(form, content, header.start + position)[0] / scale
+        # The tables are read once, however many headers there are: a file may be made to take long.
+        tables = _find(content, track.start, track.end, b"mdia", b"minf", b"stbl", b"stts")
+        samples = max((_sum_of_samples(content, table) for table in tables), default=0)
         for header in _find(content, track.start, track.end, b"mdia", b"mdhd"):
             track_scale, length = _timescale(content, header.start)
-            yield length / track_scale
-            for table in _find(content, track.start, track.end, b"mdia", b"minf", b"stbl", b"stts"):
-                yield _sum_of_samples(content, table.start) / track_scale
+            yield max(length, samples) / track_scale
 
 
 def _boxes(content: Content, position: int, end: int) -> Iterator[Box]:
@@ -111,10 +116,11 @@ def _timescale(content: Content, position: int) -> tuple[int, int]:
     return scale, length
 
 
-def _sum_of_samples(content: Content, position: int) -> int:
+def _sum_of_samples(content: Content, table: Box) -> int:
     """Return the duration of all samples of a track, from `stts`."""
-    [count] = struct.unpack_from(">I", content, position + 4)
-    if count > BOXES_MAX:
-        raise ValueError("too many samples")
-    pairs = struct.iter_unpack(">II", content[position + 8 : position + 8 + 8 * count])
+    [count] = struct.unpack_from(">I", content, table.start + 4)
+    start = table.start + 8
+    if count > BOXES_MAX or start + 8 * count > table.end:
+        raise ValueError("too many samples, or fewer than stated")
+    pairs = struct.iter_unpack(">II", content[start : start + 8 * count])
     return sum(number * length for number, length in pairs)

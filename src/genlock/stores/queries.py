@@ -20,7 +20,7 @@ class Query:
 
 
 def load(dialect: str) -> dict[str, Query]:
-    """The statements of a dialect by name, each with its description: the comment above it."""
+    """Return the statements of a dialect by name, each with its description: the comment above it."""
     pieces = [piece for text in scripts(dialect) for piece in _NAME.split(text)[1:]]
     queries = {}
     for name, body in zip(pieces[::2], pieces[1::2], strict=True):
@@ -48,7 +48,7 @@ def statements(text: str) -> list[str]:
 
 
 def array(values: Sequence[Any]) -> str:
-    """An array in PostgreSQL's text form: four times as fast as a list, whose elements asyncpg inspects one by one."""
+    """Return an array in PostgreSQL's text form: four times as fast as a list, which asyncpg inspects element by element."""
     kinds = set(map(type, values))
     if kinds != {str}:
         return "{" + ",".join(map(str if kinds == {int} else _element, values)) + "}"

@@ -39,7 +39,7 @@ class AccountCommands:
         }
 
     async def profile(self, name: str) -> Profile:
-        """The user of this bot with this account number, Telegram id or @name. Raises Declined."""
+        """Return the user of this bot with this account number, Telegram id or @name. Raises Declined."""
         wanted = name.lstrip("@").lower()
         found = await self._of_this_bot(await self._store.find_profiles(wanted, LISTED))
         exact = [one for one in found if wanted in (str(one.account_id), one.external_id, one.username)]

@@ -48,7 +48,7 @@ def statements(text: str) -> list[str]:
 
 
 def array(values: Sequence[Any]) -> str:
-    """Return an array in PostgreSQL's text form: four times as fast as a list, which asyncpg inspects element by element."""
+    """Return an array in PostgreSQL's text form: four times as fast as a list, whose elements asyncpg inspects."""
     kinds = set(map(type, values))
     if kinds != {str}:
         return "{" + ",".join(map(str if kinds == {int} else _element, values)) + "}"

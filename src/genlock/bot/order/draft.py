@@ -132,12 +132,12 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
     values = json.loads(body)
     known = {one.name for one in fields(Draft)}
     values = {name: value for name, value in values.items() if name in known}
-    for place in (values, values.get("partial_text") or {}):
-        if "step" in place:
-            place["step"] = Step(place["step"])
+    for table in (values, values.get("partial_text") or {}):
+        if "step" in table:
+            table["step"] = Step(table["step"])
         for name in ("path", "settled"):
-            if name in place:
-                place[name] = tuple(place[name])
+            if name in table:
+                table[name] = tuple(table[name])
     if values.get("partial_text"):
         values["partial_text"] = PartialText(**values["partial_text"])
     if values.get("problem"):

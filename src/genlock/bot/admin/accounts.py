@@ -44,7 +44,7 @@ class AccountCommands:
         found = await self._of_this_bot(await self._store.find_profiles(wanted, LISTED))
         exact = [one for one in found if wanted in (str(one.account_id), one.external_id, one.username)]
         if not exact:
-            raise Declined("no_account", word=name)
+            raise Declined("no_person", word=name)
         if len(exact) > 1:
             raise Declined("many_people", word=name)
         return exact[0]

@@ -286,7 +286,7 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
         await take(chat, priority)
 
     monkeypatch.setattr(turns, "acquire", counted)
-    monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("genlock.bot.admin.broadcasts.STOP_CHECK_SECONDS", 0.5)
     sending = asyncio.ensure_future(world.bot._broadcasts._send(running, ann.number))
     async with asyncio.timeout(5):
         await asked.wait()
@@ -301,8 +301,8 @@ async def test_a_broadcast_does_not_wait_forever_for_one_chat(office: Office, mo
     await boss.write("/admin broadcast Hello")
     await boss.tap(label("admin.broadcast_go"))
     await closed(world, ann.client.id)
-    monkeypatch.setattr("genlock.bot.admin.broadcasts.PATIENCE_SECONDS", 0.3)
-    monkeypatch.setattr("genlock.bot.admin.broadcasts.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("genlock.bot.admin.broadcasts.PERMIT_WAIT_SECONDS", 0.3)
+    monkeypatch.setattr("genlock.bot.admin.broadcasts.STOP_CHECK_SECONDS", 0.1)
     async with asyncio.timeout(10):
         await world.bot.broadcast()
         [broadcast] = [await world.store.broadcast(1)]

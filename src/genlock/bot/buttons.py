@@ -20,7 +20,7 @@ class ButtonData:
     version: int | None = None
 
     def number(self, index: int = 0) -> int:
-        """An argument as a number; -1 if it is missing or not a number."""
+        """Return an argument as a number; -1 if it is missing or not a number."""
         word = self.args[index] if index < len(self.args) else ""
         return int(word) if word.isdecimal() and len(word) <= 18 else -1  # noqa: PLR2004 - digits of a 64-bit integer
 
@@ -37,12 +37,12 @@ def read(data: str) -> ButtonData:
 
 
 def button(text: str, verb: str, *args: object) -> Button:
-    """A button that never becomes outdated."""
+    """Return a button that never becomes outdated."""
     return Button(text=text, data=_short(":".join((verb, *map(str, args)))))
 
 
 def draft_button(text: str, version: int, verb: str, *args: object) -> Button:
-    """A button that is valid for one version of a draft."""
+    """Return a button that is valid for one version of a draft."""
     return Button(text=text, data=_short(":".join((_DRAFT, base36(version), verb, *map(str, args)))))
 
 

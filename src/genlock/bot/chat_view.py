@@ -39,7 +39,7 @@ class ChatView:
         await self._move(ctx, await self.send(ctx, message))
 
     async def _target(self, ctx: UpdateContext) -> int | None:
-        """The message to edit: the one with the pressed button, or the screen if the user wrote nothing below it."""
+        """Return the message to edit: that of the pressed button, or the screen if the user wrote nothing below it."""
         if ctx.button_message is not None:
             if ctx.button_message == ctx.draft.message:
                 return ctx.button_message

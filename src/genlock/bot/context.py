@@ -65,7 +65,7 @@ class UpdateContext:
 
 
 def sender_of(update: Update) -> User | None:
-    """The user who caused the update, unless it is a bot."""
+    """Return the user who caused the update, unless it is a bot."""
     user = update.effective_user
     return None if user is None or user.is_bot else user
 
@@ -75,5 +75,5 @@ def thread_of(message: Message) -> int | None:
 
 
 def button_message_of(query: CallbackQuery) -> Message | None:
-    """The message with the pressed button; None if it is too old for Telegram to include."""
+    """Return the message with the pressed button; None if it is too old for Telegram to include."""
     return query.message if isinstance(query.message, Message) else None

@@ -51,7 +51,7 @@ class ScreenContext:
         return model.free and self.free.left > 0
 
     def free_runs(self) -> list[Html]:
-        """The line about free runs; none if no model on sale is free."""
+        """Return the line about free runs; none if no model on sale is free."""
         if not self.free.left or not any(model.free for model in self.storefront.models()):
             return []
         key = "menu.free_left" if self.free.gifts else "menu.free_today"
@@ -99,7 +99,7 @@ def choice_label(one: Field, value: object, translator: Translator) -> str:
 
 
 def members(one: Field, translator: Translator) -> str:
-    """The names of an object's members, separated by bars, in the order they are typed."""
+    """Return the names of an object's members, separated by bars, in the order they are typed."""
     keys = {name: f"member.{name.lower()}" for name in one.members}
     return " | ".join(translator.plain(key) if key in translator else name for name, key in keys.items())
 
@@ -114,18 +114,18 @@ def shorten(text: str, length: int = LINE_LENGTH) -> str:
 
 
 def code(job_id: int) -> str:
-    """The number of an order as users see it."""
+    """Return the number of an order as users see it."""
     return f"#{job_id}"
 
 
 def prompt_of(job: Job, model: Model | None) -> str:
-    """The prompt of an order; empty if it had none."""
+    """Return the prompt of an order; empty if it had none."""
     main = main_text(model) if model else None
     return text_of(job, main.name) if main else ""
 
 
 def text_of(job: Job, name: str) -> str:
-    """The text given for a field of an order; empty if there is none."""
+    """Return the text given for a field of an order; empty if there is none."""
     value = _input(job.input).get(name)
     return value if isinstance(value, str) else ""
 

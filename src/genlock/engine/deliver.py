@@ -185,7 +185,7 @@ class DeliveryAttempt:
         await self._save()
 
     async def _change_address(self, address: str) -> None:
-        """Continue in the chat's new address. Parts already shown stay in the old chat, which the user still sees."""
+        """Continue at the chat's new address. Parts already shown stay in the old chat, which the user still sees."""
         self.parts = tuple(
             part if part.step is Step.DONE else replace(part, message=None, gone=False) for part in self.parts
         )

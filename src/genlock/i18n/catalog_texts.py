@@ -15,7 +15,7 @@ def category_title(category: str, t: Translator) -> str:
 
 
 def model_title(title: str, t: Translator) -> str:
-    """A model's title with its English ending translated: names stay, `from an image` does not."""
+    """Return a model's title with its English ending translated: names stay, `from an image` does not."""
     for key, ending in t.languages[DEFAULT].texts.items():
         if key.startswith(_TITLE) and isinstance(ending, str) and title.endswith(ending):
             return title.removesuffix(ending) + t.plain(key)
@@ -23,12 +23,12 @@ def model_title(title: str, t: Translator) -> str:
 
 
 def in_language(texts: Mapping[str, str], t: Translator) -> str:
-    """A text that the catalog keeps with a model, by language; English where the language has none."""
+    """Return a text that the catalog keeps with a model, by language; English where the language has none."""
     return texts.get(t.language) or texts.get(DEFAULT) or ""
 
 
 def field_name(field: Field, t: Translator) -> str:
-    """What an input is called.
+    """Return the name of an input.
 
     The catalog has English and Russian names; another language has its own under `[field]` in its folder.
     """

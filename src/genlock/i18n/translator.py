@@ -47,7 +47,7 @@ class Translator:
         return any(key in source.texts for source in self._sources)
 
     def html(self, key: str, /, **values: object) -> Html:
-        """A text with its values filled in; values that are not Html are escaped."""
+        """Return a text with its values filled in; values that are not Html are escaped."""
         return Html(self._fill(key, {name: self._escaped(value) for name, value in values.items()}, values))
 
     def plain(self, key: str, /, **values: object) -> str:
@@ -74,15 +74,15 @@ class Translator:
         return written
 
     def amount(self, thousandths: int) -> str:
-        """An amount of credits, as a number."""
+        """Return an amount of credits, as a number."""
         return self.number(Decimal(thousandths) / THOUSANDTHS)
 
     def credits(self, thousandths: int) -> str:
-        """An amount of credits, with the noun."""
+        """Return an amount of credits, with the noun."""
         return self.plain("unit.credits", n=Decimal(thousandths) / THOUSANDTHS)
 
     def duration(self, seconds: float) -> str:
-        """A length of time in its largest fitting unit."""
+        """Return a length of time in its largest fitting unit."""
         whole = max(1, round(seconds))
         if whole < MINUTE + MINUTE // 2:
             return self.plain("unit.seconds", n=whole)
@@ -93,11 +93,11 @@ class Translator:
         return self.plain("unit.days", n=round(whole / DAY))
 
     def day(self, at: datetime) -> str:
-        """A day, UTC."""
+        """Return a day, UTC."""
         return self._formatted(at, self._settings.day, "MMMd")
 
     def date(self, at: datetime) -> str:
-        """A day with its year, UTC."""
+        """Return a day with its year, UTC."""
         return self._formatted(at, self._settings.date, "yMMMd")
 
     def day_and_time(self, at: datetime) -> str:
@@ -120,12 +120,12 @@ class Translator:
         return self.plain("unit.megabytes", n=Decimal(size * 10 // 1_000_000) / 10)
 
     def language_name(self, code: str) -> str:
-        """What a language is called in this one."""
+        """Return the name of a language in this one."""
         return self._locale.languages.get(code) or code
 
 
 def _form(source: Language, key: str, count: object) -> str:
-    """The text, in the plural form of its number."""
+    """Return the text, in the plural form of its number."""
     text = source.texts[key]
     if isinstance(text, str):
         return text
@@ -134,7 +134,7 @@ def _form(source: Language, key: str, count: object) -> str:
 
 
 def plural_form(language: Language, number: Number) -> str:
-    """The CLDR plural category of a number, as it is written: 1.0 is written `1`."""
+    """Return the CLDR plural category of a number, as it is written: 1.0 is written `1`."""
     number = Decimal(str(number))
     return language.locale.plural_form(int(number) if number == int(number) else number)
 
@@ -148,15 +148,15 @@ class Texts:
 
     @classmethod
     def load(cls, *more: Path) -> "Texts":
-        """The languages of the package, and those whose folders are in `more`. Raises InvalidLanguage."""
+        """Return the languages of the package, and those whose folders are in `more`. Raises InvalidLanguage."""
         return cls(load_languages(*more))
 
     def translator(self, language: str) -> Translator:
-        """The translator of a language; English for one that there is not."""
+        """Return the translator of a language; English if there is no such language."""
         return self._translators.get(language) or self._translators[DEFAULT]
 
     def guess_language(self, telegram_code: str | None) -> str:
-        """The language to begin with, by what the user's Telegram is set to."""
+        """Return the language to begin with, from the language code of the user's Telegram client."""
         code = (telegram_code or "").lower()
         return self._served.get(code) or self._served.get(code.split("-")[0]) or DEFAULT
 
@@ -169,7 +169,7 @@ class Texts:
 
 @cache
 def package_texts() -> Texts:
-    """The texts that come with the package."""
+    """Return the texts that come with the package."""
     return Texts.load()
 
 

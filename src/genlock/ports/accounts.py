@@ -26,4 +26,4 @@ class AccountStore(Protocol):
         """
 
     async def ledger_entries(self, account_id: int, limit: int) -> list[LedgerEntry]:
-        """The account's latest ledger entries, newest first."""
+        """Return the account's latest ledger entries, newest first."""

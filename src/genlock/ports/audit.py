@@ -11,4 +11,4 @@ class AuditStore(Protocol):
         """Add a line. The same bot and key again add nothing."""
 
     async def audit(self, limit: int, bot: str | None = None) -> Sequence[AuditLine]:
-        """The newest lines: all, or those of one bot."""
+        """Return the newest lines: all, or those of one bot."""

@@ -7,7 +7,7 @@ from genlock.domain.broadcast import Broadcast, BroadcastState
 
 class BroadcastStore(Protocol):
     async def count_reachable(self, bot: str) -> int:
-        """How many users a broadcast of this bot would go to."""
+        """Return how many users a broadcast of this bot would go to."""
 
     async def begin_broadcast(
         self, text: str, *, bot: str, author: str, request_key: str, content: str = ""
@@ -17,7 +17,7 @@ class BroadcastStore(Protocol):
     async def broadcast(self, broadcast_id: int) -> Broadcast | None: ...
 
     async def running_broadcast(self, bot: str | None = None) -> Broadcast | None:
-        """The oldest running broadcast of this bot, or of any."""
+        """Return the oldest running broadcast of this bot, or of any."""
 
     async def next_recipient(self, broadcast_id: int) -> tuple[int, str, str] | None:
         """Take the next recipient: account id, language, external id. No other caller gets the same one.

@@ -37,4 +37,4 @@ class CallbackStore(Protocol):
         """Set old orphans to expired. Only the holder of the role may."""
 
     async def callbacks(self, state: InboxState, limit: int) -> list[Callback]:
-        """The newest callbacks in a state."""
+        """Return the newest callbacks in a state."""

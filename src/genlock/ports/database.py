@@ -41,15 +41,15 @@ class DatabaseCheck(Protocol):
     def store(self) -> Database: ...
 
     async def missing(self) -> list[str]:
-        """The migrations that are not applied. Raises SchemaMismatch if others were applied."""
+        """Return the migrations that are not applied. Raises SchemaMismatch if others were applied."""
 
     async def differences(self) -> list[str]:
-        """What a fresh schema has and this database has not."""
+        """Return what a fresh schema has and this database has not."""
 
     def rehearsal(self, clock: Clock) -> AbstractAsyncContextManager[Database]:
         """A database whose statements really run, in a transaction that is rolled back at the end of the block."""
 
     def description(self) -> str:
-        """The kind of database, and which process uses it."""
+        """Return the kind of database, and which process uses it."""
 
     async def close(self) -> None: ...

@@ -16,7 +16,7 @@ class DraftStore(Protocol):
         """Record which message shows the draft; its version stays the same."""
 
     async def draft_owner(self, chat: int, message: int) -> int | None:
-        """The account whose draft a message shows."""
+        """Return the account whose draft a message shows."""
 
     async def add_upload(self, upload: Upload) -> None:
         """Record a file that was uploaded to the provider."""
@@ -27,4 +27,4 @@ class DraftStore(Protocol):
     async def upload(self, address: str) -> Upload | None: ...
 
     async def recent_uploads(self, account_id: int) -> tuple[int, float]:
-        """How many files the user sent in the last hour, and the seconds until the oldest leaves that window."""
+        """Return how many files the user sent in the last hour, and the seconds until the oldest leaves that window."""

@@ -10,7 +10,7 @@ class JobQueries(Protocol):
     async def job(self, job_id: int) -> Job | None: ...
 
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
-        """The job that an idempotency key of this account was used for."""
+        """Return the job that an idempotency key of this account was used for."""
 
     async def jobs(
         self, *, state: State | None = None, account_id: int | None = None, before: int | None = None, limit: int = 50
@@ -18,13 +18,13 @@ class JobQueries(Protocol):
         """Jobs, newest first, filtered by state and account; `before` is a job id, for paging."""
 
     async def jobs_needing_attention(self, limit: int) -> list[Job]:
-        """The operator's list, oldest first."""
+        """Return the operator's list, oldest first."""
 
     async def is_job_message(self, account_id: int, message: str) -> bool:
         """Whether a message shows one of the account's jobs, and so must not be overwritten."""
 
     async def activity(self, account_id: int) -> Activity:
-        """How many jobs the account has running and has ordered lately."""
+        """Return how many jobs the account has running and has ordered lately."""
 
     async def late_cancels(self, account_id: int) -> int:
-        """How many jobs of the account were cancelled after their submit in the last 24 hours."""
+        """Return how many jobs of the account were cancelled after their submit in the last 24 hours."""

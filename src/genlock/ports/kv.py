@@ -21,7 +21,7 @@ class KvStore(Protocol):
     async def kv_get(self, key: str, bot: str = "") -> KvEntry | None: ...
 
     async def kv_list(self, beginning: str, bot: str = "") -> list[KvEntry]:
-        """The entries whose key begins so, by key."""
+        """Return the entries whose key starts with `beginning`, in the order of their keys."""
 
     async def kv_put_if_absent(self, key: str, value: str, bot: str = "") -> str:
         """Write an entry unless there is one. Returns the value that is stored."""

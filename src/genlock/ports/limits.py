@@ -17,4 +17,4 @@ class LimitStore(Protocol):
         """
 
     async def block_limit(self, key: str, seconds: float) -> None:
-        """Give no permit of this limit for so long."""
+        """Grant no permit of this limit for `seconds`."""

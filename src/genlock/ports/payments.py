@@ -12,7 +12,7 @@ class PaymentStore(Protocol):
     async def payment(self, charge: str) -> Payment | None: ...
 
     async def payments(self, account_id: int, limit: int) -> list[Payment]:
-        """The account's payments, newest first."""
+        """Return the account's payments, newest first."""
 
     async def change_payment_state(
         self,

@@ -18,13 +18,13 @@ class ProfileStore(Protocol):
         """Raises AccountNotFound."""
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        """Profiles by account id, external id, username or a part of the name, in any capitalisation."""
+        """Return profiles by account id, external id, username or a part of the name, in any capitalisation."""
 
     async def newest_profiles(self, limit: int) -> list[Profile]:
-        """The latest users, newest first."""
+        """Return the latest users, newest first."""
 
     async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
-        """Accounts with their wallets, newest first: all, or found as by find_profiles."""
+        """Return accounts with their wallets, newest first: all, or found as by find_profiles."""
 
     async def set_language(self, account_id: int, language: str) -> None: ...
 

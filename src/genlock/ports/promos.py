@@ -10,7 +10,7 @@ class PromoStore(Protocol):
         """Take a free run for an order, once per key. Runs whose job failed, or was cancelled early, do not count."""
 
     async def free_runs(self, account_id: int, per_day: int, ignore_key: str = "") -> FreeRuns:
-        """The free runs that remain, not counting the one taken for the order with the key `ignore_key`."""
+        """Return the free runs that remain, not counting the one taken for the order with the key `ignore_key`."""
 
     async def create_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool:
         """Create a code that is valid for `lasting` seconds. Returns False if the code exists."""
@@ -19,7 +19,7 @@ class PromoStore(Protocol):
         """Close a code of this bot, or one that is valid for every bot."""
 
     async def promos(self, limit: int, bot: str | None = None) -> list[Promo]:
-        """The newest codes: all, or those that users of one bot may use."""
+        """Return the newest codes: all, or those that users of one bot may use."""
 
     async def use_promo(self, code: str, account_id: int, request_key: str) -> PromoUse:
         """Use a code within its limits. The same key again finds the same use."""
@@ -28,7 +28,7 @@ class PromoStore(Protocol):
         """Whether a code was used under this key."""
 
     async def rewards_due(self, bot: str, limit: int) -> list[tuple[int, int]]:
-        """Invited users of a bot who have paid and bought a first result, with their inviters; not rewarded yet."""
+        """Return invited users of a bot who have paid and bought a first result, with their inviters; unrewarded."""
 
     async def mark_rewarded(self, account_id: int) -> bool:
         """Record that the invitation of this user was rewarded. Returns False if it was before."""

@@ -26,10 +26,10 @@ class InvariantStore(Protocol):
 
 class StatsStore(Protocol):
     async def read_clock(self) -> datetime:
-        """The time by the clock that the store's writes use."""
+        """Return the time by the clock that the store's writes use."""
 
     async def live_instances(self, silent_seconds: float) -> list[str]:
-        """The instances with a heartbeat in the last `silent_seconds`, the longest running first."""
+        """Return the instances with a heartbeat in the last `silent_seconds`, the longest running first."""
 
     async def stats(self) -> dict[str, float]:
         """Counts and ages of open work, and how the latest jobs ended."""
@@ -41,7 +41,7 @@ class StatsStore(Protocol):
         """Check the invariants of wallets and ledger."""
 
     async def last_callback_id(self) -> int:
-        """The id of the newest callback, 0 if there is none."""
+        """Return the id of the newest callback, 0 if there is none."""
 
     async def find_callbacks(self, after: int, mark: bytes) -> list[tuple[int | None, str]]:
         """Job and state of the callbacks after this id whose body contains a mark: the doctor's probes."""

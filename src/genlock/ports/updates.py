@@ -29,10 +29,10 @@ class UpdateStore(Protocol):
         """Lease due update queues of these bots, the longest overdue first."""
 
     async def next_update(self, queue: UpdateQueue) -> UpdateQueue | None:
-        """The queue with its first update. None if it is empty or the lease was lost."""
+        """Return the queue with its first update. None if it is empty or the lease was lost."""
 
     async def following_update(self, update: int) -> Update | None:
-        """The next update in the queue of this one, if it has arrived."""
+        """Return the next update in the queue of this one, if it has arrived."""
 
     async def settle_update(self, queue: UpdateQueue, state: UpdateState, note: str, lease: Lease) -> Settled | None:
         """Set the final state of the queue's first update. None if the lease was lost.
@@ -50,7 +50,7 @@ class UpdateStore(Protocol):
         """Release the update queues of an instance, except those in `keep`. With `died`, count a crash for each."""
 
     async def updates(self, state: UpdateState, limit: int) -> list[Update]:
-        """The newest updates in a state."""
+        """Return the newest updates in a state."""
 
     async def retry_update(self, update: int) -> bool:
         """Queue a dead update again."""

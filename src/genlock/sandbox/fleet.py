@@ -46,7 +46,7 @@ class Fleet:
         await self.balancer.wait_until_ready()
 
     def log_lines(self) -> list[dict[str, Any]]:
-        """Log lines of all instances so far, in order of time."""
+        """Return log lines of all instances so far, in order of time."""
         return sorted((line for instance in self.instances for line in instance.log_lines), key=itemgetter("at"))
 
     async def stop(self) -> list[int]:

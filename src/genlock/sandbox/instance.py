@@ -148,7 +148,7 @@ class Instance:
         return "\n".join(self.text.splitlines()[-TAIL_LINES:])
 
     def new_lines(self) -> list[dict[str, Any]]:
-        """Log lines since the last call. They are not kept in memory."""
+        """Return log lines since the last call. They are not kept in memory."""
         if not self.log.exists():
             return []
         with self.log.open("rb") as file:
@@ -165,7 +165,7 @@ class Instance:
         return self._lines
 
     def events(self, event: str, **fields: Any) -> list[dict[str, Any]]:
-        """Log lines of this event that have at least these fields."""
+        """Return log lines of this event that have at least these fields."""
         return [line for line in self.log_lines if line["event"] == event and fields.items() <= line.items()]
 
     async def wait_for_event(self, event: str, *, seconds: float = STOP_SECONDS, **fields: Any) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class PostgresServer(Postgres):
 
 
 def _reachable_binaries(folder: Path) -> Path:
-    """The folder of the binaries; a copy if the unprivileged user may not read the installed ones."""
+    """Return the folder of the binaries; a copy if the unprivileged user may not read the installed ones."""
     postgres = _installation() / "bin" / "postgres"
     if not AS_ROOT or _open_to_all(postgres):
         return postgres.parent

@@ -44,7 +44,7 @@ class Records:
     # Kie.ai
 
     def tasks(self) -> dict[str, list[Task]]:
-        """Tasks by prompt."""
+        """Return tasks by prompt."""
         found = defaultdict(list)
         for task in self._kie.service.tasks.values():
             found[str(task.values.get("prompt", ""))].append(task)
@@ -53,12 +53,12 @@ class Records:
     # chats
 
     def bot_messages(self, user: SimulatedUser) -> list[Message]:
-        """Messages of the bot that the user sees now."""
+        """Return messages of the bot that the user sees now."""
         bot = self._telegram.state.bot_id
         return [message for message in user.messages if message.sender == bot]
 
     def task_shown_by(self, message: Message) -> Task | None:
-        """The task whose result the message shows, if any."""
+        """Return the task whose result the message shows, if any."""
         if message.kind in MEDIA:
             links = [self._fetched(message), *(button.get("url") for button in message.buttons)]
         else:
@@ -66,7 +66,7 @@ class Records:
         return next((task for link in links if link and (task := self._task(link))), None)
 
     def _fetched(self, message: Message) -> str | None:
-        """The URL from which the Telegram simulator fetched the message's file, if it did."""
+        """Return the URL from which the Telegram simulator fetched the message's file, if it did."""
         fetched = self._telegram.state.media.fetched
         if len(fetched) != len(self._urls):
             self._urls = {stored if isinstance(stored, str) else stored.id: url for (_, url), stored in fetched.items()}
@@ -86,7 +86,7 @@ class Records:
         return any(shown in {content, make_sizes(content)[-1][2]} for content in made)
 
     def results(self, order: Order) -> list[Message]:
-        """Messages in the user's chat that show the result of this order."""
+        """Return messages in the user's chat that show the result of this order."""
         return [
             message
             for message in self.bot_messages(order.user)
@@ -102,7 +102,7 @@ class Records:
 
 
 def job_of(message: Message) -> int | None:
-    """The job id in the message's buttons, if any."""
+    """Return the job id in the message's buttons, if any."""
     for button in message.buttons:
         if found := _JOB.fullmatch(button.get("callback_data") or ""):
             return int(found[1])

@@ -28,7 +28,7 @@ def page_origin_error(request: web.Request) -> str | None:
 
 
 async def json_object(request: web.Request) -> dict[str, Any] | None:
-    """The body as a JSON object; None if it is something else."""
+    """Return the body as a JSON object; None if it is something else."""
     try:
         body = await request.json()
     except ValueError:

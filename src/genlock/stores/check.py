@@ -38,12 +38,12 @@ class SchemaCheck(ABC):
     store: SqlDatabase
 
     async def missing(self) -> list[str]:
-        """The migrations that are not applied. Raises SchemaMismatch if others were applied."""
+        """Return the migrations that are not applied. Raises SchemaMismatch if others were applied."""
         todo = pending(shipped(self.dialect), await self._applied())
         return [f"{migration.number:04d}_{migration.name}" for migration in todo]
 
     async def differences(self) -> list[str]:
-        """What a fresh schema has and this database has not. Additions of the operator are ignored."""
+        """Return what a fresh schema has and this database has not. Additions of the operator are ignored."""
         script = (files("genlock.stores") / "sql" / self.dialect / "schema.sql").read_text("utf-8")
         return sorted(await self._shape_of(script) - await self._shape())
 
@@ -53,7 +53,7 @@ class SchemaCheck(ABC):
 
     @abstractmethod
     def description(self) -> str:
-        """The kind of database, and which process uses it."""
+        """Return the kind of database, and which process uses it."""
 
     async def close(self) -> None:
         await self.store.close()
@@ -63,11 +63,11 @@ class SchemaCheck(ABC):
 
     @abstractmethod
     async def _shape(self) -> set[str]:
-        """The columns, constraints and indexes of the database, each as one line."""
+        """Return the columns, constraints and indexes of the database, each as one line."""
 
     @abstractmethod
     async def _shape_of(self, script: str) -> set[str]:
-        """The same for the schema that a script creates."""
+        """Return the same for the schema that a script creates."""
 
 
 class _PostgresRehearsal(PostgresSession):

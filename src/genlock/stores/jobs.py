@@ -225,7 +225,7 @@ class Jobs(Subject):
 
 
 def _lease(lease: Lease | None) -> Params:
-    """The parameters of a lease. Without one the job is due at once."""
+    """Return the parameters of a lease. Without one the job is due at once."""
     return {"owner": lease.owner, "seconds": lease.seconds} if lease else {"owner": None, "seconds": 0.0}
 
 

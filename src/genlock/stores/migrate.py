@@ -29,7 +29,7 @@ class Migration:
 
 
 def shipped(dialect: str) -> list[Migration]:
-    """The migrations of this version, in order."""
+    """Return the migrations of this version, in order."""
     found = []
     for file in (files("genlock.stores") / "sql" / dialect / "migrations").iterdir():
         if match := _FILE.fullmatch(file.name):
@@ -40,7 +40,7 @@ def shipped(dialect: str) -> list[Migration]:
 
 
 def pending(known: Sequence[Migration], applied: Iterable[Migration]) -> list[Migration]:
-    """The migrations that are not applied yet. Raises SchemaMismatch if the database has others."""
+    """Return the migrations that are not applied yet. Raises SchemaMismatch if the database has others."""
     by_number = {migration.number: migration for migration in known}
     done = {}
     for old in applied:

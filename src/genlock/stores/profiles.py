@@ -59,5 +59,5 @@ class Profiles(Subject):
 
 
 def _spellings(text: str | None) -> dict[str, Any]:
-    """The text in several capitalisations: databases fold the case of ASCII only, or depend on their locale."""
+    """Return the text in several capitalisations: databases fold the case of ASCII only, or depend on their locale."""
     return {"text": text, "titled": text and text.title(), "lowered": text and text.lower()}

@@ -23,7 +23,7 @@ class Query:
 
 @cache
 def load(dialect: str) -> Mapping[str, Query]:
-    """The statements of a dialect by name, each with its description: the comment above it."""
+    """Return the statements of a dialect by name, each with its description: the comment above it."""
     pieces = [piece for text in scripts(dialect) for piece in _NAME.split(text)[1:]]
     queries = {}
     for name, body in zip(pieces[::2], pieces[1::2], strict=True):
@@ -52,7 +52,7 @@ def statements(text: str) -> tuple[str, ...]:
 
 
 def array(values: Sequence[Any]) -> str:
-    """An array in PostgreSQL's text form: four times as fast as a list, whose elements asyncpg inspects one by one."""
+    """Return an array in PostgreSQL's text form: four times as fast as a list, whose elements asyncpg inspects."""
     kinds = set(map(type, values))
     if kinds != {str}:
         return "{" + ",".join(map(str if kinds == {int} else _element, values)) + "}"

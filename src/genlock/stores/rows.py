@@ -37,7 +37,7 @@ NOTICE = {word.value: word for word in Notice}
 
 
 def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job:
-    """A job from its row. A caller that has just written the parts passes them, which saves parsing them."""
+    """Return a job from its row. A caller that has just written the parts passes them, which saves parsing them."""
     return Job(
         id=row["id"],
         account_id=row["account_id"],
@@ -80,7 +80,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
 
 
 def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
-    """A job from its order and the columns that the database has set; the rest of the row is not read back."""
+    """Return a job from its order and the columns that the database has set; the rest of the row is not read back."""
     created_at = not_null(time(row["created_at"]))
     return Job(
         id=row["id"],
@@ -137,7 +137,7 @@ def read_callback(row: Row, time: Time) -> Callback:
 
 
 def read_arrival(row: Row, time: Time, arrival: NewCallback, task_id: str | None) -> Callback:
-    """A callback that was stored in the commit that applied it, from the row of its job."""
+    """Return a callback that was stored in the commit that applied it, from the row of its job."""
     return Callback(
         id=row["callback_id"],
         provider=arrival.provider,
@@ -180,7 +180,7 @@ def read_update(row: Row, time: Time) -> Update:
 
 
 def read_new_callback(row: Row, time: Time, provider: str, body: bytes) -> Callback:
-    """A callback that was just stored, from the columns that the database has set."""
+    """Return a callback that was just stored, from the columns that the database has set."""
     return Callback(
         id=row["id"],
         provider=provider,
@@ -321,7 +321,7 @@ def read_figures(row: Row) -> Figures:
 
 
 def _texts(column: Any) -> tuple[str, ...]:
-    """A list of texts: PostgreSQL has arrays, SQLite has them as JSON."""
+    """Return a list of texts: PostgreSQL has arrays, SQLite has them as JSON."""
     return tuple(json.loads(column) if isinstance(column, str) else column)
 
 

@@ -39,11 +39,11 @@ class Session(ABC):
     @staticmethod
     @abstractmethod
     def time(value: Any) -> datetime | None:
-        """A time column as an aware datetime."""
+        """Return a time column as an aware datetime."""
 
     @abstractmethod
     def array(self, values: Sequence[Any]) -> Any:
-        """A list as the database takes it for a parameter."""
+        """Return a list as the database takes it for a parameter."""
 
     @abstractmethod
     async def migrate(self) -> list[str]:
@@ -53,7 +53,7 @@ class Session(ABC):
     async def close(self) -> None: ...
 
     def batch(self, name: str, run: "Runner[Value, Answer]") -> Batch[Item[Value], Answer]:
-        """A batch of a statement's calls, whose size is counted under the statement's name."""
+        """Return a batch of a statement's calls, whose size is counted under the statement's name."""
 
         async def counted(items: list[Item[Value]]) -> Sequence[Answer | Exception]:
             self.observer.count("store_batches", 1, operation=name)

@@ -273,7 +273,7 @@ def must_exist(path: str) -> None:
 
 
 def file_holder(path: str) -> str | None:
-    """The id of the process that has locked this file, or None."""
+    """Return the id of the process that has locked this file, or None."""
     lock = Path(f"{path}.lock")
     if not lock.exists():
         return None

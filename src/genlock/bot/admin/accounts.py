@@ -41,14 +41,14 @@ class AccountCommands:
         }
 
     async def profile(self, name: str) -> Profile:
-        """The user of this bot with this account number, Telegram id or @name. Raises Declined."""
+        """Return the user of this bot with this account number, Telegram id or @name. Raises Declined."""
         wanted = name.lstrip("@").lower()
         found = await self._store.find_profiles(wanted, READ)
         exact = await self._of_this_bot(
             [one for one in found if wanted in (str(one.account_id), one.external_id, one.username)]
         )
         if not exact:
-            raise Declined("no_account", word=name)
+            raise Declined("no_person", word=name)
         if len(exact) > 1:
             raise Declined("many_people", word=name)
         return exact[0]

@@ -49,7 +49,7 @@ class Content:
 
     @classmethod
     def of(cls, message: Message) -> "Content":
-        """A message without the command it begins with."""
+        """Return a message without the command it begins with."""
         whole, entities = message.text or message.caption or "", message.entities or message.caption_entities
         cut = match.end() if (match := _COMMAND.match(whole)) else 0  # ASCII: UTF-16 offsets equal character offsets
         entities_left = [
@@ -85,7 +85,7 @@ class Content:
 
 
 def _after(entity: MessageEntity, cut: int) -> dict[str, Any] | None:
-    """The part of an entity after the offset `cut`, counted from there; None if nothing is left."""
+    """Return the part of an entity after the offset `cut`, counted from there; None if nothing is left."""
     begin, end = max(entity.offset, cut), entity.offset + entity.length
     return {**entity.to_dict(), "offset": begin - cut, "length": end - begin} if end > begin else None
 
@@ -153,7 +153,7 @@ class Broadcasts:
         return False
 
     async def _chat(self, account_id: int) -> int | None:
-        """The private chat of a user; None if they have never written there."""
+        """Return the private chat of a user; None if they have never written there."""
         address = (await self._store.account(account_id)).address
         return Address.parse(address).chat if address else None
 

@@ -69,7 +69,7 @@ def preview(t: Translator, number: int, count: int) -> OutgoingMessage:
 
 
 def progress(broadcast: Broadcast, t: Translator) -> OutgoingMessage:
-    """How far a broadcast is, with a button that stops it."""
+    """Return how far a broadcast is, with a button that stops it."""
     done = broadcast.sent + broadcast.failed
     share = min(1.0, done / broadcast.total) if broadcast.total else 1.0
     full = round(share * BAR_LENGTH)

@@ -94,7 +94,7 @@ class CampaignCommands:
         return campaign.preview(ctx.translator, ctx.update, await self._store.count_reachable(self._bundle.id))
 
     async def _previewed(self, ctx: UpdateContext, args: Sequence[str]) -> Mapping[str, str] | None:
-        """The broadcast that waits to be sent; None for the button of an earlier preview."""
+        """Return the broadcast that waits to be sent; None for the button of an earlier preview."""
         entry = await self._store.kv_get(_preview_key(ctx), self._bundle.id)
         waiting: Mapping[str, str] = json.loads(entry.value) if entry else {}
         number = args[0] if args else ""
@@ -157,7 +157,10 @@ def _preview_key(ctx: UpdateContext) -> str:
 
 
 def _read_promo(args: Sequence[str]) -> tuple[Promo, int]:
-    """A promo code and its days: `CODE CREDITS [uses=N] [each=N] [days=N]` or `CODE runs=N …`. Raises NotUnderstood."""
+    """Read `CODE CREDITS [uses=N] [each=N] [days=N]` or `CODE runs=N …`: the promo code and its days.
+
+    Raises NotUnderstood.
+    """
     if not args or not _CODE.fullmatch(args[0].upper()):
         raise NotUnderstood
     numbers = {"uses": 0, "each": 1, "days": 0, "runs": 0}

@@ -37,14 +37,14 @@ class Declined(Exception):
 
 
 def argument(args: Sequence[str], index: int = 0) -> str:
-    """An argument that must be there. Raises NotUnderstood."""
+    """Return an argument that must be there. Raises NotUnderstood."""
     if index >= len(args):
         raise NotUnderstood
     return args[index]
 
 
 def order_number(args: Sequence[str]) -> int:
-    """The number of an order, as `125` or `#125`. Raises NotUnderstood."""
+    """Return the number of an order, as `125` or `#125`. Raises NotUnderstood."""
     digits = argument(args).lstrip("#")
     if not digits.isdecimal() or len(digits) > ORDER_DIGITS_MAX:
         raise NotUnderstood

@@ -92,12 +92,12 @@ class Admin:
         return screens.commands(ctx.translator, self._usages())
 
     def _usages(self) -> list[str]:
-        """The commands that take arguments; those that share the usage of another are left out."""
+        """Return the commands that take arguments; those that share the usage of another are left out."""
         return [name for name, command in self._commands.items() if command.usage == name]
 
 
 def _why_not(error: Exception, t: Translator) -> Html:
-    """Why a command was not carried out, in the operator's language as far as the reason is one of ours."""
+    """Return why a command was not carried out. Our own reasons are translated, those of Telegram are not."""
     match error:
         case Declined():
             return t.html(f"admin.{error.text}", **error.values)

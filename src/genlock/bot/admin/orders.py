@@ -113,7 +113,7 @@ class OrderCommands:
     # actions
 
     def _with_order(self, action: Action) -> Run:
-        """A command that does something with an order, answered with the order as it is afterwards."""
+        """Return a command that does something with an order, answered with the order as it is afterwards."""
 
         async def run(ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
             job = await self._job(order_number(args))

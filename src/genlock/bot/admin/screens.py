@@ -25,7 +25,7 @@ DIGEST_LENGTH = 12
 
 
 def admin_button(t: Translator, name: str, *args: object, **values: object) -> Button:
-    """A button for operators, with the text `admin.button_NAME`."""
+    """Return a button for operators, with the text `admin.button_NAME`."""
     return button(t.plain(f"admin.button_{name}", **values), "adm", *args)
 
 
@@ -34,12 +34,12 @@ def home(t: Translator) -> Row:
 
 
 def with_note(note: Html | None, screen: OutgoingMessage) -> OutgoingMessage:
-    """A screen with what has just been done above it."""
+    """Return a screen with a note above it about what has just been done."""
     return OutgoingMessage(text=f"{note}\n\n{screen.text}", buttons=screen.buttons) if note else screen
 
 
 def message(t: Translator, text: Html, *rows: Row) -> OutgoingMessage:
-    """A text with the button to the overview."""
+    """Return a text with the button to the overview."""
     return OutgoingMessage(text=text, buttons=(*rows, home(t)))
 
 
@@ -229,7 +229,7 @@ def state_key(job: Job) -> str:
 
 
 def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> OutgoingMessage:
-    """An order with its time line, and buttons for what can be done with it."""
+    """Return an order with its time line, and buttons for what can be done with it."""
     hold_state = "refunded" if refunded else job.hold_state.value
     lines: list[str] = [
         t.html("admin.order", code=code(job.id), title=title),
@@ -269,7 +269,7 @@ def _actions(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
 
 
 def receipt_digest(charge: str) -> str:
-    """What the data of a button has instead of a receipt."""
+    """Return the digest that identifies a receipt in the data of a button."""
     return hashlib.sha256(charge.encode()).hexdigest()[:DIGEST_LENGTH]
 
 

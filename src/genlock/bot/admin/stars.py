@@ -55,7 +55,7 @@ class StarsCommands:
         return await self._payments_of(ctx, profile, await self._refund(ctx, payment.charge))
 
     async def _payment(self, args: Sequence[str]) -> tuple[Profile, Payment]:
-        """The payment that a button means, by its user and the digest of its receipt. Raises Declined."""
+        """Return the payment that a button means, by its user and the digest of its receipt. Raises Declined."""
         profile, digest = await self._accounts.profile(argument(args)), argument(args, 1)
         for payment in await self._store.payments(profile.account_id, PAYMENTS_READ):
             if screens.receipt_digest(payment.charge) == digest:

@@ -58,7 +58,7 @@ class Attachment:
 
 
 def attachment(message: Message) -> Attachment | None:
-    """The file of a message, if there is one."""
+    """Return the file of a message, if there is one."""
     found = _find_attachment(message)
     return replace(found, album=message.media_group_id) if found else None
 
@@ -104,7 +104,7 @@ def _video(film: Any) -> Attachment:
 
 
 def _seconds(duration: Any) -> float | None:
-    """The length in seconds; None if unknown. Telegram gives whole seconds, 0 for shorter files."""
+    """Return the length in seconds; None if unknown. Telegram gives whole seconds, 0 for shorter files."""
     seconds = duration.total_seconds() if hasattr(duration, "total_seconds") else float(duration or 0)
     return seconds or None
 
@@ -324,13 +324,13 @@ async def _copied(stream: AsyncIterator[bytes], copy: IO[bytes]) -> AsyncIterato
 
 
 def _with(draft: Draft, taken: SentFile) -> tuple[SentFile, ...]:
-    """The waiting files with one more; files of another kind are dropped."""
+    """Return the waiting files with one more; files of another kind are dropped."""
     same = tuple(one for one in draft.sent if one.kind is taken.kind)[-WAITING_FILES_MAX + 1 :]
     return (*same, taken)
 
 
 def _no_place(draft: Draft, model: Model, sent: Attachment) -> Problem:
-    """Why the order has no field for the file."""
+    """Return why the order has no field for the file."""
     now = model.field(draft.field)
     if now is not None and now.type in FILES:
         return Problem(name=f"wrong_kind_{now.type.value}")

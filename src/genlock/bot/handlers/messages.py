@@ -44,7 +44,7 @@ class IncomingText:
 
 
 def start_payload(message: Message) -> str:
-    """The payload of /start; empty if there is none."""
+    """Return the payload of /start; empty if there is none."""
     command, _, rest = (message.text or "").partition(" ")
     return rest.strip() if command.partition("@")[0] == "/start" else ""
 
@@ -286,7 +286,7 @@ class MessageHandler:
 
 
 def _admin_line(message: Message, incoming: IncomingText) -> str | None:
-    """The line after /admin, also in a caption; None for other messages."""
+    """Return the line after /admin, also in a caption; None for other messages."""
     if incoming.command == "admin":
         return incoming.text
     first, _, rest = (message.caption or "").partition(" ")
@@ -327,7 +327,7 @@ def _has_content(message: Message) -> bool:
 
 
 def _command(message: Message) -> tuple[str, str, str]:
-    """The command, the bot it names (empty if none), and the rest of the line."""
+    """Return the command, the bot it names (empty if none), and the rest of the line."""
     text = message.text or ""
     entities = message.entities or ()
     if not any(one.type == MessageEntityType.BOT_COMMAND and one.offset == 0 for one in entities):

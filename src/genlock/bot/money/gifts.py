@@ -16,7 +16,7 @@ INVITATION = "r"
 
 
 def inviter(payload: str) -> int | None:
-    """The account that invited, from the payload of /start."""
+    """Return the account that invited, from the payload of /start."""
     return from_base36(payload[1:]) if payload.startswith(INVITATION) else None
 
 

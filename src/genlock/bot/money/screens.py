@@ -21,7 +21,7 @@ HIDDEN = (EntryKind.HOLD, EntryKind.RELEASE)
 
 
 def balance(screen: ScreenContext, ledger_entries: Sequence[LedgerEntry]) -> OutgoingMessage:
-    """The balance, what is held for orders, and the last ledger entries."""
+    """Return the balance, what is held for orders, and the last ledger entries."""
     t = screen.translator
     lines: list[str] = [t.html("balance.title", credits=t.credits(screen.wallet.available))]
     if screen.wallet.held:
@@ -51,7 +51,7 @@ def _by_day(ledger_entries: Sequence[LedgerEntry], t: Translator) -> list[Html]:
 
 
 def _what(entry: LedgerEntry, t: Translator) -> str:
-    """What an entry is for; entries of one kind differ in the beginning of their key."""
+    """Return what a ledger entry is for, by the prefix of its key."""
     beginning, _, rest = entry.key.partition(":")
     if beginning in ("welcome", "referral", "promo", "unstars", "restars"):
         return t.plain(f"balance.{beginning}")
@@ -87,7 +87,7 @@ def _package(package: Package, t: Translator, missing: int) -> Button:
 
 
 def invite(t: Translator, link: str, *, inviter: int, invited: int) -> OutgoingMessage:
-    """The user's invitation link, what it brings, and a button that shares it."""
+    """Return the user's invitation link, what it brings, and a button that shares it."""
     key = ("both" if invited else "inviter") if inviter else ("invited" if invited else "off")
     terms = t.html(f"invite.{key}", inviter=t.credits(inviter), invited=t.credits(invited))
     share = f"https://t.me/share/url?url={quote_plus(link)}&text={quote_plus(t.plain('invite.share_text'))}"

@@ -96,16 +96,16 @@ class Draft:
         return self.step in (Step.ASK, Step.EDIT, Step.OPTIONS, Step.CONFIRM)
 
     def cleared(self) -> "Draft":
-        """An empty draft with the same version and screen."""
+        """Return an empty draft with the same version and screen."""
         return Draft(version=self.version, update=self.update, message=self.message)
 
     def keeping_input(self) -> "Draft":
-        """An empty draft that keeps the text and files waiting for a model."""
+        """Return an empty draft that keeps the text and files waiting for a model."""
         return replace(self.cleared(), text=self.text, sent=self.sent)
 
 
 def dump(draft: Draft) -> str:
-    """The draft as JSON, without defaults and without the members that have columns of their own."""
+    """Return the draft as JSON, without defaults and without the members that have columns of their own."""
     plain = Draft()
     body = {
         one.name: getattr(draft, one.name)
@@ -132,12 +132,12 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
     values = json.loads(body)
     known = {one.name for one in fields(Draft)}
     values = {name: value for name, value in values.items() if name in known}
-    for place in (values, values.get("partial_text") or {}):
-        if "step" in place:
-            place["step"] = Step(place["step"])
+    for table in (values, values.get("partial_text") or {}):
+        if "step" in table:
+            table["step"] = Step(table["step"])
         for name in ("path", "settled"):
-            if name in place:
-                place[name] = tuple(place[name])
+            if name in table:
+                table[name] = tuple(table[name])
     if values.get("partial_text"):
         values["partial_text"] = PartialText(**values["partial_text"])
     if values.get("problem"):

@@ -68,7 +68,7 @@ class DraftView:
 
 
 def render(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
-    """The screen of a draft: the only place that chooses a screen by the draft's step."""
+    """Return the screen of a draft: the only place that chooses a screen by the draft's step."""
     model = screen.storefront.by_id(draft.model) if draft.model else None
     if draft.step is Step.LIST:
         return front.model_list(draft, screen)

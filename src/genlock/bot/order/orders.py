@@ -125,7 +125,7 @@ class Orders:
     # past orders
 
     async def find_own(self, ctx: UpdateContext, job_id: int) -> Job | None:
-        """The job if it belongs to the user; else tell the user so and return None."""
+        """Return the job if it belongs to the user; else tell the user so and return None."""
         job = await self._store.job(job_id) if job_id >= 0 else None
         if job is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"), alert=True)
@@ -183,7 +183,7 @@ class Orders:
     async def _with_renewed_files(
         self, ctx: UpdateContext, model: Model, values: dict[str, Any]
     ) -> tuple[dict[str, Any], Problem | None]:
-        """The values with files the provider can still fetch, and the problem if some are gone."""
+        """Return the values with files the provider can still fetch, and the problem if some are gone."""
         values_now, problem = dict(values), None
         for one in model.fields:
             if one.type not in FILES or one.name not in values:
@@ -208,7 +208,7 @@ class Orders:
         return found
 
     async def find_by_draft(self, ctx: UpdateContext, version: int) -> Job | None:
-        """The job that was ordered with this version of the draft."""
+        """Return the job that was ordered with this version of the draft."""
         return await self._store.job_by_request_key(ctx.account_id, _key(ctx, version))
 
     async def cancel(self, ctx: UpdateContext, job: Job) -> None:
@@ -238,6 +238,6 @@ def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:
 
 
 def _user_values(model: Model, values: Any) -> dict[str, Any]:
-    """The values of a past job without those that equal the defaults."""
+    """Return the values of a past job without those that equal the defaults."""
     known = values if isinstance(values, dict) else {}
     return {one.name: known[one.name] for one in model.fields if one.name in known and known[one.name] != one.default}

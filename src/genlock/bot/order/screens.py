@@ -62,7 +62,7 @@ def _instead(draft: Draft, screen: ScreenContext) -> list[Row]:
 
 
 def card(model: Model, screen: ScreenContext) -> list[str]:
-    """What a model does, its price and its duration."""
+    """Return what a model does, its price and its duration."""
     t = screen.translator
     usual, least = screen.storefront.usual_price(model), screen.storefront.price_from(model)
     varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
@@ -87,7 +87,7 @@ def card(model: Model, screen: ScreenContext) -> list[str]:
 
 
 def example(model: Model, t: Translator) -> str:
-    """A sample prompt for a model."""
+    """Return a sample prompt for a model."""
     key = f"example.{model.category.value}"
     return t.plain(key if key in t else "example.other")
 
@@ -109,7 +109,7 @@ def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> 
 
 
 def _addable(draft: Draft, model: Model, t: Translator) -> list[str]:
-    """Names of optional file fields that are not asked for; their files may be sent at any time."""
+    """Return names of optional file fields that are not asked for; their files may be sent at any time."""
     wanted = {one.name for one in asked_fields(model, draft.category)}
     free = [one for one in model.fields if one.type in FILES and not one.advanced and one.name not in wanted]
     return list(dict.fromkeys(field_label(one, t) for one in free))[:ADDED_SHOWN]
@@ -136,7 +136,7 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
 
 
 def _files(draft: Draft, model: Model, *, except_field: Field) -> int:
-    """How many files the order has in other fields."""
+    """Return how many files the order has in other fields."""
     given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not except_field]
     return sum(len(value) if isinstance(value, list) else 1 for value in given if value not in NOTHING)
 
@@ -223,7 +223,7 @@ def _choices(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
 
 
 def _columns(longest: int, count: int) -> int:
-    """How many buttons per row fit a phone without cut labels, spread evenly over the rows."""
+    """Return how many buttons per row fit a phone without cut labels, spread evenly over the rows."""
     most = next(columns for width, columns in WIDTHS if longest <= width)
     return -(-count // -(-count // most)) if count <= CHOICE_ROWS * most else most
 
@@ -276,7 +276,7 @@ def _effective(draft: Draft, one: Field, screen: ScreenContext) -> str:
 
 
 def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
-    """The values, the exact price, and the balance after it."""
+    """Return the values, the exact price, and the balance after it."""
     t = screen.translator
     lines: list[str] = [*([note, ""] if note else []), t.html("confirm.title", title=model_label(model, t))]
     main = main_text(model)

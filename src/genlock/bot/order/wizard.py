@@ -35,7 +35,7 @@ def start_order(draft: Draft, model: Model, category: str) -> Draft:
 
 
 def draft_from_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> Draft:
-    """A draft with the values of a past job."""
+    """Return a draft with the values of a past job."""
     known = {one.name for one in editable_fields(model)}
     editable = {name: value for name, value in values.items() if name in known}
     fresh = replace(
@@ -52,14 +52,14 @@ def draft_from_job(draft: Draft, model: Model, values: Mapping[str, Any], second
 
 
 def main_text(model: Model) -> Field | None:
-    """The field that a text message fills."""
+    """Return the field that a text message fills."""
     texts = [one for one in model.fields if one.type is FieldType.TEXT and not one.many and not one.advanced]
     named = next((one for one in texts if one.name == PROMPT), None)
     return named or next((one for one in texts if one.required), None)
 
 
 def asked_fields(model: Model, category: str) -> list[Field]:
-    """Fields asked one by one: required ones, the prompt, and the file that the category is about."""
+    """Return fields asked one by one: required ones, the prompt, and the file that the category is about."""
     begins = BEGINS_WITH.get(Category(category)) if category in set(Category) else None
     if begins and any(one.type is begins and one.required for one in model.fields):
         begins = None
@@ -74,7 +74,7 @@ def asked_fields(model: Model, category: str) -> list[Field]:
 
 
 def editable_fields(model: Model) -> list[Field]:
-    """Fields the user can change, the common ones first."""
+    """Return fields the user can change, the common ones first."""
     return sorted((one for one in model.fields if not one.internal), key=lambda one: one.advanced)
 
 
@@ -95,7 +95,7 @@ def may_skip(one: Field) -> bool:
 
 
 def choices_of(one: Field) -> Sequence[Any]:
-    """The values to offer as buttons; empty if there are too many or none."""
+    """Return the values to offer as buttons; empty if there are too many or none."""
     if one.many and one.type is not FieldType.CHOICE:
         return ()
     match one.type:
@@ -197,7 +197,7 @@ def turn_page(draft: Draft, page: int) -> Draft:
 
 
 def field_for_file(draft: Draft, model: Model, kind: FieldType) -> Field | None:
-    """The field for a file of this kind: the one asked for, else the first with room."""
+    """Return the field for a file of this kind: the one asked for, else the first with room."""
     fitting = [one for one in model.fields if one.type is kind and _has_room(draft, one)]
     now = model.field(draft.field)
     if now is not None and now.type is kind and draft.step in (Step.ASK, Step.EDIT):
@@ -206,7 +206,7 @@ def field_for_file(draft: Draft, model: Model, kind: FieldType) -> Field | None:
 
 
 def files_given(draft: Draft, model: Model) -> tuple[SentFile, ...]:
-    """The files of the order, as files that wait for a model."""
+    """Return the files of the order, as files that wait for a model."""
     return tuple(
         SentFile(kind=one.type, address=str(address), seconds=draft.seconds.get(str(address)))
         for one in model.fields
@@ -292,7 +292,7 @@ def _continue(draft: Draft, model: Model) -> Draft:
 
 
 def _back_to_options(draft: Draft, model: Model) -> Draft:
-    """The options, on the page of the field that was edited."""
+    """Return the options, on the page of the field that was edited."""
     names = [one.name for one in editable_fields(model)]
     page = names.index(draft.field) // OPTIONS_A_PAGE if draft.field in names else 0
     return replace(draft, step=Step.OPTIONS, field="", page=page, problem=None)
@@ -342,7 +342,7 @@ def _scalar(word: str) -> str | int:
 
 
 def broken_rule(model: Model, values: Mapping[str, Any]) -> Rule | None:
-    """The first rule of the model that the values break."""
+    """Return the first rule of the model that the values break."""
     whole: dict[str, object] = {one.name: one.default for one in model.fields if one.default is not None}
     whole |= {name: value for name, value in values.items() if value not in NOTHING}
     whole |= model.fixed

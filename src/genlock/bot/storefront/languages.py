@@ -9,7 +9,7 @@ COLUMNS = 2
 
 
 def languages_text(t: Translator) -> Html:
-    """The request to choose, in every language that has it, the user's first."""
+    """Return the request to choose, in every language that has it, the user's first."""
     ordered = sorted(t.languages.values(), key=lambda one: one.code != t.language)
     asked = [text for one in ordered if isinstance(text := one.texts.get("language.choose"), str)]
     return Html("🌐 " + " / ".join(dict.fromkeys(asked)))

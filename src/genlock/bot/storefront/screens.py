@@ -17,7 +17,7 @@ AS_USUAL = "usual"
 
 
 def menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
-    """The main menu."""
+    """Return the main menu."""
     t = screen.translator
     first = [note, ""] if note else [t.html("menu.nothing_chosen")]
     lines = [*first, t.html("menu.choose"), *_carried(draft, screen)]
@@ -53,7 +53,7 @@ def _category(screen: ScreenContext, category: Category) -> Button:
 
 
 def file_menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
-    """Categories that take a file which the user sent without an order."""
+    """Return categories that take a file which the user sent without an order."""
     t = screen.translator
     kind = draft.sent[0].kind if draft.sent else FieldType.IMAGE
     count = len(draft.sent)
@@ -69,7 +69,7 @@ def file_menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) 
 
 
 def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
-    """Models of a category, or those that a search found."""
+    """Return models of a category, or those that a search found."""
     t = screen.translator
     category = Category(draft.category) if draft.category in set(Category) else None
     kinds = {one.kind for one in draft.sent}
@@ -96,7 +96,7 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
 
 
 def _taking(kinds: set[FieldType], models: list[Model]) -> list[Model]:
-    """Models that take all of these kinds of files; all models if none does."""
+    """Return models that take all of these kinds of files; all models if none does."""
     return [model for model in models if kinds <= {one.type for one in model.fields}] or models
 
 
@@ -109,7 +109,7 @@ def _list_title(screen: ScreenContext, category: Category | None, count: int) ->
 
 
 def row(screen: ScreenContext, model: Model) -> str:
-    """The label of a model's button: title and price."""
+    """Return the label of a model's button: title and price."""
     t = screen.translator
     if screen.free_now(model):
         return t.plain("list.row_free", title=model_label(model, t))
@@ -163,7 +163,7 @@ def promo(screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage
 
 
 def page(screen: ScreenContext, text: Html, *, in_progress: bool, rows: tuple[Row, ...] = ()) -> OutgoingMessage:
-    """A page of text; with an order in progress, a button back to it."""
+    """Return a page of text; with an order in progress, a button back to it."""
     t = screen.translator
     menu = button(t.plain("button.menu"), "menu")
     return OutgoingMessage(

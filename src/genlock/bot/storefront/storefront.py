@@ -44,7 +44,7 @@ class UsualPrice:
 
 
 def code_of(model_id: str) -> str:
-    """A short, stable code of a model for buttons."""
+    """Return a short, stable code of a model for buttons."""
     return hashlib.sha256(model_id.encode()).hexdigest()[:8]
 
 
@@ -65,7 +65,7 @@ class Storefront:
         return price_from(replace(model, free=False), self._markup, self._credit_usd)
 
     def usual_price(self, model: Model) -> UsualPrice:
-        """The price of an order with the model's defaults."""
+        """Return the price of an order with the model's defaults."""
         return self._usual[model.id]
 
     def _find_usual_price(self, model: Model) -> UsualPrice:
@@ -84,7 +84,7 @@ class Storefront:
         return UsualPrice(price=price, exact="count" not in measures)
 
     def _rate(self, model: Model, row: PriceRow, least: UsualPrice) -> UsualPrice:
-        """The price of one second or a thousand characters, if the row is priced so."""
+        """Return the price of one second or a thousand characters, if the row is priced so."""
         measure = row.measure()
         if measure is None or row.free:
             return least
@@ -94,7 +94,7 @@ class Storefront:
         return UsualPrice(price=price, exact=False, per=per)
 
     def price(self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float]) -> int:
-        """The price without free runs, for input as `Model.validate` returns it."""
+        """Return the price without free runs, for input as `Model.validate` returns it."""
         return price(replace(model, free=False), values, self._markup, self._credit_usd, seconds)
 
     def quote(
@@ -107,7 +107,7 @@ class Storefront:
         return [model for model in self._models if category in (None, model.category, *model.also)]
 
     def categories(self) -> list[Category]:
-        """Categories with a model on sale, in the order of the menu."""
+        """Return categories with a model on sale, in the order of the menu."""
         used = {category for model in self._models for category in (model.category, *model.also)}
         return [category for category in Category if category in used]
 
@@ -118,7 +118,7 @@ class Storefront:
         return self.catalog.models[model_id] if model_id in self._usual else None
 
     def search(self, text: str, category: Category | None = None) -> list[Model]:
-        """Models with this title, else those whose title, vendor or id has every word; this category first."""
+        """Return models with this title, else those whose title, vendor or id has every word; this category first."""
         words = [word for word in _WORD.split(text.lower()) if word]
         if not words:
             return []
@@ -127,7 +127,7 @@ class Storefront:
         return sorted(found, key=lambda model: category not in (None, model.category, *model.also))
 
     def match_name(self, text: str) -> tuple[Model, str] | None:
-        """The model whose name the line starts with, and the rest: `nano banana pro a red fox`."""
+        """Return the model whose name the line starts with, and the rest: `nano banana pro a red fox`."""
         line = text.strip()
         first, rest = _first_word(line)
         for model in self._models:
@@ -141,7 +141,7 @@ class Storefront:
         return (best[1], line[best[0] :].lstrip(_AFTER_NAME).strip()) if best else None
 
     def similar(self, text: str) -> tuple[list[Model], str]:
-        """Models whose name is similar to the start of the line, most similar first, and the rest of the line."""
+        """Return models with a name similar to the start of the line, most similar first, and the rest of the line."""
         names: dict[str, Model] = {}
         for model in self._models:
             for name in (model.title, model.id, model.id.rpartition("/")[2], *model.aliases):
@@ -164,7 +164,7 @@ class Storefront:
         return held[:SIMILAR_SHOWN], rest
 
     def text_model(self, model_id: str = "", category: Category | None = None) -> Model | None:
-        """A model that needs only a text: the cheapest of the category, this model, or the cheapest for images."""
+        """Return a model that needs only a text: the cheapest of the category, this one, or the cheapest for images."""
         in_category = self.models(category) if category else []
         named = [model] if (model := self.by_id(model_id)) else []
         return next(
@@ -172,7 +172,7 @@ class Storefront:
         )
 
     def for_file(self, kind: FieldType) -> list[Category]:
-        """Categories with a model that takes this kind of file."""
+        """Return categories with a model that takes this kind of file."""
         return [
             category
             for category in self.categories()
@@ -213,7 +213,7 @@ def _first_word(line: str) -> tuple[str, str]:
 
 
 def _begins(line: str, title: str) -> int:
-    """How many characters of the line the title takes, whatever its punctuation; 0 if the line starts otherwise."""
+    """Return the length of the title at the start of the line, whatever its punctuation; 0 if it is not there."""
     pattern = r"[\W_]*".join(map(re.escape, re.findall(r"[^\W_]+", title)))
     match = re.match(rf"{pattern}(?=[:,;]?(?:\s|$))", line, re.IGNORECASE)
     return match.end() if match else 0

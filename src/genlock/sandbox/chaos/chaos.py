@@ -213,7 +213,7 @@ async def _health(session: aiohttp.ClientSession, url: str) -> dict[str, Any]:
 
 
 async def report(chaos: ChaosRun) -> tuple[dict[str, Any], list[list[str]]]:
-    """The report as JSON, and the histories of orders with problems."""
+    """Return the report as JSON, and the histories of orders with problems."""
     store = await open_store(chaos.database_url, observer=Silent())
     try:
         users, records = chaos.users, chaos.records

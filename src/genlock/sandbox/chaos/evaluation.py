@@ -193,7 +193,7 @@ def format_line(line: Mapping[str, Any]) -> str:
 
 
 def takeovers(lines: Sequence[Mapping[str, Any]], disruptions: Sequence[Disruption]) -> list[float]:
-    """Seconds from each kill until another instance had taken over the work."""
+    """Return seconds from each kill until another instance had taken over the work."""
     seen: dict[str, float] = {}
     for line in lines:
         if line["event"] == Event.INSTANCE_DEAD:

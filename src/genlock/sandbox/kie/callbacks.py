@@ -108,7 +108,7 @@ class CallbackSender:
 
 
 def order_callbacks(task: Task, calls: list[StagedCallback]) -> list[StagedCallback]:
-    """Callbacks in the order they are sent; with CALLBACK_DISORDERED all at the end and in reverse."""
+    """Return callbacks in the order they are sent; with CALLBACK_DISORDERED all at the end and in reverse."""
     if Fault.CALLBACK_DISORDERED in task.faults:
         return [(1.0, body) for _, body in reversed(calls)]
     return calls

@@ -49,7 +49,7 @@ def envelope(code: int, text: str, data: Any) -> JsonObject:
 
 
 def result_urls(task: Task) -> list[str]:
-    """The result URLs that a finished task reports."""
+    """Return the result URLs that a finished task reports."""
     if Fault.RESULT_EMPTY in task.faults:
         return []
     if Fault.RESULT_BAD_URLS in task.faults:

@@ -85,11 +85,11 @@ class Faults:
         self._coming.clear()
 
     def draw(self) -> set[Fault]:
-        """Faults of one order."""
+        """Return faults of one order."""
         return self._common("") | set(self._coming.popleft() if self._coming else ())
 
     def draw_status(self, of_task: set[Fault]) -> set[Fault]:
-        """Faults of one status query. Status faults set for the task itself happen once and are removed from it."""
+        """Return the faults of one status query. Those set for the task itself happen once and are removed from it."""
         mine = {fault for fault in of_task if fault.startswith("status_")}
         of_task -= mine
         return mine | self._common("status_")
@@ -109,5 +109,5 @@ class Faults:
 
 
 def read_faults(names: Iterable[str]) -> list[Fault]:
-    """Faults by name. Raises ValueError for an unknown name."""
+    """Return faults by name. Raises ValueError for an unknown name."""
     return [Fault(name) for name in names]

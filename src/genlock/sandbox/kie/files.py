@@ -47,7 +47,7 @@ class FileHost:
             file.expires = 0
 
     def find(self, url: str) -> File | None:
-        """The file at a URL of this host."""
+        """Return the file at a URL of this host."""
         return self.files.get(url.removeprefix(f"{self.url}/")) if url.startswith(f"{self.url}/") else None
 
     async def _serve(self, request: web.Request) -> web.Response:

@@ -19,7 +19,7 @@ STARS = 70
 
 
 def paint(size: tuple[int, int], seed: str, share: float = 0.0) -> Image.Image:
-    """The landscape of a seed at the fraction `share` of its video."""
+    """Return the landscape of a seed at the fraction `share` of its video."""
     rng = Random(seed)
     top, middle, low, far, near = rng.choice(PALETTES)
     picture = _sky(size, top, middle, low)

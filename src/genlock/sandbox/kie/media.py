@@ -69,7 +69,7 @@ def make_video(title: str, values: Mapping[str, Any], number: int) -> bytes:
 
 @cache
 def make_audio(number: int) -> bytes:
-    """An MP3 with three fading notes, higher for each `number`."""
+    """Return an MP3 with three fading notes, higher for each `number`."""
     file = io.BytesIO()
     samples = _melody(number)
     with av.open(file, "w", format="mp3") as sound:
@@ -119,7 +119,7 @@ def _wrapped(text: str, width: int, lines: int) -> str:
 
 @cache
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """A font with more than Latin letters if the machine has one."""
+    """Return a font with more than Latin letters if the machine has one."""
     for name in FONTS:
         try:
             return ImageFont.truetype(name, size)

@@ -126,7 +126,7 @@ class KieSimulator:
     async def _answer(
         self, request: web.Request, body: dict[str, Any], faults: set[Fault], prefix: str
     ) -> web.StreamResponse:
-        """The successful answer, unless a fault cuts, delays or truncates it."""
+        """Return the successful answer, unless a fault cuts, delays or truncates it."""
         if f"{prefix}cut" in faults:
             assert request.transport is not None
             request.transport.abort()
@@ -170,7 +170,7 @@ class KieSimulator:
 
 
 def _endpoint_of(task: Task | None, endpoints: list[SimulatedEndpoint]) -> SimulatedEndpoint | None:
-    """The endpoint that created the task, if it is among these."""
+    """Return the endpoint that created the task, if it is among these."""
     if task is None:
         return None
     kind = (task.model.family, task.model.operation)

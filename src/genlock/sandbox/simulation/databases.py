@@ -23,7 +23,7 @@ _TABLES = "accounts, jobs, ledger, inbox, instances, roles, limits"
 
 class Database(Protocol):
     async def open(self, loop: VirtualLoop) -> Store:
-        """An empty store, on the clock of this loop."""
+        """Return an empty store, on the clock of this loop."""
 
     def close(self) -> None: ...
 

@@ -69,7 +69,7 @@ class CallArguments:
         return self.text(name).lower() in {"true", "yes", "1"}
 
     def json(self, name: str, what: str) -> Any:
-        """An object or array, which may be JSON text; None if absent."""
+        """Return an object or array, which may be JSON text; None if absent."""
         value = self.values.get(name)
         if not isinstance(value, str):
             return value
@@ -93,7 +93,7 @@ class CallArguments:
         return value
 
     def media(self, name: str) -> Upload | str:
-        """An uploaded file (in its own field or by attach://), or a URL or file id."""
+        """Return an uploaded file (in its own field or by attach://), or a URL or file id."""
         return self.attached(self.text(name)) if name not in self.uploads else self.uploads[name]
 
     def attached(self, reference: str) -> Upload | str:

@@ -58,7 +58,7 @@ class Page:
         return _serve_file(request.match_info["name"])
 
     async def everything(self, _: web.Request) -> web.Response:
-        """The complete state of the page, as of the event `last`."""
+        """Return the complete state of the page, as of the event `last`."""
         telegram, state = self._telegram, self._telegram.state
         journal = [event for event in state.events.since(0) if event.kind in JOURNAL_KINDS]
         return web.json_response(

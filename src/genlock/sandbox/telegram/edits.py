@@ -84,7 +84,7 @@ def _replaceable(message: Message, kind: str) -> None:
 def _editable_message(
     state: TelegramState, arguments: CallArguments, uneditable: str = "message can't be edited"
 ) -> Message:
-    """The message to edit. Raises if it is not the bot's own or cannot be edited."""
+    """Return the message to edit. Raises if it is not the bot's own or cannot be edited."""
     if arguments.has("inline_message_id"):
         raise bad_request("MESSAGE_ID_INVALID")
     chat = state.reachable(state.chat(arguments))

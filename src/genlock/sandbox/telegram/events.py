@@ -42,7 +42,7 @@ class Events:
         self._changed = asyncio.Event()
 
     def since(self, number: int) -> list[Event]:
-        """Events after `number` that are still kept."""
+        """Return events after `number` that are still kept."""
         return [event for event in self._events if event.number > number]
 
     async def wait_after(self, number: int, seconds: float) -> bool:

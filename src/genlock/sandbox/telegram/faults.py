@@ -102,7 +102,7 @@ class Faults:
         self.switches.clear()
 
     def draw(self, method: str, chat: int | None, kinds: Collection[Fault]) -> dict[Fault, Switch]:
-        """Faults of one call: for each of these kinds the first switch that matches and happens."""
+        """Return faults of one call: for each of these kinds the first switch that matches and happens."""
         drawn: dict[Fault, Switch] = {}
         for switch in self.switches:
             if (

@@ -71,7 +71,7 @@ class Files:
         return next((stored for stored in self.known.values() if stored.path == path), None)
 
     def read(self, file_id: str) -> bytes:
-        """The content of a file, for tests."""
+        """Return the content of a file, for tests."""
         return (self.folder / self.known[file_id].path).read_bytes()
 
     def dump(self) -> str:

@@ -23,7 +23,7 @@ Markup = dict[str, Any]
 
 
 def read_markup(arguments: CallArguments) -> Markup | None:
-    """The keyboard of a new message: inline, a reply keyboard, its removal, or a forced reply."""
+    """Return the keyboard of a new message: inline, a reply keyboard, its removal, or a forced reply."""
     markup = arguments.json("reply_markup", "reply keyboard markup")
     if markup is None or markup == {}:
         return None
@@ -39,7 +39,7 @@ def read_markup(arguments: CallArguments) -> Markup | None:
 
 
 def read_inline(arguments: CallArguments) -> Markup | None:
-    """The keyboard of an edit, which can only be inline."""
+    """Return the keyboard of an edit, which can only be inline."""
     markup = read_markup(arguments)
     if markup is not None and "inline_keyboard" not in markup:
         raise bad_request("inline keyboard expected")

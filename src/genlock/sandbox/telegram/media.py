@@ -151,7 +151,7 @@ class Media:
 
 
 def content_of(stored: Stored) -> dict[str, Any]:
-    """Fields of a Message that shows the file."""
+    """Return fields of a Message that shows the file."""
     if stored.kind != "animation":
         return {stored.kind: stored.media_object}
     plain = {
@@ -161,7 +161,7 @@ def content_of(stored: Stored) -> dict[str, Any]:
 
 
 def _real_kind(kind: str, probe: Probe, *, detect: bool) -> str:
-    """The kind Telegram makes of it, which depends on the content and not on its name."""
+    """Return the kind Telegram makes of it, which depends on the content and not on its name."""
     if kind == "video" and probe.kind != "video":
         raise bad_request("VIDEO_CONTENT_TYPE_INVALID")
     moving = probe.type == "image/gif" or (probe.type == "video/mp4" and not probe.sound)

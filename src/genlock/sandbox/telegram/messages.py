@@ -111,7 +111,7 @@ def media_kind(item: Any) -> str:
 
 
 async def input_media(media: Media, item: Any, arguments: CallArguments) -> dict[str, Any]:
-    """The content of one InputMedia."""
+    """Return the content of one InputMedia."""
     kind = media_kind(item)
     try:
         source = arguments.attached(str(item.get("media", "")))

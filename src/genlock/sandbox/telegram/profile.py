@@ -67,7 +67,7 @@ def _scope(arguments: CallArguments) -> str:
 
 
 def text_methods(field: str) -> tuple[Method, Method]:
-    """The setter and getter of a name or description, per language."""
+    """Return the setter and getter of a name or description, per language."""
 
     async def set_text(state: TelegramState, arguments: CallArguments) -> bool:
         state.profile[f"{field}/{arguments.text('language_code')}"] = arguments.text(field)

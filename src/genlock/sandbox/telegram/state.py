@@ -258,7 +258,7 @@ class TelegramState:
         self.events.add("delete", chat=message.chat, message_id=message.id)
 
     def view(self, message: Message) -> dict[str, Any]:
-        """The message as the control API shows it, with more fields than the bot gets."""
+        """Return the message as the control API shows it, with more fields than the bot gets."""
         keyboard = message.markup if message.markup and "inline_keyboard" not in message.markup else None
         paid = f"{message.chat}/{message.id}" in self.stars_ledger.paid
         fields = {"chat": message.chat, "message": self.show(message), "shown": message.kind}

@@ -140,7 +140,7 @@ class Updates:
             self._poll.set_result(reason)
 
     async def _conflict(self, text: str) -> ApiError:
-        """The conflict error: at once the first time, repeated ones three seconds late."""
+        """Return the conflict error: at once the first time, repeated ones three seconds late."""
         now = asyncio.get_running_loop().time()
         if now < self._conflict_until:
             await asyncio.sleep(CONFLICT_SECONDS / self._speed)

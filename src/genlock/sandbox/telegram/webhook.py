@@ -109,7 +109,7 @@ class Webhook:
         return min(int(retry_after), RETRY_AFTER_MAX) if retry_after.isdigit() else self.pause(attempt)
 
     def pause(self, attempt: int) -> float:
-        """Seconds before the next attempt: 0 first, then exponential up to one or two minutes."""
+        """Return seconds before the next attempt: 0 first, then exponential up to one or two minutes."""
         return 0.0 if attempt == 1 else min(2.0 ** (attempt - 1), self._rng.uniform(60, 120))
 
     async def _run(self, body: bytes) -> None:

@@ -3,7 +3,7 @@
 SELECT key, bot, value, at, :now AS read_at FROM kv WHERE key = :key AND bot = :bot;
 
 -- name: kv_list
--- Return the entries whose key begins so, by key.
+-- Return the entries whose key starts with `beginning`, in the order of their keys.
 SELECT key, bot, value, at, :now AS read_at FROM kv WHERE bot = :bot AND starts_with(key, :beginning) ORDER BY key;
 
 -- name: kv_put_if_absent

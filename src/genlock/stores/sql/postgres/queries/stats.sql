@@ -55,7 +55,7 @@ FROM (SELECT state, error_code, ended_at FROM jobs ORDER BY id DESC LIMIT 300) n
 WHERE ended_at > :now - make_interval(secs => :window::float8) AND state <> 'cancelled';
 
 -- name: figures
--- Return the orders, users and revenue of a bot in the last seconds. Job ids follow the order of time, so that only the
+-- Return the orders, users and revenue of a bot in the last `seconds`. Job ids follow the order of time, so that only the
 -- latest jobs are read.
 WITH start AS MATERIALIZED (
     SELECT coalesce((SELECT id FROM jobs WHERE created_at < :now - make_interval(secs => :seconds::float8)

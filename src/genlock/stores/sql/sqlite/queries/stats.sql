@@ -60,7 +60,7 @@ WHERE ended_at > :now - CAST(:window * 1000000 AS INTEGER) AND state IN ('failed
     AND error_code NOT IN (SELECT value FROM json_each(:user_errors));
 
 -- name: figures
--- Return the orders, users and revenue of a bot in the last seconds. Job ids follow the order of time, so that only the
+-- Return the orders, users and revenue of a bot in the last `seconds`. Job ids follow the order of time, so that only the
 -- latest jobs are read.
 SELECT j.*, p.*, m.* FROM (
     SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,

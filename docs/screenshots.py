@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, ViewportSize, expect
 
 from tests.browser import chromium
 from tests.journeys.test_sandbox import Sandbox
@@ -13,7 +13,7 @@ from tests.sandbox.page.browser_tabs import bubbles, key, say
 
 IMAGES = Path(__file__).parent / "images"
 PATIENCE_MS = 40_000
-SIZE = {"width": 1280, "height": 800}
+SIZE = ViewportSize(width=1280, height=800)
 
 
 async def order(page: Page) -> None:

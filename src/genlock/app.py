@@ -91,13 +91,9 @@ async def compose(
     closing: AsyncExitStack,
 ) -> App:
     """Make every part of an instance from the settings. `closing` closes the parts, in reverse order."""
-    from genlock.catalog import load
-    from genlock.channels.telegram.caller import Caller, make_bot
-    from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
     from genlock.channels.telegram.updates import acknowledge_repeated_press
     from genlock.engine.alarms import Alarms
     from genlock.engine.stats import Stats
-    from genlock.web.callbacks import CallbackEndpoint
     from genlock.web.health import HealthEndpoints
     from genlock.web.routes import make_web
 
@@ -105,16 +101,8 @@ async def compose(
     store = await open_store(settings.database_url, observer=observer)
     closing.push_async_callback(store.close)
 
-    catalog = load(settings.catalog_overlay)
-    bundles = make_providers(settings, catalog)
-    for bundle in bundles.values():
-        closing.push_async_callback(bundle.close)
-    catalog = catalog.sold_through(bundles)
-
-    bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
-    caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), observer)
-    closing.push_async_callback(caller.close)
-
+    catalog, bundles = _make_catalog(settings, closing)
+    caller = _make_caller(settings, store, observer, closing)
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
     engine = make_engine(
         store,
@@ -129,9 +117,9 @@ async def compose(
         make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
         poll_seconds={name: bundle.poll_seconds for name, bundle in bundles.items() if bundle.poll_seconds},
     )
-    chat = _make_chat(settings, caller, store, engine, catalog, bundles)
-    closing.push_async_callback(chat.close)
-    handlers[settings.bot_id] = partial(handle_update, chat, mask)
+    router = _make_router(settings, caller, store, engine, catalog, bundles)
+    closing.push_async_callback(router.close)
+    handlers[settings.bot_id] = partial(handle_update, router, mask)
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, _operator_notifier(settings, caller, store))
@@ -143,16 +131,12 @@ async def compose(
         render=lambda counts, active: metrics.render(counts, active=active),
         started=started,
     )
-    callbacks = [
-        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback)
-        for name, bundle in bundles.items()
-    ]
     return App(
         engine=engine,
         caller=caller,
-        web=make_web([*callbacks, health, *telegram_endpoints]),
+        web=make_web([*_callback_endpoints(engine, bundles), health, *telegram_endpoints]),
         alarms=alarms,
-        periodic_tasks=periodic_tasks(engine, store, alarms, chat, receive_updates, observer),
+        periodic_tasks=periodic_tasks(engine, store, alarms, router, receive_updates, observer),
     )
 
 
@@ -160,7 +144,7 @@ def periodic_tasks(
     engine: Engine,
     store: Database,
     alarms: "Alarms",
-    chat: "BotRouter",
+    router: "BotRouter",
     receive_updates: Callable[[], Awaitable[None]],
     observer: Observer,
 ) -> list[PeriodicTask]:
@@ -174,21 +158,21 @@ def periodic_tasks(
     prune = Retention(engine.ctx, engine.leader, store).prune
     return [
         task(name="receive_updates", period_seconds=BOT_TASK_SECONDS, run=receive_updates),
-        task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=CommandRegistration(chat, observer).run),
+        task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=CommandRegistration(router, observer).run),
         leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),
         leader_task(name="check_ledger", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check_ledger),
         leader_task(name="prune_rows", period_seconds=retention.PERIOD_SECONDS, run=prune),
-        leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=chat.reconcile),
-        leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=chat.reward),
-        leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=chat.broadcast),
+        leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
+        leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),
+        leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
     ]
 
 
 class CommandRegistration:
     """Registers the bot's commands with Telegram once. The bot also works while this fails; it is tried again."""
 
-    def __init__(self, chat: "BotRouter", observer: Observer) -> None:
-        self._chat = chat
+    def __init__(self, router: "BotRouter", observer: Observer) -> None:
+        self._router = router
         self._observer = observer
         self._done = False
 
@@ -196,7 +180,7 @@ class CommandRegistration:
         if self._done:
             return
         try:
-            await self._chat.start()
+            await self._router.start()
         except ChannelError as error:
             reason = f"{type(error).__name__}: {error}"
             self._observer.event(Event.CHANNEL_UNREACHABLE, step="register commands", error=reason)
@@ -204,10 +188,10 @@ class CommandRegistration:
             self._done = True
 
 
-async def handle_update(chat: "BotRouter", mask: "Mask", stored: Update) -> None:
+async def handle_update(router: "BotRouter", mask: "Mask", stored: Update) -> None:
     """Hand a stored update to the bot. The text of an error is stored with the update, so secrets are masked."""
     try:
-        await chat.handle_stored(stored)
+        await router.handle_stored(stored)
     except GenlockError:
         raise
     except Exception as error:
@@ -215,6 +199,36 @@ async def handle_update(chat: "BotRouter", mask: "Mask", stored: Update) -> None
         if mask(text) != text:
             raise RuntimeError(mask(text)) from None
         raise
+
+
+def _make_catalog(settings: "ServiceSettings", closing: AsyncExitStack) -> tuple[Catalog, dict[str, ProviderBundle]]:
+    """Return the models that can be sold, and the providers that run them."""
+    from genlock.catalog import load
+
+    catalog = load(settings.catalog_overlay)
+    bundles = make_providers(settings, catalog)
+    for bundle in bundles.values():
+        closing.push_async_callback(bundle.close)
+    return catalog.sold_through(bundles), bundles
+
+
+def _make_caller(settings: "ServiceSettings", store: Database, observer: Observer, closing: AsyncExitStack) -> "Caller":
+    from genlock.channels.telegram.caller import Caller, make_bot
+    from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
+
+    bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
+    caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), observer)
+    closing.push_async_callback(caller.close)
+    return caller
+
+
+def _callback_endpoints(engine: Engine, bundles: Mapping[str, ProviderBundle]) -> list["Endpoint"]:
+    from genlock.web.callbacks import CallbackEndpoint
+
+    return [
+        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback)
+        for name, bundle in bundles.items()
+    ]
 
 
 def _make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, closing: AsyncExitStack) -> Channel:
@@ -230,7 +244,7 @@ def _make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, clos
     return TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=local_bot_api)
 
 
-def _make_chat(
+def _make_router(
     settings: "Settings",
     caller: "Caller",
     store: Database,
@@ -239,13 +253,13 @@ def _make_chat(
     bundles: Mapping[str, ProviderBundle],
 ) -> "BotRouter":
     from genlock.bot.bundle import BotBundle
-    from genlock.bot.router import make_bot
+    from genlock.bot.router import make_router
 
     upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
     if upload is None:
         raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
     bundle = BotBundle(caller=caller, rules=make_bot_rules(settings))
-    return make_bot(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload)
+    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload)
 
 
 async def _make_update_source(
@@ -303,11 +317,11 @@ def _operator_notifier(
 
 
 async def open_store(
-    url: str, *, observer: Observer, clock: Clock | None = None, beside: bool = False, existing: bool = False
+    url: str, *, observer: Observer, clock: Clock | None = None, in_use_ok: bool = False, existing: bool = False
 ) -> SqlDatabase:
     """Open the database at a URL and bring its schema up to date. `clock` is for simulations.
 
-    With `beside`, an SQLite file is opened although a service uses it, for a short command of an operator. With
+    With `in_use_ok`, an SQLite file is opened although a service uses it, for a short command of an operator. With
     `existing`, a missing SQLite file is not created. Raises StoreUnavailable.
     """
     if url.startswith("sqlite:///"):
@@ -317,9 +331,9 @@ async def open_store(
         try:
             return await SqliteStore.open(path, clock=clock, observer=observer)
         except StoreInUse:
-            if not beside:
+            if not in_use_ok:
                 raise
-            return await SqliteStore.open(path, clock=clock, observer=observer, beside=True)
+            return await SqliteStore.open(path, clock=clock, observer=observer, without_lock=True)
     if url.startswith(("postgresql://", "postgres://")):
         return await PostgresStore.open(url, clock=clock, observer=observer)
     raise Refusal(f"GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not {url.partition(':')[0]!r}")
@@ -331,7 +345,7 @@ async def open_database_check(url: str, *, observer: Observer) -> DatabaseCheck:
 
     if url.startswith("sqlite:///"):
         path = url.removeprefix("sqlite:///")
-        opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, beside=True)
+        opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, without_lock=True)
         return SqliteCheck(opened, path)
     return PostgresCheck(await PostgresStore.open(url, observer=observer, migrate=False))
 

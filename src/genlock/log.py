@@ -47,14 +47,14 @@ class LogObserver:
         self._as_json = as_json
         self._instance = instance
 
-    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
+    def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
         level = _LEVELS.get(event, logging.INFO)
         if not self._logger.isEnabledFor(level):
             return
         if self._as_json:
-            self._logger.log(level, "%s", json_line(event, correlation_id, facts, self._instance))
+            self._logger.log(level, "%s", json_line(event, correlation_id, fields, self._instance))
         else:
-            self._logger.log(level, "%s", human_line(event, correlation_id, facts))
+            self._logger.log(level, "%s", human_line(event, correlation_id, fields))
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         """Ignore counts."""
@@ -63,18 +63,18 @@ class LogObserver:
 class Silent:
     """An observer that ignores everything."""
 
-    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None: ...
+    def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None: ...
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None: ...
 
 
-def human_line(event: Event, correlation_id: str, facts: dict[str, Any]) -> str:
-    pairs = " ".join(f"{key}={_plain(value)}" for key, value in facts.items() if value is not None)
+def human_line(event: Event, correlation_id: str, fields: dict[str, Any]) -> str:
+    pairs = " ".join(f"{key}={_plain(value)}" for key, value in fields.items() if value is not None)
     return f"[{correlation_id or '-'}] [{event}] {pairs}".rstrip()
 
 
-def json_line(event: Event, correlation_id: str, facts: dict[str, Any], instance: str | None = None) -> str:
-    line = {"event": event.value, "correlation_id": correlation_id, **facts}
+def json_line(event: Event, correlation_id: str, fields: dict[str, Any], instance: str | None = None) -> str:
+    line = {"event": event.value, "correlation_id": correlation_id, **fields}
     return _encode(line if instance is None else {"at": _now(), "instance": instance, **line})
 
 

@@ -74,9 +74,9 @@ class MetricsObserver:
         self._active = Gauge("genlock_active", "1 if this instance is the leader.", registry=registry)
         self._gauges = {name: Gauge(f"genlock_{name}", text, registry=registry) for name, text in GAUGES.items()}
 
-    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
+    def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
         self._events.labels(event.value).inc()
-        seconds = facts.get("seconds")
+        seconds = fields.get("seconds")
         if seconds is not None:
             self._seconds.labels(event.value).observe(seconds)
 
@@ -100,9 +100,9 @@ class Observers:
     def __init__(self, *observers: Any) -> None:
         self._observers = observers
 
-    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
+    def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
         for observer in self._observers:
-            observer.event(event, correlation_id, **facts)
+            observer.event(event, correlation_id, **fields)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         for observer in self._observers:

@@ -213,9 +213,9 @@ class ServiceSettings(Settings):
 
     @field_validator("public_url")
     @classmethod
-    def _brings_updates(cls, url: str | None, given: ValidationInfo) -> str | None:
-        telegrams_own = given.data.get("telegram_api_url") == Settings.model_fields["telegram_api_url"].default
-        if url is not None and url.startswith("http://") and telegrams_own:
+    def _is_https(cls, url: str | None, given: ValidationInfo) -> str | None:
+        official_api = given.data.get("telegram_api_url") == Settings.model_fields["telegram_api_url"].default
+        if url is not None and url.startswith("http://") and official_api:
             raise ValueError(
                 "must begin with https://, because Telegram sends updates only to https URLs; or do not set it"
             )

@@ -58,8 +58,22 @@ async def test_operators_see_and_change_accounts_of_their_own_bot_only(office: O
 
     assert (await world.store.wallet(olga)).available == 10_000
     assert await ann.available() == 15_000
+    [entry] = await world.store.ledger_entries(ann.number, 1)
+    assert entry.key.startswith(f"admin:{world.bot_id}:"), "update ids of two bots may be the same"
     assert [line.subject for line in await world.store.audit(9, world.bot_id)] == [str(ann.number)]
     assert await world.store.audit(9, OTHER) == []
+
+
+async def test_users_of_another_bot_do_not_crowd_out_ours(office: Office) -> None:
+    world, boss, ann = office
+    name = (await world.store.profile(ann.number)).name
+    for number in range(12):
+        other = await world.store.ensure_account("telegram", OTHER, str(6000 + number))
+        await world.store.ensure_profile(other, language="en", name=name, username="", referred_by=None)
+    await boss.write("/admin find")
+    assert name in repr(boss.from_bot[-1].markup), "on a button"
+    await boss.write(f"/admin find {name}")
+    assert page("admin.person", name=name)(boss.from_bot[-1])
 
 
 async def test_stars_of_another_bots_payment_are_not_refunded(office: Office) -> None:

@@ -61,7 +61,7 @@ async def test_two_refunds_of_one_charge_take_and_give_once(world: BotWorld, mon
     async def read(which: str) -> Payment | None:
         return stale.pop() if stale else await real(which)
 
-    monkeypatch.setattr(payments, "_give_back", refused)
+    monkeypatch.setattr(payments, "_refund_stars", refused)
     with pytest.raises(ActionNotAllowed, match="TOO_LOW"):
         await payments.refund(charge, "one")  # while another one has just looked at the payment
     monkeypatch.setattr(world.store, "payment", read)
@@ -79,9 +79,9 @@ async def test_an_old_refusal_does_not_undo_a_newer_refund(world: BotWorld) -> N
     ann = await world.add_user(having=0)
     charge = await bought(ann)
     payments = world.bot._payments
-    begun = await payments._take_back(await paid(world, charge), "one")
+    begun = await payments._debit(await paid(world, charge), "one")
     await payments._undo(begun)
-    newer = await payments._take_back(await paid(world, charge), "two")
+    newer = await payments._debit(await paid(world, charge), "two")
     await payments._undo(begun)
 
     assert (await paid(world, charge)).state is PaymentState.REFUNDING
@@ -140,7 +140,7 @@ async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
     ann = await world.add_user(having=0)
     charge = await bought(ann)
     stars = ann.client.user.stars
-    payments, give, move = world.bot._payments, world.bot._payments._give_back, world.store.change_payment_state
+    payments, give, move = world.bot._payments, world.bot._payments._refund_stars, world.store.change_payment_state
 
     async def refused(*_: object) -> None:
         raise LevelRefused("BOT_BALANCE_TOO_LOW")
@@ -151,11 +151,11 @@ async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
         return await move(charge, before, state, *more)
 
     with monkeypatch.context() as then:
-        then.setattr(payments, "_give_back", refused)
+        then.setattr(payments, "_refund_stars", refused)
         then.setattr(world.store, "change_payment_state", dead_at_the_end)
         with pytest.raises(StoreError):
             await payments.refund(charge, "op")
-    assert payments._give_back == give
+    assert payments._refund_stars == give
     assert await ann.available() == 120_000
     await payments.resume_refunds(0.0)  # by now Telegram would take it
 

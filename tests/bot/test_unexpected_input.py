@@ -228,7 +228,7 @@ async def test_a_poison_result_cannot_be_sent_again_by_the_user(world: BotWorld)
     notice = await ann.sees(page("order.done"))
     await world.quiet()
     assert isinstance(world.store, SqliteStore)
-    words = "its work ended the process 8 times"
+    words = "the worker crashed 8 times while processing it"
     await world.store.session.call(
         lambda connection: connection.execute(
             "UPDATE jobs SET attention_code = 'poison', attention_reason = ?", (words,)

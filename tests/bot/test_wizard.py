@@ -15,7 +15,7 @@ from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, SentFile, Step
 from genlock.bot.order.draft_view import render
 from genlock.bot.order.input_errors import explain
-from genlock.bot.screen_context import ScreenContext, shown_choice, titled
+from genlock.bot.screen_context import ScreenContext, choice_label, model_label
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Category, Model
@@ -300,14 +300,14 @@ def test_choices_are_spread_evenly_over_rows(longest: int, count: int, columns: 
 def test_titles_and_choices_are_translated() -> None:
     ru, en = translator("ru"), translator("en")
     kling = CATALOG.get("kling-2.6/image-to-video")
-    assert (titled(kling, en), titled(kling, ru)) == ("Kling 2.6 from an image", "Kling 2.6 по картинке")
+    assert (model_label(kling, en), model_label(kling, ru)) == ("Kling 2.6 from an image", "Kling 2.6 по картинке")
     speech = CATALOG.get("elevenlabs/text-to-speech-multilingual-v2")
     voice = speech.field("voice")
     assert voice is not None
-    assert [shown_choice(voice, voice.default, t) for t in (en, ru)] == [
+    assert [choice_label(voice, voice.default, t) for t in (en, ru)] == [
         "James, husky and bold", "James, хриплый и дерзкий",
     ]  # fmt: skip
-    assert [titled(model, ru) for model in CATALOG.offered() if " from " in titled(model, ru)] == []
+    assert [model_label(model, ru) for model in CATALOG.offered() if " from " in model_label(model, ru)] == []
 
 
 def test_a_model_is_found_by_any_spelling_of_its_name() -> None:

@@ -14,8 +14,7 @@ from genlock.app import costs_paid_for, expected_seconds, make_engine, open_stor
 from genlock.bot.bundle import BotBundle
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts
-from genlock.bot.router import BotRouter
-from genlock.bot.router import make_bot as make_router
+from genlock.bot.router import BotRouter, make_router
 from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.channel import TelegramChannel

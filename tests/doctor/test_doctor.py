@@ -77,7 +77,7 @@ class Installation:
         store: SqlDatabase
         if self.url.startswith("sqlite"):
             path = self.url.removeprefix("sqlite:///")
-            store = await SqliteStore.open(path, clock=SystemClock(), observer=Silent(), beside=True)
+            store = await SqliteStore.open(path, clock=SystemClock(), observer=Silent(), without_lock=True)
         else:
             store = await PostgresStore.open(self.url, observer=Silent(), migrate=False)
         yield store

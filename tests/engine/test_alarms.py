@@ -1,5 +1,6 @@
 """Alarms and forgetting: told once per incident and once when it is over, by the active instance alone."""
 
+import asyncio
 import re
 from dataclasses import dataclass, field
 
@@ -160,6 +161,25 @@ async def test_a_clean_stop_of_the_leader_is_no_incident(harness: AlarmHarness) 
     await successor.round(2)
     assert successor.told == []
     assert harness.recorder.of(Event.ALARM) == []
+
+
+async def test_a_stop_does_not_wait_for_a_chat_that_does_not_answer(harness: AlarmHarness) -> None:
+    asked = asyncio.Event()
+
+    async def never_answered(_: AlarmNotice) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    harness.alarms._notify = never_answered
+    await ended(harness.store)
+    await harness.round()
+    harness.clock.turn(301)
+    check = asyncio.create_task(harness.round())
+    await asked.wait()
+    async with asyncio.timeout(5):
+        await harness.alarms.stop()
+    await asyncio.gather(check, return_exceptions=True)
+    assert await harness.store.kv_get("active_seen") is None, "the stop was orderly"
 
 
 async def test_an_instance_that_was_not_the_leader_keeps_the_leaders_marker(harness: AlarmHarness) -> None:

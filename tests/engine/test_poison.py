@@ -84,7 +84,7 @@ async def test_one_poison_job_among_hundreds_is_found_and_no_other_is_given_up(w
     assert crash_count == CRASHES_MAX
     [listed] = await world.store.jobs_needing_attention(10)
     assert (listed.id, listed.delivery, listed.hold_state) == (poison.id, Delivery.UNDELIVERABLE, HoldState.RELEASED)
-    assert listed.attention_reason == f"its work ended the process {CRASHES_MAX} times"
+    assert listed.attention_reason == f"the worker crashed {CRASHES_MAX} times while processing it"
     assert {(await world.see(job)).delivery for job in others} == {Delivery.DELIVERED}
     assert await world.spent() == PRICE * len(others)
     assert await world.store.violations(settled=True) == []

@@ -42,7 +42,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 async def opened_store(url: str) -> AsyncIterator[Database]:
     path = url.removeprefix("sqlite:///")
     if os.path.exists(path):  # noqa: ASYNC240, PTH110 - opening beside the owner: the process may be restarting
-        store: Database = await SqliteStore.open(path, clock=SystemClock(), observer=Lines(), beside=True)
+        store: Database = await SqliteStore.open(path, clock=SystemClock(), observer=Lines(), without_lock=True)
     else:
         store = await open_store(url, observer=Lines())
     try:
@@ -143,7 +143,7 @@ async def test_a_job_that_crashes_every_process_goes_to_the_attention_list_while
             Delivery.UNDELIVERABLE,
             HoldState.RELEASED,
         )
-        assert listed.attention_reason == f"its work ended the process {CRASHES_MAX} times"
+        assert listed.attention_reason == f"the worker crashed {CRASHES_MAX} times while processing it"
         assert crash_count == CRASHES_MAX
         assert poison.id in suspected
         rows = [await store.job(job_id) for job_id in others]

@@ -322,7 +322,7 @@ async def test_operator_commands_work_while_the_service_runs(setup: ServeSetup) 
     ann = setup.telegram.add_user("Ann")
     await ann.say("/start")
     await ann.sees(lambda message: bool(message.buttons))
-    assert await genlock("jobs", "attention") == (0, "Nothing needs attention.\n")
+    assert await genlock("jobs", "attention") == (0, "No job needs attention.\n")
     assert (await genlock("wallet", "credit", "1", "5", "--reason", "hello"))[0] == 0
     assert "available 5, held 0" in (await genlock("wallet", "show", "1"))[1]
     assert await genlock("jobs", "check") == (0, "Every invariant holds.\n")

@@ -97,7 +97,7 @@ def test_the_report_of_a_failing_seed_has_the_history_of_its_jobs_and_the_comman
     lines = report(run_seed(4, mutate=lose_results), "sqlite").splitlines()
 
     assert lines[0].startswith("Seed 4 violates ")
-    title = lines.index("History (virtual seconds, who, what, facts):")
+    title = lines.index("History (virtual seconds, who, what, fields):")
     jobs = {line.split("Job ")[1].split(":")[0] for line in lines[1:title]}
     history = lines[title + 1 : -1]
     times = [float(line.split()[0]) for line in history]

@@ -125,7 +125,7 @@ async def test_calls_that_had_to_wait_run_before_later_ones(statement: Statement
 
 async def test_only_items_that_are_alike_share_a_batch(statement: Statement) -> None:
     statement.go.set()
-    batch = Batch(statement, key=str, alike=str.isupper)
+    batch = Batch(statement, key=str, group=str.isupper)
 
     await asyncio.gather(*(batch(item) for item in "aBcDe"))
 

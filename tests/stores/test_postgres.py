@@ -241,7 +241,7 @@ async def test_a_database_that_does_not_answer_is_unavailable_after_the_patience
     own_postgres: PostgresServer, observer: RecordingObserver
 ) -> None:
     url = own_postgres.create_database()
-    async with opened(url, observer, patience_seconds=0.5) as store:
+    async with opened(url, observer, retry_seconds=0.5) as store:
         accounts = [await account_with(store) for _ in range(30)]
         orders = [order(account_id) for account_id in accounts]
         await asyncio.to_thread(own_postgres.stop)

@@ -265,7 +265,7 @@ async def test_instances_in_a_file_that_was_just_locked_are_orphaned(
     first = await SqliteStore.open(path, clock=clock, observer=observer)
     await first.heartbeat("before", 3.0)
     assert await first.orphaned_instances() == []
-    visitor = await SqliteStore.open(path, clock=clock, observer=observer, beside=True)
+    visitor = await SqliteStore.open(path, clock=clock, observer=observer, without_lock=True)
     assert list(await visitor.orphaned_instances()) == [], "the process that has the file is alive"
     await visitor.close()
     await first.close()

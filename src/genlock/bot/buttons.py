@@ -19,13 +19,13 @@ class ButtonData:
     #: version of the draft that the button belongs to; None if the button never becomes outdated
     version: int | None = None
 
-    def number(self, place: int = 0) -> int:
+    def number(self, index: int = 0) -> int:
         """An argument as a number; -1 if it is missing or not a number."""
-        word = self.args[place] if place < len(self.args) else ""
+        word = self.args[index] if index < len(self.args) else ""
         return int(word) if word.isdecimal() and len(word) <= 18 else -1  # noqa: PLR2004 - digits of a 64-bit integer
 
-    def word(self, place: int = 0) -> str:
-        return self.args[place] if place < len(self.args) else ""
+    def word(self, index: int = 0) -> str:
+        return self.args[index] if index < len(self.args) else ""
 
 
 def read(data: str) -> ButtonData:

@@ -1,4 +1,4 @@
-"""Renders messages in a chat: shows, edits, sends and removes them, and answers button taps."""
+"""Renders messages in a chat: shows, edits, sends and removes them, and answers button presses."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -39,7 +39,7 @@ class ChatView:
         await self._move(ctx, await self.send(ctx, message))
 
     async def _target(self, ctx: UpdateContext) -> int | None:
-        """The message to edit: the one with the tapped button, or the screen if the user wrote nothing below it."""
+        """The message to edit: the one with the pressed button, or the screen if the user wrote nothing below it."""
         if ctx.button_message is not None:
             if ctx.button_message == ctx.draft.message:
                 return ctx.button_message
@@ -48,8 +48,8 @@ class ChatView:
                 ctx.group or ctx.on_notice or await self._store.is_job_message(ctx.account_id, str(ctx.button_message))
             )
             return None if keep else ctx.button_message
-        shown = ctx.draft.message
-        return shown if shown is not None and ctx.message is not None and shown > ctx.message else None
+        screen = ctx.draft.message
+        return screen if screen is not None and ctx.message is not None and screen > ctx.message else None
 
     async def _move(self, ctx: UpdateContext, message_id: int) -> None:
         """Record which message is the screen now, and remove the one before."""
@@ -87,7 +87,7 @@ class ChatView:
         return sent.message_id
 
     async def send_text(self, ctx: UpdateContext, text: str) -> None:
-        """Send a text beside the screen."""
+        """Send a text as a message of its own; the screen message stays."""
         await self.send(ctx, OutgoingMessage(text=text))
 
     async def send_to(self, chat: int, message: str | OutgoingMessage) -> None:
@@ -96,7 +96,7 @@ class ChatView:
         await self._caller.call(self._caller.bot.send_message, chat=chat, priority=Priority.SCREEN, **content)
 
     async def remove(self, chat: int, message_id: int) -> None:
-        """Delete an old screen; if Telegram refuses, its buttons are answered as outdated when tapped."""
+        """Delete an old screen; if Telegram refuses, its buttons are answered as outdated when pressed."""
         # No permit (`chat=None`): Telegram does not count deletions, and the user waits for the next screen.
         await self._try(
             self._caller.bot.delete_message, chat=None, priority=Priority.SCREEN, chat_id=chat, message_id=message_id

@@ -1,4 +1,4 @@
-"""The context of one update: its user, its chat, what was sent or tapped, and the user's draft."""
+"""The context of one update: its user, its chat, what was sent or pressed, and the user's draft."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from genlock.i18n.translator import Texts, Translator, package_texts
 
 #: the name of the Telegram channel in accounts and jobs
 CHANNEL = "telegram"
-#: returns the update of the same user that waits behind this one, or None
+#: returns the next update in the user's update queue, or None
 NextUpdate = Callable[[], Awaitable[Update | None]]
 
 
@@ -39,7 +39,7 @@ class UpdateContext:
     next_update: NextUpdate = no_next_update
     #: the text of the message, if it may continue in the next one
     partial_text: PartialText | None = None
-    #: id of the message whose button was tapped
+    #: id of the message whose button was pressed
     button_message: int | None = None
     #: whether that message is the notice of a finished order, which is never edited
     on_notice: bool = False
@@ -75,5 +75,5 @@ def thread_of(message: Message) -> int | None:
 
 
 def button_message_of(query: CallbackQuery) -> Message | None:
-    """The message with the tapped button; None if it is too old for Telegram to include."""
+    """The message with the pressed button; None if it is too old for Telegram to include."""
     return query.message if isinstance(query.message, Message) else None

@@ -116,7 +116,7 @@ class BotRouter:
     async def handle(self, update: Update, *, first: bool, next_update: NextUpdate = no_next_update) -> None:
         """Handle one update. Raises transient errors of the store and the channel, so that the worker retries it.
 
-        `behind` tells what the same account_id did next, so that what belongs together is shown once.
+        `next_update` returns the user's next update, so that a handler can treat an album or a split text as one.
         """
         await self._bundle.introduce()
         for left in reversed(range(ATTEMPTS)):
@@ -244,24 +244,25 @@ class BotRouter:
         if user.id in self._bundle.rules.admin_ids:
             return False
         if ctx.profile.banned_at is not None:
-            key, words = "ban.notice", {"support": self._bundle.rules.support or t.plain("paysupport.support_default")}
-        elif (why := await self._under_maintenance()) is not None:
-            key, words = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
+            key, values = "ban.notice", {"support": self._bundle.rules.support or t.plain("paysupport.support_default")}
+        elif (why := await self._maintenance_text()) is not None:
+            key, values = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
         else:
             return False
         if ctx.query_id is not None:
-            await view.toast(ctx, t.plain(key, **words), alert=True)
+            await view.toast(ctx, t.plain(key, **values), alert=True)
         else:
-            await view.send_text(ctx, t.html(key, **words))
+            await view.send_text(ctx, t.html(key, **values))
         return True
 
-    async def _under_maintenance(self) -> str | None:
-        until, words = self._maintenance
+    async def _maintenance_text(self) -> str | None:
+        """Return the operator's text while maintenance is on; None while it is off."""
+        until, text = self._maintenance
         if monotonic() >= until:
-            fact = await self._store.kv_get(MAINTENANCE, self._bundle.id)
-            words = fact.value if fact else None
-            self._maintenance = (monotonic() + MAINTENANCE_SECONDS, words)
-        return words
+            entry = await self._store.kv_get(MAINTENANCE, self._bundle.id)
+            text = entry.value if entry else None
+            self._maintenance = (monotonic() + MAINTENANCE_SECONDS, text)
+        return text
 
     async def _handle_membership(self, update: Update, change: ChatMemberUpdated) -> None:
         """Record that a user blocked or unblocked the bot, or greet a group that added it."""
@@ -277,7 +278,9 @@ class BotRouter:
             )
 
 
-def make_bot(*, bundle: BotBundle, store: Database, engine: Engine, catalog: Catalog, upload: UploadFile) -> BotRouter:
+def make_router(
+    *, bundle: BotBundle, store: Database, engine: Engine, catalog: Catalog, upload: UploadFile
+) -> BotRouter:
     """Build a bot from its parts."""
     rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
     storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers)

@@ -1,4 +1,4 @@
-"""What screens need beside the draft, and how fields, values and orders are displayed."""
+"""The screen context: what screens need besides the draft; and labels of models, fields, values and orders."""
 
 import json
 from dataclasses import dataclass
@@ -63,24 +63,24 @@ def quote(draft: Draft, model: Model, screen: ScreenContext) -> Quote:
     return screen.storefront.quote(model, draft.values, draft.seconds, free_left=screen.free.left)
 
 
-def titled(model: Model, translator: Translator) -> str:
-    """What a model is called in the user's language."""
+def model_label(model: Model, translator: Translator) -> str:
+    """Return the title of a model in the user's language."""
     return model_title(model.title, translator)
 
 
-def called(one: Field, translator: Translator) -> str:
-    """The name of a field in the user's language."""
+def field_label(one: Field, translator: Translator) -> str:
+    """Return the name of a field in the user's language."""
     return field_name(one, translator)
 
 
-def shown(one: Field, value: object, translator: Translator) -> str:
-    """A value on one line."""
+def value_label(one: Field, value: object, translator: Translator) -> str:
+    """Return a value on one line."""
     if value in NOTHING:
         return translator.plain("options.none")
     if one.type in FILES:
         return translator.plain("options.files", n=len(value) if isinstance(value, list) else 1)
     if one.type is FieldType.CHOICE or isinstance(value, bool):
-        return shown_choice(one, value, translator)
+        return choice_label(one, value, translator)
     if isinstance(value, int | float):
         return translator.number(Decimal(str(value)))
     if isinstance(value, list):
@@ -89,7 +89,7 @@ def shown(one: Field, value: object, translator: Translator) -> str:
     return "✓" if one.type is FieldType.TASK else shorten(str(value))
 
 
-def shown_choice(one: Field, value: object, translator: Translator) -> str:
+def choice_label(one: Field, value: object, translator: Translator) -> str:
     if isinstance(value, bool):
         return translator.plain("button.yes" if value else "button.no")
     if labels := one.labels.get(str(value)):

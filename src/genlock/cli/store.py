@@ -23,7 +23,7 @@ def with_store(work: Callable[[Database, Observer], Awaitable[T]], *, existing: 
     observer = LogObserver(logging.getLogger("genlock"), as_json=as_json)
 
     async def run() -> T:
-        store = await open_store(settings.database_url, observer=observer, beside=True, existing=existing)
+        store = await open_store(settings.database_url, observer=observer, in_use_ok=True, existing=existing)
         try:
             return await work(store, observer)
         finally:

@@ -9,9 +9,9 @@ UNDELIVERED_SECONDS = 300
 QUEUED_SECONDS = 300
 FAILURES_LEAST = 5
 FAILURES_SHARE = 0.5
-#: a refund whose answer was lost is retried several times before that
+#: long enough for several retries of a refund whose answer was lost
 REFUND_SECONDS = 900
-#: how long there may be no active instance before operators are told
+#: how long there may be no active instance before operators are notified
 INACTIVE_SECONDS = 30
 
 
@@ -38,11 +38,11 @@ class Alarm:
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmNotice:
-    """What operators are told: an incident began, or (without a finding) ended after a number of seconds."""
+    """A notification to operators: an incident began, or (without a finding) ended after a number of seconds."""
 
     name: str
     finding: Finding | None = None
-    #: whether it was over already when it was found out
+    #: whether the incident had already ended when it was detected
     late: bool = False
     seconds: float = 0.0
 

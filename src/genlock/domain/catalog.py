@@ -33,28 +33,6 @@ class Category(StrEnum):
     AUDIO_TOOLS = "audio-tools"
     IMAGE_ANALYSIS = "image-analysis"
 
-    def title(self, language: str = "en") -> str:
-        english, russian = TITLES[self]
-        return russian if language == "ru" else english
-
-
-TITLES = {
-    Category.TEXT_TO_IMAGE: ("Text to image", "Нарисовать"),
-    Category.IMAGE_TO_IMAGE: ("Edit an image", "Правка фото"),
-    Category.TEXT_TO_VIDEO: ("Text to video", "Снять видео"),
-    Category.IMAGE_TO_VIDEO: ("Image to video", "Оживить фото"),
-    Category.VIDEO_TO_VIDEO: ("Edit a video", "Правка видео"),
-    Category.AVATAR: ("Talking avatars", "Аватары"),
-    Category.UPSCALE: ("Upscale", "Увеличить"),
-    Category.BACKGROUND_REMOVAL: ("No background", "Убрать фон"),
-    Category.MUSIC: ("Music", "Музыка"),
-    Category.TEXT_TO_SPEECH: ("Text to speech", "Озвучить текст"),
-    Category.SOUND_EFFECTS: ("Sound effects", "Создать звук"),
-    Category.SPEECH_TO_TEXT: ("Speech to text", "Речь в текст"),
-    Category.AUDIO_TOOLS: ("Clean up audio", "Очистить голос"),
-    Category.IMAGE_ANALYSIS: ("Look into an image", "Анализ картинки"),
-}
-
 
 class Status(StrEnum):
     OFFERED = "offered"  #: users can order it
@@ -127,11 +105,11 @@ def _at_most(value: object, limit: int) -> str:
 
 
 def _condition(when: Mapping[str, tuple[object, ...]], given: tuple[str, ...]) -> str:
-    said = [f"{name} = {' or '.join(_shown(value) for value in allowed)}" for name, allowed in when.items()]
-    return ", ".join([*said, *(f"{name} is given" for name in given)])
+    equal = [f"{name} = {' or '.join(_readable(value) for value in allowed)}" for name, allowed in when.items()]
+    return ", ".join([*equal, *(f"{name} is given" for name in given)])
 
 
-def _shown(value: object) -> str:
+def _readable(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 

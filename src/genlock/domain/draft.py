@@ -10,5 +10,5 @@ class SavedDraft:
     version: int
     message: int | None
     body: str
-    #: addresses of the uploads that the draft uses; they are not pruned
+    #: URLs of the uploads that the draft uses; they are not pruned
     uploads: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 BACKOFF_MAX = 300.0
 #: seconds between the first status queries of a task
 POLL_SECONDS = 2.5
-#: (age in seconds, factor): a younger task is queried after the first pause times the factor
+#: (age in seconds, factor): the poll interval of a task below this age is the first interval times the factor
 _POLL_FACTORS = ((30.0, 1.0), (120.0, 2.0), (float("inf"), 6.0))
 
 
@@ -14,5 +14,5 @@ def backoff(attempt: int, jitter: float, *, base: float = 1.0, most: float = BAC
 
 def poll_delay(age: float, jitter: float, first: float = POLL_SECONDS) -> float:
     """Return the seconds until the next status query of a task `age` seconds old: short at first, longer later."""
-    pauses = next(pauses for until, pauses in _POLL_FACTORS if age < until)
-    return first * pauses * (0.75 + 0.5 * jitter)
+    factor = next(factor for until, factor in _POLL_FACTORS if age < until)
+    return first * factor * (0.75 + 0.5 * jitter)

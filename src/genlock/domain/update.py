@@ -1,4 +1,4 @@
-"""Updates of a chat: stored before they are acknowledged, then handled in order, one queue per user."""
+"""Updates: events from Telegram, stored before they are acknowledged, then handled in order, one queue per user."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +31,7 @@ class NewUpdate:
     kind: str
     #: its queue is claimed before all others
     urgent: bool
-    #: identifies the button and its message, so that a double tap is stored once; None for other updates
+    #: identifies the button and its message, so that a double press is stored once; None for other updates
     dedup_key: str | None
     #: the JSON text as received
     body: str

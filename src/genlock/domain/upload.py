@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Upload:
-    """A user's file. The provider keeps a copy at `address` for a few days."""
+    """A user's file. The provider keeps a copy at the URL `address` for a few days."""
 
     address: str
     account_id: int

@@ -42,13 +42,19 @@ class Alarms:
         self._epoch: int | None = None
         self._ledger_at = 0.0
         self._lock = asyncio.Lock()
+        self._checking: asyncio.Task[object] | None = None
         self._stopped = False
 
     async def check(self) -> None:
         """Compare the counts with every alarm's limits, and notify operators of what began or ended."""
         async with self._lock:
-            if not self._stopped:
+            if self._stopped:
+                return
+            self._checking = asyncio.current_task()
+            try:
                 await self._check()
+            finally:
+                self._checking = None
 
     async def _check(self) -> None:
         role = self._leader.role
@@ -73,9 +79,14 @@ class Alarms:
             await self._try_to_notify(AlarmNotice(name=NO_ACTIVE.name, finding=Finding(seconds=seen.age), late=True))
 
     async def stop(self) -> None:
-        """Stop checking. After an orderly stop of the leader, the time without a leader is no incident."""
+        """Stop checking. After an orderly stop of the leader, the time without a leader is no incident.
+
+        A running check is cancelled: it may wait for a chat that does not answer longer than a stop may take.
+        """
+        self._stopped = True
+        if self._checking is not None:
+            self._checking.cancel()
         async with self._lock:
-            self._stopped = True
             if self._leader.role is not None:
                 await self._store.kv_delete(_LAST_LEADER)
 

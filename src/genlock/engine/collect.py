@@ -111,7 +111,7 @@ async def process_callback(ctx: EngineContext, callback: Callback) -> Job | None
         return None
     try:
         report = provider.read_callback(callback.body)
-    except Exception as error:  # noqa: BLE001 - the body is not ours: whatever it breaks, it is kept and shown
+    except Exception as error:  # noqa: BLE001 - the body comes from outside: after any error it is stored for the operator
         ctx.observer.event(Event.CALLBACK_UNREADABLE, callback.correlation_id, callback=callback.id, error=str(error))
         ctx.observer.count("callbacks", 1, outcome="unreadable")
         await ctx.store.settle_callback(callback.id, InboxState.UNREADABLE, note=str(error)[:500])
@@ -153,7 +153,7 @@ async def _note_untrusted(ctx: EngineContext, callback: Callback, report: Report
         return
     job_id = await ctx.store.note_untrusted_callback(callback.id, callback.provider, report.task_id)
     event = Event.ORPHAN_STORED if job_id is None else Event.ORPHAN_MATCHED
-    ctx.observer.count("callbacks", 1, outcome="orphan" if job_id is None else "hint")
+    ctx.observer.count("callbacks", 1, outcome="orphan" if job_id is None else "untrusted")
     ctx.observer.event(event, callback.correlation_id, callback=callback.id, task_id=report.task_id, job=job_id)
 
 

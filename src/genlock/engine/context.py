@@ -125,13 +125,13 @@ class EngineContext:
             found = self._poll_intervals[provider] = PollInterval(first=first, callbacks=self.public_url is not None)
         return found
 
-    def event(self, event: Event, job: Job, /, **facts: object) -> None:
-        self.observer.event(event, job.correlation_id, job=job.id, **facts)
+    def event(self, event: Event, job: Job, /, **fields: object) -> None:
+        self.observer.event(event, job.correlation_id, job=job.id, **fields)
 
     # Fenced writes. Each names the job's fencing token and raises LeaseLost when a newer one was given out.
 
     def fenced(self, held: object, job: Job) -> None:
-        """Raise LeaseLost unless the lease still holds, as the answer of a fenced write tells."""
+        """Raise LeaseLost unless `held`, the answer of a fenced write, is true."""
         if not held:
             self.event(Event.LEASE_LOST, job, token=job.lease_token)
             raise LeaseLost
@@ -221,7 +221,7 @@ class EngineContext:
         return done
 
     async def mark_result_invalid(self, job: Job, parts: tuple[Part, ...], reason: str) -> Job:
-        """Fail a job whose result is not one, and release its hold. Returns the job as it is now."""
+        """Fail a job whose result is invalid, and release its hold. Returns the job as it is now."""
         row = await self.store.mark_result_invalid(job.id, job.lease_token, parts, "broken_result", reason)
         self.fenced(row, job)
         assert row is not None

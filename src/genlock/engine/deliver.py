@@ -22,8 +22,8 @@ from genlock.domain.retry import backoff
 from genlock.engine.context import EngineContext
 from genlock.ports import Channel, Placed
 
-#: the share of a lease after which its holder does not call the channel without renewing it
-TRUST = 0.8
+#: the share of a lease during which its holder may call the channel; after that it must renew the lease first
+LEASE_TRUSTED_SHARE = 0.8
 
 
 class _SendUnknown(Exception):
@@ -74,7 +74,7 @@ class DeliveryAttempt:
         self._channel: Channel = ctx.channels[job.channel]
         self._clock = ctx.loop.time
         self._began = self._clock()
-        self._trusted_until = self._began + ctx.lease.seconds * TRUST
+        self._trusted_until = self._began + ctx.lease.seconds * LEASE_TRUSTED_SHARE
         self.parts = self._channel.split(job.parts)
         #: seconds after the job's end during which an earlier progress edit may still take effect
         self._settle = ctx.rules.settle_seconds if ctx.shows_progress else 0.0
@@ -192,7 +192,7 @@ class DeliveryAttempt:
         self.job = await self._ctx.change_address(self.job, address, self.parts)
 
     async def _mark_invalid(self, index: int, invalid: InvalidResult) -> None:
-        """Fail the job over a part that is no result, and show a message in its place. Other parts are shown free."""
+        """Fail the job because of an invalid part, and show a message in its place. Other parts are shown free."""
         job, part = self.job, self.parts[index]
         unpaid = job.state is State.SUCCEEDED and job.hold_state in (HoldState.HELD, HoldState.FREE)
         if part.kind is PartKind.MESSAGE or not (unpaid or job.state is State.FAILED):
@@ -210,7 +210,7 @@ class DeliveryAttempt:
     async def _save(self) -> None:
         asked = self._clock()  # before the call: this process may be suspended during it
         await self._ctx.save_parts(self.job, self.journal)
-        self._trusted_until = asked + self._ctx.lease.seconds * TRUST
+        self._trusted_until = asked + self._ctx.lease.seconds * LEASE_TRUSTED_SHARE
 
     def _check_lease(self) -> None:
         """Raise LeaseLost if the lease may be over: the channel cannot check our token, so this process must."""

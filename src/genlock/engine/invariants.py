@@ -16,7 +16,7 @@ class End(StrEnum):
 def ends(job: Job) -> list[End]:
     """Return the ends this row has reached. When no work is left, it is exactly one for every row."""
     found = []
-    if _shown(job):
+    if _delivery_complete(job):
         if _has_result(job):
             found.append(End.DELIVERED)
         elif job.hold_state in (HoldState.FREE, HoldState.RELEASED):
@@ -26,7 +26,7 @@ def ends(job: Job) -> list[End]:
     return found
 
 
-def _shown(job: Job) -> bool:
+def _delivery_complete(job: Job) -> bool:
     """Whether the channel confirmed all parts, the notice is settled and nothing is held."""
     return (
         job.delivery is Delivery.DELIVERED

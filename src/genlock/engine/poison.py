@@ -18,7 +18,7 @@ def is_poison(ctx: EngineContext, job: Job) -> bool:
 
 async def park_poison_job(ctx: EngineContext, job: Job) -> None:
     """Stop processing a poison job and put it on the operator's list."""
-    attention = AttentionCode.POISON, f"its work ended the process {job.crash_count} times"
+    attention = AttentionCode.POISON, f"the worker crashed {job.crash_count} times while processing it"
     if job.delivery is Delivery.SENDING:
         await abandon_delivery(ctx, job, attention)
         return

@@ -4,7 +4,7 @@ from genlock.domain.retry import poll_delay
 
 #: after this many results in a row by the same way, the next one is expected that way too
 STREAK = 3
-#: factors of the first pause: callbacks do not arrive, may arrive, have been arriving
+#: factors of the first interval: callbacks do not arrive, may arrive, have been arriving
 WITHOUT_CALLBACKS, UNCERTAIN, WITH_CALLBACKS = 1.0, 2.0, 8.0
 
 

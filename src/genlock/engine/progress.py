@@ -1,7 +1,7 @@
 """Progress: edits of the placeholder at a few points of the expected time. They may be dropped and never delay a job.
 
 Only the holder of a running job's lease shows progress. It renews the lease just before the call, and the call ends
-`progress_seconds` later. So an instance that ends the job from outside knows until when such an edit can take effect,
+`progress_seconds` later. So another instance that ends the job knows until when such an edit can take effect,
 and puts the result once more where it may have been overwritten (see deliver.py).
 """
 

@@ -9,9 +9,9 @@ from genlock.engine.leader import Leader
 from genlock.ports import RetentionStore
 
 DAY = 86_400.0
-#: How long rows are kept. A chat repeats updates for a day, a provider its callbacks for an hour; an operator may look
-#: at callbacks two weeks later, but unauthenticated ones can be sent in any number. The provider keeps an upload for
-#: three days; one that an order uses is kept as long as the order.
+#: How long rows are kept. Telegram repeats updates for a day, a provider its callbacks for an hour. An operator may
+#: look at callbacks two weeks later, but anyone can send any number of unauthenticated ones. The provider keeps an
+#: upload for three days; an upload that an order uses is kept as long as the order.
 KEEP_SECONDS = {"updates": 7 * DAY, "unauthenticated_callbacks": DAY, "callbacks": 14 * DAY, "uploads": 14 * DAY}
 PAGE = 500
 PAUSE_SECONDS = 0.1

@@ -1,4 +1,4 @@
-"""Sell a generation: from "this account wants this model with these values" to an accepted job. No chat in it."""
+"""Sell a generation: turn an order (account, model, input values) into an accepted job, for any front end."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -72,7 +72,7 @@ class Order:
     channel: str
     address: str
     bot: str = ""
-    #: measured lengths of files in seconds, by file address
+    #: measured lengths of files in seconds, by file URL
     seconds: Mapping[str, float] = field(default_factory=dict)
     #: the price that the user was shown; None accepts any price
     agreed_price: int | None = None
@@ -101,7 +101,7 @@ class Seller:
         found = self._find(model)
         if isinstance(found, NotSold):
             return found
-        free = await self._store.free_runs(account_id, self._rules.free_per_day, but=key)
+        free = await self._store.free_runs(account_id, self._rules.free_per_day, ignore_key=key)
         try:
             return make_quote(
                 found,
@@ -160,8 +160,8 @@ class Seller:
         if quote.free and not await self._store.take_free_run(order.account_id, order.key, self._rules.free_per_day):
             return NotSold(reason=NotSoldReason.FREE_RUN_GONE)
         model = self._catalog.models[order.model]
-        for address in file_addresses(model, order.values):
-            await self._store.mark_upload_used(address)
+        for url in file_urls(model, order.values):
+            await self._store.mark_upload_used(url)
         try:
             return await self._engine.order(_new_job(order, model, quote))
         except InsufficientBalance as short:  # another order spent the credits since the check above
@@ -183,7 +183,7 @@ def make_quote(
     credit_usd: float,
     free_left: int,
 ) -> Quote:
-    """Price one order; `seconds` are measured lengths of files by address. Raises InvalidInput."""
+    """Price one order; `seconds` are measured lengths of files by URL. Raises InvalidInput."""
     clean = model.validate(values)
     lengths = file_seconds(model, values, seconds)
     price = list_price(replace(model, free=False), clean, markup, credit_usd, lengths)
@@ -195,7 +195,7 @@ def make_quote(
 def _assumed(
     model: Model, values: Mapping[str, Any], seconds: Mapping[str, float], clean: Mapping[str, object]
 ) -> float | None:
-    """The longest length that the price assumes because a file was not measured; None if it assumes none."""
+    """Return the longest length that the price assumes because a file was not measured; None if it assumes none."""
     if model.own_price is not None:
         return None
     by_length = {row.seconds for row in (*model.prices, *model.extras) if row.seconds and row.matches(clean)}
@@ -203,30 +203,30 @@ def _assumed(
     guessed = [
         lengths[one.name]
         for one in model.fields
-        if one.name in by_length and not all(address in seconds for address in _files(one, values))
+        if one.name in by_length and not all(url in seconds for url in _files(one, values))
     ]
     return max(guessed, default=None)
 
 
 def file_seconds(model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> dict[str, float]:
-    """The total length of the files of each field; an unmeasured file counts with the longest length allowed."""
+    """Return the total length of each field's files; an unmeasured file counts as the longest length allowed."""
     return {
-        one.name: sum(seconds.get(address, one.max_seconds or ASSUMED_SECONDS) for address in addresses)
+        one.name: sum(seconds.get(url, one.max_seconds or ASSUMED_SECONDS) for url in urls)
         for one in model.fields
-        if (addresses := _files(one, values))
+        if (urls := _files(one, values))
     }
 
 
-def file_addresses(model: Model, values: Mapping[str, Any]) -> list[str]:
-    """The addresses of all files of an order."""
-    return [address for one in model.fields for address in _files(one, values)]
+def file_urls(model: Model, values: Mapping[str, Any]) -> list[str]:
+    """Return the URLs of all files of an order."""
+    return [url for one in model.fields for url in _files(one, values)]
 
 
 def _files(one: Field, values: Mapping[str, Any]) -> list[str]:
     value = values.get(one.name)
     if one.type not in FILES or value in NOTHING:
         return []
-    return [str(address) for address in value] if isinstance(value, list) else [str(value)]
+    return [str(url) for url in value] if isinstance(value, list) else [str(value)]
 
 
 def _new_job(order: Order, model: Model, quote: Quote) -> NewJob:

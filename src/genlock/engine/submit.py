@@ -79,9 +79,9 @@ def _count_error(ctx: EngineContext, job: Job, reason: str) -> None:
     ctx.observer.count("provider_errors", 1, provider=job.provider, call="create", reason=reason)
 
 
-async def _wait_for_callback(ctx: EngineContext, job: Job, reason: str, **facts: str) -> None:
+async def _wait_for_callback(ctx: EngineContext, job: Job, reason: str, **fields: str) -> None:
     """Start the grace period of a submit whose outcome is unknown."""
-    ctx.event(Event.SUBMIT_UNKNOWN, job, reason=reason, **facts)
+    ctx.event(Event.SUBMIT_UNKNOWN, job, reason=reason, **fields)
     ctx.observer.count("submits_unknown", 1, provider=job.provider)
     _count_error(ctx, job, reason)
     await ctx.reschedule(job, after=ctx.rules.grace_seconds, grace=True)

@@ -51,7 +51,7 @@ class UpdateWorker:
         self._store = store
         #: the handler of each bot, by bot id; updates of other bots are not claimed
         self._handlers = handlers
-        #: answers a repeated button tap, whose sender still waits for an answer
+        #: answers a repeated button press, whose sender still waits for an answer
         self._answer_repeated = answer_repeated
         self._queues: dict[int, RunningQueue] = {}
         self._answers: set[asyncio.Task[None]] = set()
@@ -61,7 +61,7 @@ class UpdateWorker:
         self._uncertain_commits = 0
 
     async def receive(self, update: NewUpdate) -> Received:
-        """Store an update. When this returns, it may be acknowledged to the chat."""
+        """Store an update. When this returns, it may be acknowledged to the sender."""
         received = await self._store.store_update(update)
         ctx = self._ctx
         ctx.observer.count("updates", 1, kind=update.kind, arrival=received)
@@ -84,7 +84,7 @@ class UpdateWorker:
     async def _answer(self, update: NewUpdate) -> None:
         try:
             await self._answer_repeated(update)
-        except Exception as error:  # noqa: BLE001 - the first tap was handled; this answer is a courtesy
+        except Exception as error:  # noqa: BLE001 - the first press was handled; this answer is a courtesy
             self._ctx.observer.event(
                 Event.UPDATE_FAIL, update.correlation_id, update=update.update_id, error=repr(error)
             )
@@ -129,7 +129,7 @@ class UpdateWorker:
         exhausted = update.attempts > TRANSIENT_TRIES or queue.crash_count >= ctx.rules.crashes_max
         try:
             if exhausted:
-                raise RuntimeError("it was begun too often and never ended")  # noqa: TRY301 - it fails like any other
+                raise RuntimeError("too many attempts or crashes, and the handler never finished")  # noqa: TRY301 - it fails like any other
             async with asyncio.timeout(HANDLER_SECONDS_MAX):
                 await self._handlers[update.bot](update)
         except RecipientUnreachable as unreachable:

@@ -162,9 +162,9 @@ class Texts:
 
     @cached_property
     def _served(self) -> Mapping[str, str]:
-        """Languages by the Telegram language codes they serve; a language's own code comes before a guest's."""
-        guests = {code: language.code for language in self.languages.values() for code in language.telegram_codes}
-        return guests | {code.lower(): code for code in self.languages}
+        """Languages by the Telegram language codes they serve; a language's own code comes first."""
+        additional = {code: language.code for language in self.languages.values() for code in language.telegram_codes}
+        return additional | {code.lower(): code for code in self.languages}
 
 
 @cache

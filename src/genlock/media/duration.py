@@ -42,18 +42,18 @@ def duration(content: Content) -> float | None:
 
 def _wave(content: Content) -> float | None:
     """Divide the bytes after the header by the byte rate. The length that the header states is ignored."""
-    place, rate = 12, 0
+    position, rate = 12, 0
     for _ in range(ELEMENTS_MAX):
-        name, size = struct.unpack_from("<4sI", content, place)
-        place += 8
+        name, size = struct.unpack_from("<4sI", content, position)
+        position += 8
         if name == b"data":
-            return (len(content) - place) / rate
+            return (len(content) - position) / rate
         if name == b"fmt ":
-            form, channels, frequency, _, _, bits = struct.unpack_from("<HHIIHH", content, place)
+            form, channels, frequency, _, _, bits = struct.unpack_from("<HHIIHH", content, position)
             if form not in (1, 3, 6, 7, 0xFFFE):
                 return None  # compressed
             rate = channels * frequency * bits // 8
-        place += size + size % 2
+        position += size + size % 2
     return None
 
 
@@ -62,20 +62,20 @@ def _wave(content: Content) -> float | None:
 
 def _ogg(content: Content) -> float | None:
     """Add up the durations that Opus packets (voice messages) state. Other codecs are not measured."""
-    place, seconds, begins = 0, 0.0, True
-    while place < len(content):
-        if content[place : place + 4] != b"OggS":
+    position, seconds, begins = 0, 0.0, True
+    while position < len(content):
+        if content[position : position + 4] != b"OggS":
             return None
-        flags, count = content[place + 5], content[place + 26]
-        lacing = content[place + 27 : place + 27 + count]
-        place += 27 + count
-        if flags & 2 and content[place : place + 8] != b"OpusHead":
+        flags, count = content[position + 5], content[position + 26]
+        lacing = content[position + 27 : position + 27 + count]
+        position += 27 + count
+        if flags & 2 and content[position : position + 8] != b"OpusHead":
             return None
         for size in lacing:
-            if begins and size and content[place : place + 4] != b"Opus":
-                seconds += _opus(content[place], content[place + 1] if size > 1 else 0)
+            if begins and size and content[position : position + 4] != b"Opus":
+                seconds += _opus(content[position], content[position + 1] if size > 1 else 0)
             begins = size < 255  # noqa: PLR2004 - a full segment: the packet continues in the next one
-            place += size
+            position += size
     return seconds
 
 
@@ -97,17 +97,17 @@ _SCALE, _DURATION, _TIME, _BLOCKS = 0x2AD7B1, 0x4489, 0xE7, (0xA3, 0xA1)
 
 def _matroska(content: Content) -> float | None:
     """Return the duration in the header or the time of the last block, whichever is longer."""
-    place, scale, stated, time, last = 0, 1_000_000, 0.0, 0, 0
+    position, scale, stated, time, last = 0, 1_000_000, 0.0, 0, 0
     for _ in range(ELEMENTS_MAX):
-        if place >= len(content):
+        if position >= len(content):
             return max(stated, last) * scale / 1e9
-        name, place = _number(content, place, keep_marker=True)
-        size, place = _number(content, place)
+        name, position = _number(content, position, keep_marker=True)
+        size, position = _number(content, position)
         if name in _CONTAINERS:
             continue
         if size == -1:
             return None
-        body = content[place : place + min(size, 16)]
+        body = content[position : position + min(size, 16)]
         if name == _SCALE:
             scale = int.from_bytes(body)
         elif name == _DURATION:
@@ -117,22 +117,22 @@ def _matroska(content: Content) -> float | None:
         elif name in _BLOCKS:
             _, start = _number(body, 0)
             last = max(last, time + struct.unpack_from(">h", body, start)[0])
-        place += size
+        position += size
     return None
 
 
-def _number(content: Content, place: int, *, keep_marker: bool = False) -> tuple[int, int]:
-    """Read a variable-length integer; return it with the place after it. -1 means an unknown size."""
-    first = content[place]
+def _number(content: Content, position: int, *, keep_marker: bool = False) -> tuple[int, int]:
+    """Read a variable-length integer; return it with the position after it. -1 means an unknown size."""
+    first = content[position]
     count = 9 - first.bit_length()
-    raw = content[place : place + count]
+    raw = content[position : position + count]
     if count > 8 or len(raw) < count:  # noqa: PLR2004
         raise ValueError("not an EBML number")
     value = int.from_bytes(raw)
     if keep_marker:
-        return value, place + count
+        return value, position + count
     value &= (1 << 7 * count) - 1
-    return -1 if value == (1 << 7 * count) - 1 else value, place + count
+    return -1 if value == (1 << 7 * count) - 1 else value, position + count
 
 
 # MP3
@@ -150,23 +150,23 @@ _KILOBITS = {
 
 def _mp3(content: Content) -> float | None:
     """Add up the durations of all frames."""
-    place = _id3_end(content)
-    audio, seconds, whole = 0, 0.0, len(content) - place
+    position = _id3_end(content)
+    audio, seconds, whole = 0, 0.0, len(content) - position
     for _ in range(ELEMENTS_MAX):
-        place = content.find(b"\xff", place)
-        if place < 0 or place + 4 > len(content):
+        position = content.find(b"\xff", position)
+        if position < 0 or position + 4 > len(content):
             return seconds if audio >= whole * AUDIO_SHARE_MIN else None
-        frame = _frame(content[place + 1], content[place + 2])
+        frame = _frame(content[position + 1], content[position + 2])
         if frame is None:
-            place += 1
+            position += 1
             continue
         size, frame_seconds = frame
-        place, audio, seconds = place + size, audio + size, seconds + frame_seconds
+        position, audio, seconds = position + size, audio + size, seconds + frame_seconds
     return None
 
 
 def _id3_end(content: Content) -> int:
-    """Return the place where the ID3 tag ends."""
+    """Return the position where the ID3 tag ends."""
     if content[:3] != b"ID3":
         return 0
     size = 0

@@ -68,8 +68,8 @@ def _durations(content: Content, index: Box) -> Iterator[float]:
         yield length / scale
     for track in _find(content, index.start, index.end, b"trak"):
         for header in _find(content, track.start, track.end, b"tkhd"):
-            form, place = (">Q", 28) if content[header.start] == 1 else (">I", 20)
-            yield struct.unpack_from(form, content, header.start + place)[0] / scale
+            form, position = (">Q", 28) if content[header.start] == 1 else (">I", 20)
+            yield struct.unpack_from(form, content, header.start + position)[0] / scale
         for header in _find(content, track.start, track.end, b"mdia", b"mdhd"):
             track_scale, length = _timescale(content, header.start)
             yield length / track_scale
@@ -77,20 +77,20 @@ def _durations(content: Content, index: Box) -> Iterator[float]:
                 yield _sum_of_samples(content, table.start) / track_scale
 
 
-def _boxes(content: Content, place: int, end: int) -> Iterator[Box]:
+def _boxes(content: Content, position: int, end: int) -> Iterator[Box]:
     for _ in range(BOXES_MAX):
-        if place + 8 > end:
+        if position + 8 > end:
             return
-        size, name = struct.unpack_from(">I4s", content, place)
-        start = place + 8
+        size, name = struct.unpack_from(">I4s", content, position)
+        start = position + 8
         if size == 1:
             [size] = struct.unpack_from(">Q", content, start)
             start += 8
-        close = place + size if size else end
+        close = position + size if size else end
         if close < start:
             return
         yield Box(name, start, min(close, end))
-        place = close
+        position = close
     raise ValueError("too many boxes")
 
 
@@ -104,17 +104,17 @@ def _find(content: Content, start: int, end: int, *path: bytes) -> Iterator[Box]
                 yield from _find(content, box.start, box.end, *path[1:])
 
 
-def _timescale(content: Content, place: int) -> tuple[int, int]:
+def _timescale(content: Content, position: int) -> tuple[int, int]:
     """Return the units per second and the duration in these units, from `mvhd` or `mdhd`."""
-    form, offset = (">IQ", 20) if content[place] == 1 else (">II", 12)
-    scale, length = struct.unpack_from(form, content, place + offset)
+    form, offset = (">IQ", 20) if content[position] == 1 else (">II", 12)
+    scale, length = struct.unpack_from(form, content, position + offset)
     return scale, length
 
 
-def _sum_of_samples(content: Content, place: int) -> int:
+def _sum_of_samples(content: Content, position: int) -> int:
     """Return the duration of all samples of a track, from `stts`."""
-    [count] = struct.unpack_from(">I", content, place + 4)
+    [count] = struct.unpack_from(">I", content, position + 4)
     if count > BOXES_MAX:
         raise ValueError("too many samples")
-    pairs = struct.iter_unpack(">II", content[place + 8 : place + 8 + 8 * count])
+    pairs = struct.iter_unpack(">II", content[position + 8 : position + 8 + 8 * count])
     return sum(number * length for number, length in pairs)

@@ -66,12 +66,12 @@ BINARY = Format(".bin")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Bytes at one or two fixed places. Short signatures that also match other files are not `certain`."""
+    """Bytes at one or two fixed positions. Short signatures that also match other files are not `certain`."""
 
     format: Format
     magic: bytes
     at: int = 0
-    #: bytes at place 8: the form of a RIFF file, the brand of an MPEG-4 file
+    #: bytes at position 8: the form of a RIFF file, the brand of an MPEG-4 file
     inner: bytes = b""
     #: which bits of `magic` count; empty: all
     mask: bytes = b""
@@ -178,7 +178,7 @@ def _refuse_page(head: bytes, mime_type: str) -> None:
 
 
 def _is_json(head: bytes) -> bool:
-    """Whether the bytes are JSON up to the place where the head was cut off."""
+    """Whether the bytes are JSON up to the position where the head was cut off."""
     try:
         json.JSONDecoder().raw_decode(head.decode("utf-8", "ignore").lstrip("\ufeff \t\r\n"))
     except json.JSONDecodeError as error:

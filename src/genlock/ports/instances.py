@@ -21,8 +21,8 @@ class InstanceStore(Protocol):
     async def orphaned_instances(self) -> Sequence[str]:
         """Instances that have certainly ended, because this process has the database for itself."""
 
-    async def release_leases(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
-        """Release the leases of an instance, except of the jobs in `but`; without exceptions, delete the instance.
+    async def release_leases(self, instance: str, keep: Sequence[int] = (), *, died: bool = False) -> int:
+        """Release the leases of an instance, except of the jobs in `keep`; if there are none, delete the instance.
 
         With `died`, count a crash for each job: it may have caused it.
         """

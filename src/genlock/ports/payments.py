@@ -25,6 +25,6 @@ class PaymentStore(Protocol):
     ) -> int | None:
         """Change the state of a payment from `before`; with `refunds`, only if that is still the current refund.
 
-        Returns the number of refunds begun so far, or None if the state or the number is another. `untaken` takes
-        back the count of a refund that has debited nothing, so that its ledger key is used again.
+        Returns the number of refunds begun so far, or None if the state or the number is different. `untaken` lowers
+        the number by one, for a refund that has debited nothing, so that its ledger key is used again.
         """

@@ -9,8 +9,8 @@ class PromoStore(Protocol):
     async def take_free_run(self, account_id: int, request_key: str, per_day: int) -> bool:
         """Take a free run for an order, once per key. Runs whose job failed, or was cancelled early, do not count."""
 
-    async def free_runs(self, account_id: int, per_day: int, but: str = "") -> FreeRuns:
-        """The free runs that remain, not counting the one taken for the order with the key `but`."""
+    async def free_runs(self, account_id: int, per_day: int, ignore_key: str = "") -> FreeRuns:
+        """The free runs that remain, not counting the one taken for the order with the key `ignore_key`."""
 
     async def create_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool:
         """Create a code that is valid for `lasting` seconds. Returns False if the code exists."""

@@ -66,7 +66,7 @@ def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
     """
     folder = _prepare(kept) if kept else Path(tempfile.mkdtemp(prefix="genlock-", dir=TEMPORARY))
     watchdog = subprocess.Popen(
-        ["sh", "-c", WATCHDOG, "quotas", folder, "kept" if kept else ""],
+        ["sh", "-c", WATCHDOG, "watchdog", folder, "kept" if kept else ""],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

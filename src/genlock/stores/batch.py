@@ -28,7 +28,7 @@ class Item(NamedTuple, Generic[Value]):
 class Batch(Generic[Call, Answer]):
     """Merges concurrent calls of one operation. Each caller gets its own answer, or its own exception.
 
-    Two calls with the same `key`, or with a different `alike`, never run in the same batch.
+    Two calls with the same `key`, or of a different `group`, never run in the same batch.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class Batch(Generic[Call, Answer]):
         run: Callable[[list[Call]], Awaitable[Sequence[Answer | Exception]]],
         *,
         key: Callable[[Call], Hashable],
-        alike: Callable[[Call], object] = lambda _: None,
+        group: Callable[[Call], object] = lambda _: None,
         limit: int = 250,
     ) -> None:
         self._run = run
         self._key = key
-        self._alike = alike
+        self._group = group
         self._limit = limit
         self._queue: deque[tuple[Call, asyncio.Future[Answer]]] = deque()
         self._drain: asyncio.Task[None] | None = None
@@ -77,11 +77,11 @@ class Batch(Generic[Call, Answer]):
         taken: list[tuple[Call, asyncio.Future[Answer]]] = []
         later: list[tuple[Call, asyncio.Future[Answer]]] = []
         seen: set[Hashable] = set()
-        alike = self._alike(self._queue[0][0])
+        group = self._group(self._queue[0][0])
         while self._queue and len(taken) < self._limit:
             entry = self._queue.popleft()
             key = self._key(entry[0])
-            if key in seen or self._alike(entry[0]) != alike:
+            if key in seen or self._group(entry[0]) != group:
                 later.append(entry)
             else:
                 seen.add(key)

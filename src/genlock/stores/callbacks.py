@@ -10,7 +10,7 @@ from genlock.stores.session import Session, Subject
 
 #: how long a new callback is hidden from other instances, while the instance that received it applies it
 CALLBACK_HOLD_SECONDS = 3.0
-_NOTHING: Params = {}
+_NO_SHARED_PARAMS: Params = {}
 
 
 class Callbacks(Subject):
@@ -26,8 +26,8 @@ class Callbacks(Subject):
         return read_new_callback(row, self.session.time, provider, body)
 
     async def _run_store(self, items: list[Item[None]]) -> list[Row]:
-        for place, item in enumerate(items):
-            item.params["ord"] = place
+        for index, item in enumerate(items):
+            item.params["ord"] = index
         rows = {row["ord"]: row for row in await self.session.rows("store_callback", items)}
         return [rows[item.params["ord"]] for item in items]
 
@@ -48,7 +48,7 @@ class Callbacks(Subject):
         self, callback_id: int, state: InboxState, task_id: str | None = None, note: str = ""
     ) -> None:
         item = {"callback_id": callback_id, "state": state.value, "task_id": task_id, "note": note}
-        await self._settle(Item(callback_id, _NOTHING, item, None))
+        await self._settle(Item(callback_id, _NO_SHARED_PARAMS, item, None))
 
     async def _run_settle(self, items: list[Item[None]]) -> list[None]:
         await self.session.rows("settle_callback", items)

@@ -15,7 +15,7 @@ from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import Migration, pending, shipped
 from genlock.stores.postgres import PostgresSession, PostgresStore
 from genlock.stores.rows import Row
-from genlock.stores.sqlite import SqliteSession, SqliteStore, T, Work, alone, connect, file_holder
+from genlock.stores.sqlite import SqliteSession, SqliteStore, T, Work, connect, file_holder, in_savepoint
 
 _SCRATCH_SCHEMA = "genlock_doctor"
 _POSTGRES_SHAPE = """
@@ -76,13 +76,13 @@ class _PostgresRehearsal(PostgresSession):
     def __init__(self, session: PostgresSession, connection: Any, *, clock: Clock) -> None:
         super().__init__(
             session.pool, pooled=True, clock=clock, observer=session.observer,
-            patience_seconds=0.0, statement_seconds=10.0, rng=session.rng,
+            retry_seconds=0.0, statement_seconds=10.0, rng=session.rng,
         )  # fmt: skip
         self._connection = connection
-        self._one_at_a_time = Lock()
+        self._lock = Lock()
 
     async def _try(self, text: str, values: list[Any]) -> list[Row]:
-        async with self._one_at_a_time, self._connection.transaction():
+        async with self._lock, self._connection.transaction():
             rows: list[Row] = await self._connection.fetch(text, *values, timeout=self.statement_seconds)
             return rows
 
@@ -137,7 +137,7 @@ class _SqliteRehearsal(SqliteSession):
     """Runs every statement in a savepoint of a transaction that is never committed."""
 
     async def call(self, work: Work[T]) -> T:
-        return alone(self.connection, work)
+        return in_savepoint(self.connection, work)
 
 
 class SqliteCheck(SchemaCheck):

@@ -1,4 +1,4 @@
-"""The database: all subjects over one session."""
+"""The whole database: one class per subject, composed over one session."""
 
 from genlock.stores.accounts import Accounts
 from genlock.stores.audit import Audit

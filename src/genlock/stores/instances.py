@@ -21,11 +21,11 @@ class Instances(Subject):
     async def orphaned_instances(self) -> Sequence[str]:
         return self.orphaned
 
-    async def release_leases(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
+    async def release_leases(self, instance: str, keep: Sequence[int] = (), *, died: bool = False) -> int:
         crash = {"instance": instance, "died": died, "isolated_from": ISOLATED_FROM}
-        if not but:  # the update queues first: the other statement deletes the instance
-            await self.session.one("release_update_queues", but=self.session.array(()), **crash)
-        return len(await self.session.one("release_leases", but=self.session.array(but), **crash))
+        if not keep:  # the update queues first: the other statement deletes the instance
+            await self.session.one("release_update_queues", keep=self.session.array(()), **crash)
+        return len(await self.session.one("release_leases", keep=self.session.array(keep), **crash))
 
     async def take_role(self, name: str, instance: str, seconds: float) -> Role:
         # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.

@@ -14,8 +14,8 @@ from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
 from genlock.stores.rows import HOLD_STATE, NOTICE, VERDICT, Row, read_arrival, read_job, read_new_job
 from genlock.stores.session import Session, Subject
 
-#: what the items of most batches share
-NOTHING: Params = {}
+#: for batches whose items have no parameters in common
+_NO_SHARED_PARAMS: Params = {}
 _FENCED = ("begin_submit", "mark_submitted", "save_parts", "begin_notice", "reschedule", "renew_lease")
 
 
@@ -198,7 +198,7 @@ class Jobs(Subject):
             attention_reason=wait.attention_reason,
         )
 
-    async def _fence(self, name: str, shared: Params = NOTHING, /, **item: Any) -> bool:
+    async def _fence(self, name: str, shared: Params = _NO_SHARED_PARAMS, /, **item: Any) -> bool:
         return await self._fenced[name](Item(item["job_id"], shared, item, None))
 
     async def _run_fenced(self, name: str, items: list[Item[None]]) -> list[bool]:
@@ -229,8 +229,8 @@ def _lease(lease: Lease | None) -> Params:
     return {"owner": lease.owner, "seconds": lease.seconds} if lease else {"owner": None, "seconds": 0.0}
 
 
-def _value(word: State | Delivery | Notice | None) -> str | None:
-    return None if word is None else word.value
+def _value(member: State | Delivery | Notice | None) -> str | None:
+    return None if member is None else member.value
 
 
 def _code(reason: str | None, code: AttentionCode) -> str | None:

@@ -57,7 +57,7 @@ class PostgresSession(Session):
 
     def __init__(
         self, pool: "asyncpg.Pool[asyncpg.Record]", *, pooled: bool, clock: Clock | None, observer: Observer,
-        patience_seconds: float, statement_seconds: float, rng: random.Random,
+        retry_seconds: float, statement_seconds: float, rng: random.Random,
     ) -> None:  # fmt: skip
         super().__init__(observer)
         self.queries = load("postgres")
@@ -66,7 +66,7 @@ class PostgresSession(Session):
         #: whether a pooler stands between us and the server
         self.pooled = pooled
         self._clock = clock
-        self._patience = patience_seconds
+        self._retry_seconds = retry_seconds
         self.statement_seconds = statement_seconds
         self.rng = rng
 
@@ -107,7 +107,7 @@ class PostgresSession(Session):
         params["now"] = self._clock.now() if self._clock else None
         values = [params[parameter] for parameter in names]
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + self._patience
+        give_up = loop.time() + self._retry_seconds
         attempt = 0
         while True:
             try:
@@ -148,7 +148,7 @@ class PostgresStore(SqlDatabase):
         observer: Observer,
         clock: Clock | None = None,
         connections: int = 10,
-        patience_seconds: float = 30.0,
+        retry_seconds: float = 30.0,
         statement_seconds: float = 10.0,
         rng: random.Random | None = None,
         migrate: bool = True,
@@ -169,7 +169,7 @@ class PostgresStore(SqlDatabase):
             pooled=pooled,
             clock=clock,
             observer=observer,
-            patience_seconds=patience_seconds,
+            retry_seconds=retry_seconds,
             statement_seconds=statement_seconds,
             rng=rng or random.Random(),  # noqa: S311 - it only spreads retries
         )
@@ -192,8 +192,8 @@ async def _nothing(_: object) -> None:
     """Reset nothing when a connection returns to the pool: we leave no session state."""
 
 
-def _place(url: str, error: Exception) -> str:
-    """The address and the error without the password; an invalid address may contain it anywhere, so it is omitted."""
+def _connection_error(url: str, error: Exception) -> str:
+    """Return where the connection failed and why, without the password. An invalid URL may contain it anywhere."""
     try:
         parts = urlsplit(url)
         return (
@@ -222,7 +222,7 @@ async def _behind_pooler(url: str) -> bool:
         connection = await _connect(url)
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
         raise StoreUnavailable(
-            f"cannot connect to PostgreSQL{_place(url, error)}. "
+            f"cannot connect to PostgreSQL{_connection_error(url, error)}. "
             "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
         ) from None
     try:

@@ -16,8 +16,8 @@ class Promos(Subject):
         row = await self._counted("take_free_run", account_id=account_id, request_key=request_key, per_day=per_day)
         return row is not None and bool(row["taken"])
 
-    async def free_runs(self, account_id: int, per_day: int, but: str = "") -> FreeRuns:
-        row = (await self.session.one("free_runs", account_id=account_id, but=but))[0]
+    async def free_runs(self, account_id: int, per_day: int, ignore_key: str = "") -> FreeRuns:
+        row = (await self.session.one("free_runs", account_id=account_id, ignore_key=ignore_key))[0]
         return FreeRuns(today=max(per_day - row["used"], 0), gifts=max(row["gifts"], 0))
 
     async def create_promo(self, promo: Promo, *, lasting: float | None, author: str) -> bool:

@@ -86,7 +86,7 @@ def positional(text: str) -> tuple[str, tuple[str, ...]]:
         name = match[1]
         if name not in names:
             names.append(name)
-        place = f"${names.index(name) + 1}"
-        return f"coalesce({place}::timestamptz, now())" if name == "now" else place
+        parameter = f"${names.index(name) + 1}"
+        return f"coalesce({parameter}::timestamptz, now())" if name == "now" else parameter
 
     return _PARAMETER.sub(number, text.removesuffix(";")), tuple(names)

@@ -1,4 +1,4 @@
-"""Rows become values here and nowhere else."""
+"""Converts database rows to domain values; no other module does."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -66,22 +66,22 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         attention_reason=row["attention_reason"],
         attempts=row["attempts"],
         due_at=time(row["due_at"]),
-        deadline_at=certain(time(row["deadline_at"])),
+        deadline_at=not_null(time(row["deadline_at"])),
         grace_until=time(row["grace_until"]),
         lease_owner=row["lease_owner"],
         lease_token=row["lease_token"],
-        created_at=certain(time(row["created_at"])),
+        created_at=not_null(time(row["created_at"])),
         submitted_at=time(row["submitted_at"]),
         ended_at=time(row["ended_at"]),
         delivered_at=time(row["delivered_at"]),
         crash_count=row["crash_count"],
-        read_at=certain(time(row["read_at"])),
+        read_at=not_null(time(row["read_at"])),
     )
 
 
 def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
     """A job from its order and the columns that the database has set; the rest of the row is not read back."""
-    created_at = certain(time(row["created_at"]))
+    created_at = not_null(time(row["created_at"]))
     return Job(
         id=row["id"],
         account_id=order.account_id,
@@ -110,7 +110,7 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
         attention_reason=None,
         attempts=0,
         due_at=time(row["due_at"]),
-        deadline_at=certain(time(row["deadline_at"])),
+        deadline_at=not_null(time(row["deadline_at"])),
         grace_until=None,
         lease_owner=owner,
         lease_token=1,
@@ -131,7 +131,7 @@ def read_callback(row: Row, time: Time) -> Callback:
         body=bytes(row["body"]),
         state=InboxState(row["state"]),
         note=row["note"],
-        received_at=certain(time(row["received_at"])),
+        received_at=not_null(time(row["received_at"])),
         correlation_id=row["correlation_id"] or "",
     )
 
@@ -146,7 +146,7 @@ def read_arrival(row: Row, time: Time, arrival: NewCallback, task_id: str | None
         body=arrival.body.encode(),
         state=InboxState.NEW if row["verdict"] == Verdict.BUSY else InboxState.DONE,
         note=row["verdict"],
-        received_at=certain(time(row["read_at"])),
+        received_at=not_null(time(row["read_at"])),
         correlation_id=row["correlation_id"],
     )
 
@@ -161,7 +161,7 @@ def read_ledger_entry(row: Row, time: Time) -> LedgerEntry:
         credit=LedgerAccount(row["credit"]),
         amount=row["amount"],
         reason=row["reason"],
-        at=certain(time(row["at"])),
+        at=not_null(time(row["at"])),
     )
 
 
@@ -174,7 +174,7 @@ def read_update(row: Row, time: Time) -> Update:
         body=row["body"],
         state=UpdateState(row["state"]),
         note=row["note"],
-        received_at=certain(time(row["received_at"])),
+        received_at=not_null(time(row["received_at"])),
         attempts=row["attempts"],
     )
 
@@ -189,7 +189,7 @@ def read_new_callback(row: Row, time: Time, provider: str, body: bytes) -> Callb
         body=body,
         state=InboxState.NEW,
         note="",
-        received_at=certain(time(row["received_at"])),
+        received_at=not_null(time(row["received_at"])),
         correlation_id=row["correlation_id"] or "",
     )
 
@@ -210,7 +210,7 @@ def read_account(row: Row) -> Account:
 
 
 def read_kv_entry(row: Row, time: Time) -> KvEntry:
-    age = certain(time(row["read_at"])) - certain(time(row["at"]))
+    age = not_null(time(row["read_at"])) - not_null(time(row["at"]))
     return KvEntry(key=row["key"], value=row["value"], age=age.total_seconds(), bot=row["bot"])
 
 
@@ -226,7 +226,7 @@ def read_profile(row: Row, time: Time) -> Profile:
         banned_at=time(row["banned_at"]),
         ban_reason=row["ban_reason"],
         blocked_at=time(row["blocked_at"]),
-        created_at=certain(time(row["created_at"])),
+        created_at=not_null(time(row["created_at"])),
     )
 
 
@@ -239,7 +239,7 @@ def read_account_summary(row: Row, time: Time) -> AccountSummary:
         username=row["username"],
         available=row["available"],
         held=row["held"],
-        since=certain(time(row["created_at"])),
+        since=not_null(time(row["created_at"])),
     )
 
 
@@ -270,7 +270,7 @@ def read_payment(row: Row, time: Time) -> Payment:
         amount=row["amount"],
         state=PaymentState(row["state"]),
         refunds=row["refunds"],
-        at=certain(time(row["at"])),
+        at=not_null(time(row["at"])),
     )
 
 
@@ -300,7 +300,7 @@ def read_broadcast(row: Row, time: Time) -> Broadcast:
         sent=row["sent"],
         failed=row["failed"],
         total=row["total"],
-        created_at=certain(time(row["created_at"])),
+        created_at=not_null(time(row["created_at"])),
     )
 
 
@@ -308,7 +308,7 @@ def read_audit_line(row: Row, time: Time) -> AuditLine:
     return AuditLine(
         id=row["id"],
         bot=row["bot"],
-        at=certain(time(row["at"])),
+        at=not_null(time(row["at"])),
         actor=row["actor"],
         action=row["action"],
         subject=row["subject"],
@@ -325,6 +325,6 @@ def _texts(column: Any) -> tuple[str, ...]:
     return tuple(json.loads(column) if isinstance(column, str) else column)
 
 
-def certain(time: datetime | None) -> datetime:
+def not_null(time: datetime | None) -> datetime:
     assert time is not None, "a column that is NOT NULL was NULL"
     return time

@@ -60,7 +60,7 @@ class Session(ABC):
             self.observer.count("store_batch_items", len(items), operation=name)
             return await run(items)
 
-        return Batch(counted, key=_KEY, alike=_SHARED)
+        return Batch(counted, key=_KEY, group=_SHARED)
 
     async def rows(self, name: str, items: list[Item[Value]]) -> list[Row]:
         """Run a statement over the items of a batch: all of them take effect, or none.
@@ -71,7 +71,7 @@ class Session(ABC):
 
 
 class Subject:
-    """The statements about one subject. Subjects share a session and know nothing of each other."""
+    """Base class for the statements about one subject. Subjects share a session and do not use each other."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

@@ -27,7 +27,7 @@ Work = Callable[[sqlite3.Connection], T]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 GROUP_COMMIT_MAX = 64
-_EVER_SECONDS = 1e9
+_ANY_AGE_SECONDS = 1e9
 #: the file holds messages and money of users: no other account of the machine may read it
 _OWNER_ONLY = 0o600
 #: ensure_ascii would write half a surrogate pair as an escape that cannot be read back; like this, binding refuses it
@@ -45,7 +45,7 @@ class Request(Generic[T]):
 
     def run(self, connection: sqlite3.Connection) -> None:
         try:
-            self._result = (alone(connection, self._work),)
+            self._result = (in_savepoint(connection, self._work),)
         except Exception as error:  # noqa: BLE001 - the caller of this piece of work gets it
             self._error = error
 
@@ -188,23 +188,23 @@ class SqliteStore(SqlDatabase):
     session: SqliteSession
 
     @classmethod
-    async def open(cls, path: str, *, clock: Clock, observer: Observer, beside: bool = False) -> "SqliteStore":
+    async def open(cls, path: str, *, clock: Clock, observer: Observer, without_lock: bool = False) -> "SqliteStore":
         """Open or create the file, lock it for this process, and apply pending migrations.
 
-        With `beside`, open it while another process has the lock, to read or to do single operations: nothing is
+        With `without_lock`, open it while another process has the lock, to read or to do single operations: nothing is
         migrated, and each commit waits for the other process. A process that works on jobs must have the lock.
         """
-        if beside:
+        if without_lock:
             must_exist(path)
-        lock = _take_file(path) if path != ":memory:" and not beside else None
+        lock = _take_file(path) if path != ":memory:" and not without_lock else None
         session = SqliteSession(connect(path), clock=clock, observer=observer, lock=lock)
         if path != ":memory:":
             session.start_thread()
         store = cls(session)
         try:
-            store.applied = [] if beside else await session.migrate()
+            store.applied = [] if without_lock else await session.migrate()
             if lock:  # only one process can have the file, so all instances in it have ended
-                store.orphaned = await store.live_instances(_EVER_SECONDS)
+                store.orphaned = await store.live_instances(_ANY_AGE_SECONDS)
         except BaseException:
             await store.close()
             raise
@@ -225,7 +225,7 @@ def _commit(connection: sqlite3.Connection, requests: Sequence[Request[Any]]) ->
             request.fail(StoreError(f"SQLite could not commit: {error}"))
 
 
-def alone(connection: sqlite3.Connection, work: Work[T]) -> T:
+def in_savepoint(connection: sqlite3.Connection, work: Work[T]) -> T:
     """Run one piece of work in the current transaction and undo it if it fails."""
     connection.execute("SAVEPOINT work")
     try:
@@ -264,11 +264,11 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def must_exist(path: str) -> None:
-    """Raise StoreUnavailable if there is no such file: SQLite would create an empty database without a word."""
+    """Raise StoreUnavailable if there is no such file: SQLite would silently create an empty database."""
     if path != ":memory:" and not Path(path).exists():
         raise StoreUnavailable(
             f"{Path(path).absolute()} does not exist: set GENLOCK_DATABASE_URL as the service has it, "
-            "or make a new database with `genlock migrate`"
+            "or create a new database with `genlock migrate`"
         )
 
 

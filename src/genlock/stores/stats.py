@@ -4,7 +4,7 @@ from datetime import datetime
 
 from genlock.domain.figures import Figures
 from genlock.ports import Violation
-from genlock.stores.rows import certain, read_figures
+from genlock.stores.rows import not_null, read_figures
 from genlock.stores.session import Subject
 
 #: error codes that the user causes, not the provider
@@ -16,7 +16,7 @@ _MONEY = ("check_wallets", "check_zero_sum", "check_hold_states")
 
 class Statistics(Subject):
     async def read_clock(self) -> datetime:
-        return certain(self.session.time((await self.session.one("read_clock"))[0]["now"]))
+        return not_null(self.session.time((await self.session.one("read_clock"))[0]["now"]))
 
     async def live_instances(self, silent_seconds: float) -> list[str]:
         return [row["id"] for row in await self.session.one("live_instances", silent_seconds=silent_seconds)]

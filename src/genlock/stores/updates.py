@@ -86,11 +86,11 @@ class Updates(Subject):
         rows = await self.session.many("renew_update_queues", {"seconds": lease.seconds}, items)
         return {row["id"] for row in rows}
 
-    async def release_update_queues(self, instance: str, but: Sequence[int] = (), *, died: bool = False) -> int:
+    async def release_update_queues(self, instance: str, keep: Sequence[int] = (), *, died: bool = False) -> int:
         rows = await self.session.one(
             "release_update_queues",
             instance=instance,
-            but=self.session.array(but),
+            keep=self.session.array(keep),
             died=died,
             isolated_from=ISOLATED_FROM,
         )

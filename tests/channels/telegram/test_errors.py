@@ -15,6 +15,7 @@ from telegram.error import (
 )
 
 from genlock.channels.telegram.errors import (
+    AlreadyRefunded,
     FileRefused,
     GroupMigrated,
     MessageHasMedia,
@@ -74,6 +75,8 @@ REFUSALS = [
     ("message thread not found", RecipientUnreachable),
     ("chat not found", RecipientUnreachable),
     ("PEER_ID_INVALID", RecipientUnreachable),
+    ("CHARGE_ALREADY_REFUNDED", AlreadyRefunded),
+    ("the payment was already refunded", AlreadyRefunded),
     ("query is too old and response timeout expired or query ID is invalid", QueryTooOld),
 ]
 

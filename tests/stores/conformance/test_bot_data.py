@@ -248,7 +248,7 @@ async def test_a_free_run_is_taken_once_per_key_and_is_new_each_day(store: SqlDa
 
     assert [await store.take_free_run(account, key, 2) for key in ("a", "a", "b", "c")] == [True, True, True, False]
     assert (await store.free_runs(account, 2)).left == 0
-    assert (await store.free_runs(account, 2, but="a")).left == 1
+    assert (await store.free_runs(account, 2, ignore_key="a")).left == 1
     clock.advance(timedelta(days=1).total_seconds())
     assert (await store.free_runs(account, 2)).today == 2
     assert await store.take_free_run(account, "d", 2)

@@ -13,6 +13,8 @@ from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
 
 LISTED = 10
+#: how many profiles a search reads, because those of other bots are left out
+READ = 200
 #: the audited action, the user's text and the operator's text
 MOVES = {
     EntryKind.GRANT: ("credit", "account.credited", "admin.credited"),
@@ -31,7 +33,7 @@ class AccountCommands:
     def commands(self) -> Mapping[str, AdminCommand]:
         return {
             "find": AdminCommand(run=self._find, usage="find"),
-            "person": AdminCommand(run=self._person, usage="person"),
+            "person": AdminCommand(run=self._account, usage="person"),
             "credit": AdminCommand(run=self._credit, usage="credit"),
             "debit": AdminCommand(run=self._debit, usage="debit"),
             "ban": AdminCommand(run=self._ban, usage="ban"),
@@ -41,33 +43,42 @@ class AccountCommands:
     async def profile(self, name: str) -> Profile:
         """The user of this bot with this account number, Telegram id or @name. Raises Declined."""
         wanted = name.lstrip("@").lower()
-        found = await self._of_this_bot(await self._store.find_profiles(wanted, LISTED))
-        exact = [one for one in found if wanted in (str(one.account_id), one.external_id, one.username)]
+        found = await self._store.find_profiles(wanted, READ)
+        exact = await self._of_this_bot(
+            [one for one in found if wanted in (str(one.account_id), one.external_id, one.username)]
+        )
         if not exact:
-            raise Declined("no_person", word=name)
+            raise Declined("no_account", word=name)
         if len(exact) > 1:
             raise Declined("many_people", word=name)
         return exact[0]
 
-    async def _of_this_bot(self, found: Sequence[Profile]) -> list[Profile]:
-        return [one for one in found if (await self._store.account(one.account_id)).bot == self._bundle.id]
+    async def _of_this_bot(self, found: Sequence[Profile], limit: int = LISTED) -> list[Profile]:
+        """The first profiles, up to the limit, that belong to this bot."""
+        ours: list[Profile] = []
+        for one in found:
+            if len(ours) == limit:
+                break
+            if (await self._store.account(one.account_id)).bot == self._bundle.id:
+                ours.append(one)
+        return ours
 
     async def _find(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         text = " ".join(args).lstrip("@")
         if not text:
-            newest = await self._of_this_bot(await self._store.newest_profiles(LISTED))
-            return screens.people(ctx.translator, text, newest, more=False)
-        found = await self._of_this_bot(await self._store.find_profiles(text, LISTED + 1))
+            newest = await self._of_this_bot(await self._store.newest_profiles(READ))
+            return screens.profiles(ctx.translator, text, newest, more=False)
+        found = await self._of_this_bot(await self._store.find_profiles(text, READ), LISTED + 1)
         if len(found) == 1:
             return await self._card(ctx, found[0].account_id)
-        return screens.people(ctx.translator, text, found[:LISTED], more=len(found) > LISTED)
+        return screens.profiles(ctx.translator, text, found[:LISTED], more=len(found) > LISTED)
 
-    async def _person(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+    async def _account(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         return await self._card(ctx, (await self.profile(argument(args))).account_id)
 
     async def _card(self, ctx: UpdateContext, account_id: int, note: Html | None = None) -> OutgoingMessage:
         profile, wallet = await self._store.profile(account_id), await self._store.wallet(account_id)
-        return screens.with_note(note, screens.person(ctx.translator, profile, wallet))
+        return screens.with_note(note, screens.account(ctx.translator, profile, wallet))
 
     # money
 
@@ -84,7 +95,8 @@ class AccountCommands:
             raise NotUnderstood
         profile, t = await self.profile(name), ctx.translator
         action, user_text, operator_text = MOVES[kind]
-        fresh = await self._store.transfer(profile.account_id, kind, amount, f"admin:{ctx.update}", reason)
+        key = f"admin:{self._bundle.id}:{ctx.update}"  # ids of updates are unique within a bot only
+        fresh = await self._store.transfer(profile.account_id, kind, amount, key, reason)
         await self._audit.write(ctx, action, profile.account_id, f"{amount / THOUSANDTHS:g}: {reason}")
         if not fresh:
             return await self._card(ctx, profile.account_id, t.html("admin.moved_before"))

@@ -19,15 +19,15 @@ from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
 from genlock.ports import Database
 
-#: kv entries of the bot: where the operator sees how far a broadcast is
+#: prefix of the bot's kv entries that hold which message shows the progress of a broadcast
 PROGRESS = "chat:broadcast:"
 #: how long one round works before other periodic work may run
 ROUND_SECONDS = 20.0
 PROGRESS_SECONDS = 3.0
-#: how long to wait for a permit to write to one user, and how often to look whether the broadcast was stopped
-PATIENCE_SECONDS = 60.0
-LOOK_SECONDS = 2.0
-#: an animation is a document too, so it is looked for first
+#: how long to wait for a permit to write to one user, and how often to check whether the broadcast was stopped
+PERMIT_WAIT_SECONDS = 60.0
+STOP_CHECK_SECONDS = 2.0
+#: an animation also has a document, so it is checked first
 KINDS = ("animation", "photo", "video", "audio", "voice", "document")
 #: entities that Telegram finds in any text by itself; the others are the operator's formatting
 AUTOMATIC = frozenset({
@@ -52,13 +52,15 @@ class Content:
         """A message without the command it begins with."""
         whole, entities = message.text or message.caption or "", message.entities or message.caption_entities
         cut = match.end() if (match := _COMMAND.match(whole)) else 0  # ASCII: UTF-16 offsets equal character offsets
-        kept = [part for one in entities if one.type not in AUTOMATIC and (part := _after(one, cut)) is not None]
-        text = whole[cut:] if kept else whole[cut:].strip()
+        entities_left = [
+            part for one in entities if one.type not in AUTOMATIC and (part := _after(one, cut)) is not None
+        ]
+        text = whole[cut:] if entities_left else whole[cut:].strip()
         for kind in KINDS:
             if found := getattr(message, kind):
                 file = found[-1] if kind == "photo" else found
-                return cls(text=text, entities=tuple(kept), kind=kind, file=file.file_id)
-        return cls(text=text, entities=tuple(kept))
+                return cls(text=text, entities=tuple(entities_left), kind=kind, file=file.file_id)
+        return cls(text=text, entities=tuple(entities_left))
 
     @classmethod
     def load(cls, broadcast: Broadcast) -> "Content":
@@ -99,8 +101,8 @@ class Broadcasts:
 
     async def show_progress_on(self, broadcast_id: int, chat: int, message: int, language: str) -> None:
         """Remember the operator's message that shows how far the broadcast is."""
-        place = json.dumps({"chat": chat, "message": message, "language": language})
-        await self._store.kv_put(f"{PROGRESS}{broadcast_id}", place, self._bundle.id)
+        location = json.dumps({"chat": chat, "message": message, "language": language})
+        await self._store.kv_put(f"{PROGRESS}{broadcast_id}", location, self._bundle.id)
 
     async def stop(self) -> Broadcast | None:
         """Stop the running broadcast; None if there is none."""
@@ -115,7 +117,7 @@ class Broadcasts:
         broadcast = await self._store.running_broadcast(self._bundle.id)
         if broadcast is None:
             return 0
-        until, shown, sent = monotonic() + ROUND_SECONDS, monotonic(), 0
+        until, shown_at, sent = monotonic() + ROUND_SECONDS, monotonic(), 0
         while monotonic() < until:
             found = await self._store.next_recipient(broadcast.id)
             if found is None:
@@ -125,22 +127,22 @@ class Broadcasts:
             arrived = await self._send(broadcast, found[0])
             await self._store.count_broadcast_message(broadcast.id, sent=arrived)
             sent += 1
-            if monotonic() - shown > PROGRESS_SECONDS:
-                shown = monotonic()
+            if monotonic() - shown_at > PROGRESS_SECONDS:
+                shown_at = monotonic()
                 await self._show_progress(broadcast.id)
         return sent
 
     async def _send(self, broadcast: Broadcast, account_id: int) -> bool:
         """Send to the user of an account at most once: only what was certainly not sent is tried again."""
         chat = await self._chat(account_id)
-        content, until = Content.load(broadcast), monotonic() + PATIENCE_SECONDS
+        content, until = Content.load(broadcast), monotonic() + PERMIT_WAIT_SECONDS
         while chat is not None:
             try:
                 await content.send(self._bundle.caller, chat, Priority.PROGRESS)
             except ChannelBusy as busy:
-                if monotonic() + LOOK_SECONDS > until or not await self._is_running(broadcast):
+                if monotonic() + STOP_CHECK_SECONDS > until or not await self._is_running(broadcast):
                     return False
-                await asyncio.sleep(min(busy.after, LOOK_SECONDS))
+                await asyncio.sleep(min(busy.after, STOP_CHECK_SECONDS))
             except RecipientUnreachable:
                 await self._store.set_blocked(account_id, blocked=True)
                 return False
@@ -165,14 +167,14 @@ class Broadcasts:
         broadcast = await self._store.broadcast(broadcast_id)
         if entry is None or broadcast is None:
             return
-        place, caller = json.loads(entry.value), self._bundle.caller
-        screen = progress(broadcast, self._bundle.texts.translator(place["language"]))
+        location, caller = json.loads(entry.value), self._bundle.caller
+        screen = progress(broadcast, self._bundle.texts.translator(location["language"]))
         try:
             await caller.call(
                 caller.bot.edit_message_text,
-                chat=place["chat"],
+                chat=location["chat"],
                 priority=Priority.PROGRESS,
-                message_id=place["message"],
+                message_id=location["message"],
                 text=screen.text,
                 parse_mode=ParseMode.HTML,
                 reply_markup=keyboard(screen),

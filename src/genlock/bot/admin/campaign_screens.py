@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from genlock.bot.admin.screens import home, key, message
+from genlock.bot.admin.screens import admin_button, home, message
 from genlock.bot.buttons import Row, button
 from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.promo import Promo
@@ -31,7 +31,7 @@ def promos(t: Translator, found: Sequence[Promo], now: datetime) -> OutgoingMess
         for one in found
     ]
     open_ = [one for one in found if not one.closed and not _is_over(one, now)][:BUTTONS_MAX]
-    rows = [(key(t, "end_promo", "close", one.code, code=one.code),) for one in open_]
+    rows = [(admin_button(t, "end_promo", "close", one.code, code=one.code),) for one in open_]
     return message(t, Html("\n".join([t.html("admin.promos"), *lines, "", usage])), *rows)
 
 
@@ -63,7 +63,7 @@ def broadcast(t: Translator, count: int) -> OutgoingMessage:
 def preview(t: Translator, number: int, count: int) -> OutgoingMessage:
     rows: tuple[Row, ...] = (
         (button(t.plain("admin.broadcast_go", people=t.plain("unit.people", n=count)), "adm", "send", number),),
-        (key(t, "discard", "discard", number),),
+        (admin_button(t, "discard", "discard", number),),
     )
     return OutgoingMessage(text=t.html("admin.preview"), buttons=rows)
 
@@ -84,7 +84,7 @@ def progress(broadcast: Broadcast, t: Translator) -> OutgoingMessage:
     )
     if broadcast.failed:
         text = Html(f"{text}\n{t.html('admin.broadcast_failed', failed=broadcast.failed)}")
-    stop: list[Row] = [(key(t, "stop", "stop"),)] if broadcast.state is BroadcastState.RUNNING else []
+    stop: list[Row] = [(admin_button(t, "stop", "stop"),)] if broadcast.state is BroadcastState.RUNNING else []
     return message(t, text, *stop)
 
 
@@ -94,8 +94,8 @@ def progress(broadcast: Broadcast, t: Translator) -> OutgoingMessage:
 def maintenance(t: Translator, text: str | None) -> OutgoingMessage:
     """Whether maintenance is on, and what users read while it is; None if it is off."""
     if text is None:
-        rows: Row = (key(t, "switch_on", "maintenance", "on"), *home(t))
+        rows: Row = (admin_button(t, "switch_on", "maintenance", "on"), *home(t))
         return OutgoingMessage(text=t.html("admin.maintenance"), buttons=(rows,))
-    shown = t.html("misc.maintenance", text=text or t.plain("misc.maintenance_default"))
-    rows = (key(t, "switch_off", "maintenance", "off"), *home(t))
-    return OutgoingMessage(text=t.html("admin.maintenance_on", text=shown), buttons=(rows,))
+    notice = t.html("misc.maintenance", text=text or t.plain("misc.maintenance_default"))
+    rows = (admin_button(t, "switch_off", "maintenance", "off"), *home(t))
+    return OutgoingMessage(text=t.html("admin.maintenance_on", text=notice), buttons=(rows,))

@@ -64,7 +64,7 @@ class CampaignCommands:
         await self._audit.write(ctx, "promo", promo.code, " ".join(args[1:]))
         link = f"{self._bundle.link}?start=p_{promo.code}"
         note = t.html("admin.promo_made", code=promo.code, gift=campaign.gift(t, promo), link=link)
-        return screens.message(t, note, (screens.key(t, "promos", "promos"),))
+        return screens.message(t, note, (screens.admin_button(t, "promos", "promos"),))
 
     async def _promos(self, ctx: UpdateContext, note: Html | None = None) -> OutgoingMessage:
         found, now = await self._store.promos(LISTED, self._bundle.id), await self._store.read_clock()

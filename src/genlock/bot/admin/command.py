@@ -1,4 +1,4 @@
-"""A command of the operators: `/admin NAME ARGS`, or a button that brings back the same."""
+"""A command of the operators: `/admin NAME ARGS`, or a button with the same name and arguments."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,11 +36,11 @@ class Declined(Exception):
         self.values = values
 
 
-def argument(args: Sequence[str], place: int = 0) -> str:
+def argument(args: Sequence[str], index: int = 0) -> str:
     """An argument that must be there. Raises NotUnderstood."""
-    if place >= len(args):
+    if index >= len(args):
         raise NotUnderstood
-    return args[place]
+    return args[index]
 
 
 def order_number(args: Sequence[str]) -> int:

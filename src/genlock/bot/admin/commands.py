@@ -61,12 +61,12 @@ class Admin:
         content = Content.of(message) if name.lower() == "broadcast" else None
         await self._view.send(ctx, await self._answer(ctx, name.lower(), args, content))
 
-    async def pressed(self, ctx: UpdateContext, press: ButtonData) -> None:
+    async def handle_button(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Answer a button of the operators on its own message."""
         if not self.may(ctx) or ctx.button_message is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"), alert=True)
             return
-        name, *args = press.args or ("",)
+        name, *args = data.args or ("",)
         answer = await self._answer(ctx, name, args)
         await self._view.toast(ctx)
         await self._view.edit(ctx.chat, ctx.button_message, answer)

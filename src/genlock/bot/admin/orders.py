@@ -20,6 +20,8 @@ from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
 
 LISTED = 10
+#: how many orders on the list are read, because those of other bots are left out
+ATTENTION_READ = 200
 ENTRIES_READ = 500
 
 #: does something with an order and returns the note that is shown above it
@@ -66,8 +68,12 @@ class OrderCommands:
         return screens.orders(ctx.translator, self._with_titles(jobs), profile)
 
     async def _attention(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
-        jobs = await self._store.jobs_needing_attention(LISTED)
-        ours = [job for job in jobs if not await self._is_of_another_bot(job)]
+        ours: list[Job] = []
+        for job in await self._store.jobs_needing_attention(ATTENTION_READ):
+            if len(ours) == LISTED:
+                break
+            if not await self._is_of_another_bot(job):
+                ours.append(job)
         return screens.attention(ctx.translator, self._with_titles(ours))
 
     def _with_titles(self, jobs: Sequence[Job]) -> list[tuple[Job, str]]:
@@ -86,7 +92,7 @@ class OrderCommands:
         return job
 
     async def _is_of_another_bot(self, job: Job) -> bool:
-        """Orders that did not come from a bot are everyone's."""
+        """Whether the order came from another bot. Orders that came from no bot are visible to all operators."""
         return (await self._store.account(job.account_id)).bot not in ("", self._bundle.id)
 
     async def _card(self, ctx: UpdateContext, job_id: int, note: Html | None = None) -> OutgoingMessage:

@@ -24,13 +24,13 @@ DETAIL_SHOWN = 80
 DIGEST_LENGTH = 12
 
 
-def key(t: Translator, name: str, *args: object, **values: object) -> Button:
+def admin_button(t: Translator, name: str, *args: object, **values: object) -> Button:
     """A button for operators, with the text `admin.button_NAME`."""
     return button(t.plain(f"admin.button_{name}", **values), "adm", *args)
 
 
 def home(t: Translator) -> Row:
-    return (key(t, "home", "today"),)
+    return (admin_button(t, "home", "today"),)
 
 
 def with_note(note: Html | None, screen: OutgoingMessage) -> OutgoingMessage:
@@ -44,7 +44,7 @@ def message(t: Translator, text: Html, *rows: Row) -> OutgoingMessage:
 
 
 def reached(t: Translator, *, reached: bool) -> str:
-    """Whether the user was told of what the operator did."""
+    """Return the text that says whether the user was notified of what the operator did."""
     return t.plain("admin.person_told" if reached else "admin.person_not_reached")
 
 
@@ -94,10 +94,10 @@ def figures(
         )
     rows: tuple[Row, ...] = (
         (_period(t, "today", period), _period(t, "week", period)),
-        (key(t, "find", "find"), key(t, "attention", "attention")),
-        (key(t, "promos", "promos"), key(t, "broadcast", "broadcast")),
-        (key(t, "maintenance", "maintenance"), key(t, "refunds", "refunds")),
-        (key(t, "log", "log"), key(t, "commands", "commands")),
+        (admin_button(t, "find", "find"), admin_button(t, "attention", "attention")),
+        (admin_button(t, "promos", "promos"), admin_button(t, "broadcast", "broadcast")),
+        (admin_button(t, "maintenance", "maintenance"), admin_button(t, "refunds", "refunds")),
+        (admin_button(t, "log", "log"), admin_button(t, "commands", "commands")),
     )
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
 
@@ -126,7 +126,7 @@ def attention(t: Translator, jobs: Sequence[tuple[Job, str]]) -> OutgoingMessage
 def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> OutgoingMessage:
     if not lines:
         return message(t, t.html("admin.log_none"))
-    shown = [
+    texts = [
         t.html(
             "admin.log_line",
             when=t.day_and_time(line.at),
@@ -135,7 +135,7 @@ def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> 
         )
         for line in lines
     ]
-    return message(t, Html("\n".join([t.html("admin.log"), *shown])))
+    return message(t, Html("\n".join([t.html("admin.log"), *texts])))
 
 
 def _action(t: Translator, line: AuditLine) -> str:
@@ -151,7 +151,7 @@ def _action(t: Translator, line: AuditLine) -> str:
 # accounts
 
 
-def people(t: Translator, text: str, found: Sequence[Profile], *, more: bool) -> OutgoingMessage:
+def profiles(t: Translator, text: str, found: Sequence[Profile], *, more: bool) -> OutgoingMessage:
     if not found:
         return message(t, t.html("admin.person_not_found", text=text))
     if not text:
@@ -169,7 +169,7 @@ def _row_name(profile: Profile) -> str:
     return sign + (shorten(profile.name, NAME_IN_ROW) or f"@{profile.username}")
 
 
-def person(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
+def account(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
     number = str(profile.account_id)
     lines: list[str] = [
         t.html("admin.person", name=profile.name),
@@ -195,8 +195,8 @@ def person(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
     lines += ["", t.html("admin.person_money", person=number)]
     ban = "unban" if profile.banned_at is not None else "ban"
     rows: tuple[Row, ...] = (
-        (key(t, "orders", "orders", number), key(t, "payments", "payments", number)),
-        (key(t, ban, ban, number), *home(t)),
+        (admin_button(t, "orders", "orders", number), admin_button(t, "payments", "payments", number)),
+        (admin_button(t, ban, ban, number), *home(t)),
     )
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
 
@@ -205,7 +205,7 @@ def person(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
 
 
 def orders(t: Translator, jobs: Sequence[tuple[Job, str]], profile: Profile) -> OutgoingMessage:
-    back: Row = (key(t, "person", "person", profile.account_id), *home(t))
+    back: Row = (admin_button(t, "person", "person", profile.account_id), *home(t))
     if not jobs:
         return OutgoingMessage(text=t.html("admin.no_orders", name=profile.name), buttons=(back,))
     rows = [(button(_order_row(t, job, title), "adm", "order", job.id),) for job, title in jobs]
@@ -213,12 +213,12 @@ def orders(t: Translator, jobs: Sequence[tuple[Job, str]], profile: Profile) -> 
 
 
 def _order_row(t: Translator, job: Job, title: str) -> str:
-    icon = t.plain(f"admin.state_{standing(job)}").partition(" ")[0]
+    icon = t.plain(f"admin.state_{state_key(job)}").partition(" ")[0]
     return t.plain("admin.order_row", icon=icon, code=code(job.id), title=title, when=t.day_and_time(job.created_at))
 
 
-def standing(job: Job) -> str:
-    """Where an order stands: the end of a key `admin.state_…`."""
+def state_key(job: Job) -> str:
+    """Return the end of the text key `admin.state_…` for the state of an order."""
     if not job.ended:
         return job.state.value
     if job.delivery in (Delivery.PENDING, Delivery.SENDING):
@@ -235,7 +235,7 @@ def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> 
         t.html("admin.order", code=code(job.id), title=title),
         t.html("admin.order_person", name=name, person=str(job.account_id)),
         t.html(f"admin.hold_{hold_state}", price=t.credits(job.price)),
-        t.html(f"admin.state_{standing(job)}"),
+        t.html(f"admin.state_{state_key(job)}"),
     ]
     if job.error_code:
         lines.append(t.html("admin.order_error", code=job.error_code, text=shorten(job.error_text, ERROR_SHOWN)))
@@ -243,7 +243,7 @@ def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> 
         lines.append(t.html("admin.order_attention", reason=job.attention_reason))
     lines += ["", t.html("admin.times"), *_times(t, job)]
     lines += ["", t.html("admin.order_marks", task=job.task_id or "—", mark=job.correlation_id or "—")]
-    rows = (*_actions(t, job, refunded=refunded), (key(t, "person", "person", job.account_id), *home(t)))
+    rows = (*_actions(t, job, refunded=refunded), (admin_button(t, "person", "person", job.account_id), *home(t)))
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
 
 
@@ -259,10 +259,10 @@ def _times(t: Translator, job: Job) -> list[Html]:
 
 def _actions(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
     if not job.ended:
-        return [(key(t, "retry", "retry", job.id), button(t.plain("button.stop"), "adm", "cancel", job.id))]
+        return [(admin_button(t, "retry", "retry", job.id), button(t.plain("button.stop"), "adm", "cancel", job.id))]
     paid = job.hold_state is HoldState.CAPTURED and not refunded
-    refund = [key(t, "refund", "refund", job.id)] if paid else []
-    return [(key(t, "resend", "resend", job.id), *refund)]
+    refund = [admin_button(t, "refund", "refund", job.id)] if paid else []
+    return [(admin_button(t, "resend", "resend", job.id), *refund)]
 
 
 # payments
@@ -274,7 +274,7 @@ def receipt_digest(charge: str) -> str:
 
 
 def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> OutgoingMessage:
-    back: Row = (key(t, "person", "person", profile.account_id), *home(t))
+    back: Row = (admin_button(t, "person", "person", profile.account_id), *home(t))
     if not found:
         return OutgoingMessage(text=t.html("admin.no_payments", name=profile.name), buttons=(back,))
     lines = [
@@ -326,5 +326,8 @@ def refunds(t: Translator, found: Sequence[tuple[Payment, str, float]]) -> Outgo
     ]
     rows = [(button(f"👤 {shorten(name, NAME_IN_ROW)}", "adm", "payments", one.account_id),) for one, name, _ in found]
     return message(
-        t, Html("\n".join([t.html("admin.refunds"), "", *lines])), (key(t, "ask_now", "refunds", "now"),), *rows
+        t,
+        Html("\n".join([t.html("admin.refunds"), "", *lines])),
+        (admin_button(t, "ask_now", "refunds", "now"),),
+        *rows,
     )

@@ -1,4 +1,4 @@
-"""Handles taps on buttons. The draft's version tells outdated buttons from current ones."""
+"""Handles button presses. The draft's version tells outdated buttons from current ones."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -69,7 +69,7 @@ class ButtonHandler:
     async def handle(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Run the handler of the button; an unknown button is answered as outdated."""
         if data.verb == "adm":
-            await self._admin.pressed(ctx, data)
+            await self._admin.handle_button(ctx, data)
             return
         if await self._is_of_another_user(ctx, data):
             return
@@ -83,7 +83,7 @@ class ButtonHandler:
         await handler(ctx, data)
 
     async def _is_of_another_user(self, ctx: UpdateContext, data: ButtonData) -> bool:
-        """Refuse a tap on the menu of another user of the group; return whether it was refused."""
+        """Refuse a press on the menu of another user of the group; return whether it was refused."""
         if not ctx.group or ctx.button_message is None or data.verb in ("again", "repeat", "change"):
             return False
         owner = await self._store.draft_owner(ctx.chat, ctx.button_message)

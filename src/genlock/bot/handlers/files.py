@@ -152,21 +152,21 @@ class Files:
         if model is None or draft.step in (Step.HOME, Step.LIST, Step.ORDERED, Step.PROMO):
             await self._keep_for_a_model(ctx, sent, caption)
             return
-        place = wizard.field_for_file(draft, model, sent.kind) if sent.kind else None
-        problem = _no_place(draft, model, sent) if place is None else _limits(place, sent)
-        if place is None and problem is not None and problem.name.startswith(MISPLACED):
+        target = wizard.field_for_file(draft, model, sent.kind) if sent.kind else None
+        problem = _no_place(draft, model, sent) if target is None else _limits(target, sent)
+        if target is None and problem is not None and problem.name.startswith(MISPLACED):
             await self._keep_for_another_order(ctx, sent, caption, problem)
             return
-        if place is None or problem is not None:
+        if target is None or problem is not None:
             await self._show(ctx, sent, replace(draft, problem=problem))
             return
         taken = await self._upload_checked(ctx, sent)
         if isinstance(taken, Problem):
             await self._show(ctx, sent, replace(draft, problem=taken))
             return
-        draft = wizard.add_file(draft, place, taken)
+        draft = wizard.add_file(draft, target, taken)
         draft = wizard.with_caption(draft, model, caption) if caption else draft
-        await self._show(ctx, sent, wizard.after_file(draft, model, place))
+        await self._show(ctx, sent, wizard.after_file(draft, model, target))
 
     async def _show(self, ctx: UpdateContext, sent: Attachment, draft: Draft) -> None:
         """Save and show the draft; of an album only the last file received shows it."""
@@ -342,15 +342,15 @@ def _no_place(draft: Draft, model: Model, sent: Attachment) -> Problem:
     return Problem(name=f"no_place_{sent.kind.value}")
 
 
-def _limits(place: Field | None, sent: Attachment) -> Problem | None:
+def _limits(target: Field | None, sent: Attachment) -> Problem | None:
     """Return what is wrong if the file is too large or too long, by the figures Telegram gives."""
     size = sent.size or 0
     if size > BYTES_MAX:
         return Problem(name="too_big_for_telegram")
-    if place is None:
+    if target is None:
         return None
-    if place.max_mb is not None and size > place.max_mb * MEGABYTE:
-        return Problem(name="too_big", allowed={"given": size, "most": place.max_mb * MEGABYTE})
-    if place.max_seconds is not None and sent.seconds is not None and sent.seconds > place.max_seconds:
-        return Problem(name="too_long", allowed={"given": sent.seconds, "most": place.max_seconds})
+    if target.max_mb is not None and size > target.max_mb * MEGABYTE:
+        return Problem(name="too_big", allowed={"given": size, "most": target.max_mb * MEGABYTE})
+    if target.max_seconds is not None and sent.seconds is not None and sent.seconds > target.max_seconds:
+        return Problem(name="too_long", allowed={"given": sent.seconds, "most": target.max_seconds})
     return None

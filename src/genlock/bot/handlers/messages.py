@@ -19,7 +19,7 @@ from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
-from genlock.bot.screen_context import shorten, titled
+from genlock.bot.screen_context import model_label, shorten
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import Storefront, code_of
 from genlock.domain.catalog import Category, Model
@@ -105,9 +105,9 @@ class MessageHandler:
         if not command and not named and not answered:
             return None
         text = rest if command else text
-        place = text.lower().find(mention)
-        if place >= 0:
-            text = f"{text[:place].rstrip()} {text[place + len(mention) :].lstrip()}".strip()
+        position = text.lower().find(mention)
+        if position >= 0:
+            text = f"{text[:position].rstrip()} {text[position + len(mention) :].lstrip()}".strip()
         return IncomingText(command=command, text=text)
 
     def _is_ours(self, message: Message) -> bool:
@@ -191,7 +191,7 @@ class MessageHandler:
         draft = wizard.skip_rest(wizard.start_order(carried, model, model.category.value), model)
         await self._drafts.save(ctx, replace(draft, path=()))
         t = ctx.translator
-        note = t.html("confirm.suggestion", title=titled(model, t)) if draft.step is Step.CONFIRM else None
+        note = t.html("confirm.suggestion", title=model_label(model, t)) if draft.step is Step.CONFIRM else None
         await self._drafts.show(ctx, note=note)
 
     async def _save_and_show(self, ctx: UpdateContext, draft: Draft) -> None:

@@ -1,4 +1,4 @@
-"""Pages beside the order wizard: wallet, history, help, language. Opened by a command or a button."""
+"""Pages outside the order wizard: wallet, history, help, language. Opened by a command or a button."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -130,9 +130,9 @@ class Pages:
         jobs = await self._store.jobs(
             account_id=ctx.account_id, before=None if newest else before, limit=wallet_screens.HISTORY_A_PAGE + 1
         )
-        shown, more = jobs[: wallet_screens.HISTORY_A_PAGE], len(jobs) > wallet_screens.HISTORY_A_PAGE
+        page, more = jobs[: wallet_screens.HISTORY_A_PAGE], len(jobs) > wallet_screens.HISTORY_A_PAGE
         await self._show(
-            ctx, wallet_screens.history(await self._drafts.screen_context(ctx), shown, newest=newest, more=more)
+            ctx, wallet_screens.history(await self._drafts.screen_context(ctx), page, newest=newest, more=more)
         )
 
     async def running(self, ctx: UpdateContext) -> bool:

@@ -59,22 +59,22 @@ class Gifts:
         return t.html("promo.done_runs", runs=t.plain("unit.runs", n=use.runs))
 
     async def reward(self) -> int:
-        """Reward invitations whose guest has topped up and bought a first result. Safe on several instances at once."""
+        """Reward invitations whose invited user has paid and bought a first result. Safe on several instances."""
         rules = self._bundle.rules
         if not rules.reward_inviter and not rules.reward_invited:
             return 0
         due = await self._store.rewards_due(self._bundle.id, REWARDS_AT_ONCE)
-        for guest, host in due:
-            await self._reward_one(guest, host)
+        for invited, inviter_id in due:
+            await self._reward_one(invited, inviter_id)
         return len(due)
 
-    async def _reward_one(self, guest: int, host: int) -> None:
+    async def _reward_one(self, invited: int, inviter_id: int) -> None:
         rules = self._bundle.rules
-        shares = ((host, rules.reward_inviter, "inviter"), (guest, rules.reward_invited, "invited"))
+        shares = ((inviter_id, rules.reward_inviter, "inviter"), (invited, rules.reward_invited, "invited"))
         given = [(account_id, amount, side) for account_id, amount, side in shares if amount]
         for account_id, amount, side in given:
-            await self._grant(account_id, amount, f"referral:{guest}:{side}", f"invitation of {guest}")
-        if await self._store.mark_rewarded(guest):  # true on one instance only, so each is told at most once
+            await self._grant(account_id, amount, f"referral:{invited}:{side}", f"invitation of {invited}")
+        if await self._store.mark_rewarded(invited):  # true on one instance only, so each user is notified at most once
             for account_id, amount, side in given:
                 await self._tell_reward(account_id, side, amount)
 

@@ -184,7 +184,7 @@ class Payments:
             invoice = Invoice.read(source.invoice_payload or "")
             return 0 if invoice is None else await self._book_missed(transaction, source.user.id, invoice)
         if isinstance(receiver, TransactionPartnerUser):
-            return await self._book_outside_refund(transaction.id)
+            return await self._book_external_refund(transaction.id)
         return 0
 
     async def _book_missed(self, transaction: StarTransaction, user: int, invoice: Invoice) -> int:
@@ -206,18 +206,18 @@ class Payments:
     # refunds
 
     async def refund(self, charge: str, by: str) -> Payment:
-        """Refund stars. The credits are taken first and must still be there; a lost answer is asked for again."""
+        """Debit the credits, which must still be there, then refund the stars. A lost answer leads to another call."""
         payment = await self._store.payment(charge)
         if payment is None or await self._is_of_another_bot(payment):
             raise NoRefund(f"there is no payment {charge}", "no_payment")
         if payment.state is PaymentState.REFUNDED:
             raise NoRefund(f"payment {charge} has been refunded already", "stars_before")
         user = int((await self._store.profile(payment.account_id)).external_id)  # raises if Telegram has no such user
-        await self._mark(charge, by)  # the age of the mark is that of the first try
+        await self._mark(charge, by)  # the mark keeps the time of the first attempt
         try:
-            payment = await self._take_back(payment, by)
+            payment = await self._debit(payment, by)
             await self._mark(charge, by)  # an instance that looked before the refund began has removed the mark
-            await self._give_back(payment, user)
+            await self._refund_stars(payment, user)
         except (ChannelBusy, ChannelOutcomeUnknown):
             raise  # it stays `refunding`: the same command, or the next reconciliation, continues it
         except AlreadyRefunded:
@@ -281,8 +281,8 @@ class Payments:
         text = t.html("topup.refunded", stars=payment.stars, credits=t.credits(payment.amount))
         return await self._tell(payment.account_id, text)
 
-    async def _take_back(self, payment: Payment, by: str) -> Payment:
-        """Take the credits of a new try, or of the open one; the number of the try makes its debit happen once."""
+    async def _debit(self, payment: Payment, by: str) -> Payment:
+        """Debit the credits for a new refund attempt, or for the open one; once, by the attempt number in the key."""
         await self._store.change_payment_state(payment.charge, PaymentState.PAID, PaymentState.REFUNDING)
         now = await self._store.payment(payment.charge)
         if now is None or now.state is not PaymentState.REFUNDING:
@@ -311,11 +311,11 @@ class Payments:
         return now
 
     async def _is_undone(self, payment: Payment) -> bool:
-        """Whether the credits of this try are back already, because an instance crashed after it gave them back."""
+        """Whether the credits of this attempt were already returned, by an instance that crashed afterwards."""
         ledger_entries = await self._store.ledger_entries(payment.account_id, ENTRIES_READ)
         return any(line.key == _undo_key(payment) for line in ledger_entries)
 
-    async def _give_back(self, payment: Payment, user: int) -> None:
+    async def _refund_stars(self, payment: Payment, user: int) -> None:
         await self._caller.call(
             self._caller.bot.refund_star_payment,
             chat=None,
@@ -325,7 +325,7 @@ class Payments:
         )
 
     async def _undo(self, payment: Payment) -> None:
-        """Give the credits back because Telegram refused the refund. Undoes this try only, and once."""
+        """Return the credits because Telegram refused the refund. Undoes this attempt only, and once."""
         key, reason = _undo_key(payment), "refund refused by Telegram"
         await self._store.transfer(payment.account_id, EntryKind.GRANT, payment.amount, key, reason)
         await self._store.change_payment_state(
@@ -333,13 +333,13 @@ class Payments:
         )
         await self._unmark(payment.charge)
 
-    async def _book_outside_refund(self, charge: str) -> int:
+    async def _book_external_refund(self, charge: str) -> int:
         """Book a refund in Telegram's list: one of ours, or one that was made without us."""
         payment = await self._store.payment(charge)
         if payment is None or payment.state is PaymentState.REFUNDED:
             return 0
         try:
-            await self._take_back(payment, "telegram")
+            await self._debit(payment, "telegram")
         except ActionNotAllowed as error:
             await self._audit(f"refunded:{charge}", "refund without credits", charge, str(error))
             return 0

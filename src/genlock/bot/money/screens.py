@@ -5,7 +5,7 @@ from urllib.parse import quote_plus
 
 from genlock.bot.buttons import Row, button
 from genlock.bot.rules import Package
-from genlock.bot.screen_context import ICONS, ScreenContext, code, prompt_of, shorten, titled
+from genlock.bot.screen_context import ICONS, ScreenContext, code, model_label, prompt_of, shorten
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import THOUSANDTHS, EntryKind, LedgerAccount, LedgerEntry
 from genlock.i18n.translator import Html, Translator
@@ -27,8 +27,8 @@ def balance(screen: ScreenContext, ledger_entries: Sequence[LedgerEntry]) -> Out
     if screen.wallet.held:
         lines.append(t.html("balance.held", credits=t.credits(screen.wallet.held)))
     lines += screen.free_runs()
-    shown = [entry for entry in ledger_entries if entry.kind not in HIDDEN][:ENTRIES_SHOWN]
-    lines += ["", t.html("balance.entries"), *_by_day(shown, t)] if shown else ["", t.html("balance.none")]
+    visible = [entry for entry in ledger_entries if entry.kind not in HIDDEN][:ENTRIES_SHOWN]
+    lines += ["", t.html("balance.entries"), *_by_day(visible, t)] if visible else ["", t.html("balance.none")]
     rows: tuple[Row, ...] = (
         (button(t.plain("button.topup"), "topup"), button(t.plain("button.promo"), "promo")),
         (button(t.plain("button.invite"), "invite"), button(t.plain("button.history"), "history")),
@@ -131,7 +131,7 @@ def _row(screen: ScreenContext, job: Job) -> str:
     day = screen.translator.day(job.created_at)
     if prompt := prompt_of(job, model):
         return screen.translator.plain("history.row_prompt", icon=icon, text=shorten(prompt, PROMPT_IN_ROW), day=day)
-    title = titled(model, screen.translator) if model else job.model
+    title = model_label(model, screen.translator) if model else job.model
     return screen.translator.plain("history.row", icon=icon, title=title, day=day)
 
 
@@ -147,7 +147,7 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
     model = screen.storefront.catalog.models.get(job.model)
     text = t.html(
         "history.order",
-        title=titled(model, t) if model else job.model,
+        title=model_label(model, t) if model else job.model,
         code=code(job.id),
         when=t.day_and_time(job.created_at),
         state=t.plain(f"history.{_state(job)}"),

@@ -19,7 +19,7 @@ class Step(StrEnum):
     ASK = "ask"  #: a field is asked for; a text is its value
     EDIT = "edit"  #: the same, opened from the options and returning to them
     OPTIONS = "options"  #: the list of all fields that can be changed
-    CONFIRM = "confirm"  #: the order is complete; a tap orders it
+    CONFIRM = "confirm"  #: the order is complete; a button press orders it
     ORDERED = "ordered"  #: this draft has become a job
     PROMO = "promo"  #: a promo code is asked for
 
@@ -79,7 +79,7 @@ class Draft:
     #: fields that are not asked any more: answered or skipped
     settled: tuple[str, ...] = ()
     values: Mapping[str, Any] = dataclass_field(default_factory=dict)
-    #: measured lengths of files by address
+    #: measured lengths of files by URL
     seconds: Mapping[str, float] = dataclass_field(default_factory=dict)
     #: a text and files that wait until the user chooses a model
     text: str = ""
@@ -121,11 +121,11 @@ def dump(draft: Draft) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def file_addresses(draft: Draft) -> tuple[str, ...]:
-    """The addresses of all files that the draft uses."""
+def file_urls(draft: Draft) -> tuple[str, ...]:
+    """Return the URLs of all files that the draft uses."""
     given = [one for value in draft.values.values() for one in (value if isinstance(value, list | tuple) else [value])]
-    addresses = [one for one in given if isinstance(one, str) and one.startswith(("https://", "http://"))]
-    return tuple(dict.fromkeys([*(one.address for one in draft.sent), *draft.seconds, *addresses]))
+    urls = [one for one in given if isinstance(one, str) and one.startswith(("https://", "http://"))]
+    return tuple(dict.fromkeys([*(one.address for one in draft.sent), *draft.seconds, *urls]))
 
 
 def load(body: str, *, version: int, message: int | None) -> Draft:

@@ -35,7 +35,7 @@ class DraftView:
             version=ctx.draft.version,
             message=draft.message,
             body=drafts.dump(draft),
-            uploads=drafts.file_addresses(draft),
+            uploads=drafts.file_urls(draft),
         )
         version = await self._store.save_draft(ctx.account_id, ctx.chat, saved)
         if version is None:
@@ -55,7 +55,7 @@ class DraftView:
         return replace(draft, price=quote.price)
 
     async def screen_context(self, ctx: UpdateContext) -> ScreenContext:
-        """Read what screens show beside the draft: the wallet and the free runs."""
+        """Read what screens show besides the draft: the wallet and the free runs."""
         wallet = await self._store.wallet(ctx.account_id)
         free = await self._store.free_runs(ctx.account_id, self._rules.free_per_day)
         return ScreenContext(

@@ -5,7 +5,7 @@ from typing import Any
 
 from genlock.bot.order.draft import Problem
 from genlock.bot.order.wizard import broken_rule
-from genlock.bot.screen_context import ANY, called, members, shown
+from genlock.bot.screen_context import ANY, field_label, members, value_label
 from genlock.domain.catalog import NOTHING, Model, Rule
 from genlock.domain.field import Field, FieldType
 from genlock.i18n.translator import Html, Translator
@@ -39,8 +39,8 @@ def explain_file(problem: Problem, translator: Translator) -> Html | None:
     if name == "uploads":
         return translator.html("limit.uploads", time=translator.duration(allowed["wait"]))
     if name in ("too_big", "too_long"):
-        words = translator.file_size if name == "too_big" else translator.duration
-        return translator.html(f"refused.{name}", given=words(allowed["given"]), most=words(allowed["most"]))
+        to_text = translator.file_size if name == "too_big" else translator.duration
+        return translator.html(f"refused.{name}", given=to_text(allowed["given"]), most=to_text(allowed["most"]))
     if name == "full":
         return translator.html("refused.full", n=allowed["n"])
     if name.startswith(("too_big_", "upload_", "wrong_kind_", "no_place_", "not_a_file_", "file_gone")):
@@ -96,7 +96,7 @@ def _address(_: Problem, one: Field, translator: Translator) -> Html:
 
 
 def _missing(_: Problem, one: Field, translator: Translator) -> Html:
-    return translator.html("refused.missing", field=called(one, translator))
+    return translator.html("refused.missing", field=field_label(one, translator))
 
 
 def _choice(_: Problem, __: Field, translator: Translator) -> Html:
@@ -149,12 +149,12 @@ def _condition(rule: Rule, model: Model, translator: Translator) -> str:
     for name, allowed in rule.when.items():
         one = model.field(name)
         if one is not None:
-            value = " / ".join(shown(one, value, translator) for value in allowed)
-            parts.append(translator.plain("refused.pair", field=called(one, translator), value=value))
+            value = " / ".join(value_label(one, value, translator) for value in allowed)
+            parts.append(translator.plain("refused.pair", field=field_label(one, translator), value=value))
     parts += [_names([name], model, translator) for name in rule.given]
     return " + ".join(parts)
 
 
 def _names(names: Sequence[str], model: Model, translator: Translator) -> str:
     fields = [model.field(name) for name in names]
-    return ", ".join(called(one, translator) for one in fields if one is not None)
+    return ", ".join(field_label(one, translator) for one in fields if one is not None)

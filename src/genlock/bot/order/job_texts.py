@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from genlock.bot.buttons import button
-from genlock.bot.screen_context import code, prompt_of, shorten, text_of, titled
+from genlock.bot.screen_context import code, model_label, prompt_of, shorten, text_of
 from genlock.domain.catalog import Model
 from genlock.domain.delivery import Part
 from genlock.domain.errors import ModelNotFound
@@ -32,19 +32,19 @@ class JobTexts:
 
     def label(self, job: Job) -> FileLabel:
         name = self._title(job, self._texts.translator(DEFAULT))
-        words = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
-        return FileLabel(title=shorten(words, TITLE_LENGTH), performer=name)
+        title = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
+        return FileLabel(title=shorten(title, TITLE_LENGTH), performer=name)
 
     def waiting(self, job: Job, language: str, fraction: float | None) -> OutgoingMessage:
         t = self._texts.translator(language)
-        facts = {"title": self._title(job, t), "code": code(job.id), "time": t.duration(self._expected(job))}
+        values = {"title": self._title(job, t), "code": code(job.id), "time": t.duration(self._expected(job))}
         if fraction is None:
             key = "order.queued" if job.state is State.QUEUED else "order.running_unknown"
-            text = t.html(key, **facts)
+            text = t.html(key, **values)
         else:
             share = min(max(fraction, 0.0), 1.0)
             full = round(share * BAR)
-            text = t.html("order.running", **facts, bar="▓" * full + "░" * (BAR - full), percent=round(share * 100))
+            text = t.html("order.running", **values, bar="▓" * full + "░" * (BAR - full), percent=round(share * 100))
         return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
 
     def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
@@ -120,7 +120,7 @@ class JobTexts:
 
     def _title(self, job: Job, t: Translator) -> str:
         model = self._model(job)
-        return titled(model, t) if model else job.model
+        return model_label(model, t) if model else job.model
 
 
 def _original(part: Part, t: Translator) -> tuple[tuple[Button, ...], ...]:

@@ -13,7 +13,7 @@ from genlock.bot.order.draft import Problem, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
-from genlock.bot.screen_context import code, titled
+from genlock.bot.screen_context import code, model_label
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
@@ -23,7 +23,7 @@ from genlock.domain.money import HoldState
 from genlock.domain.update import correlation_id
 from genlock.engine import operate
 from genlock.engine.engine import Engine
-from genlock.engine.sell import NotSold, NotSoldReason, Order, Seller, file_addresses
+from genlock.engine.sell import NotSold, NotSoldReason, Order, Seller, file_urls
 from genlock.ports import Database, OutgoingMessage
 
 #: what the screen says when a quota is used up
@@ -150,7 +150,7 @@ class Orders:
         try:
             if job.delivery not in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
                 raise ActionNotAllowed  # noqa: TRY301 - as the engine would say
-            shown = await operate.show_again(self._engine.ctx, job.id, f"user {ctx.account_id}")
+            resent = await operate.show_again(self._engine.ctx, job.id, f"user {ctx.account_id}")
         except ActionNotAllowed:
             await view.toast(ctx, t.plain("order.again_not_yet"))
             return
@@ -159,8 +159,8 @@ class Orders:
             text = t.plain("order.again_short", credits=t.credits(short.price), missing=missing)
             await view.toast(ctx, text, alert=True)
             return
-        if shown.hold_state is HoldState.HELD:
-            await view.toast(ctx, t.plain("order.again_paid", credits=t.credits(shown.price)), alert=True)
+        if resent.hold_state is HoldState.HELD:
+            await view.toast(ctx, t.plain("order.again_paid", credits=t.credits(resent.price)), alert=True)
             return
         await view.toast(ctx, t.plain("order.again_soon"))
 
@@ -189,8 +189,8 @@ class Orders:
             if one.type not in FILES or one.name not in values:
                 continue
             given = values[one.name] if isinstance(values[one.name], list) else [values[one.name]]
-            found = [await self._files.renew(ctx, str(address)) for address in given]
-            refused = [address for address in found if isinstance(address, Problem)]
+            found = [await self._files.renew(ctx, str(url)) for url in given]
+            refused = [url for url in found if isinstance(url, Problem)]
             if refused:
                 problem = refused[0]
                 del values_now[one.name]
@@ -199,12 +199,12 @@ class Orders:
         return values_now, problem
 
     async def _seconds(self, model: Model, values: dict[str, Any]) -> dict[str, float]:
-        """Measured lengths of files that were uploaded through the bot, by address."""
+        """Measured lengths of files that were uploaded through the bot, by URL."""
         found: dict[str, float] = {}
-        for address in file_addresses(model, values):
-            upload = await self._store.upload(address)
+        for url in file_urls(model, values):
+            upload = await self._store.upload(url)
             if upload is not None and upload.seconds is not None:
-                found[address] = upload.seconds
+                found[url] = upload.seconds
         return found
 
     async def find_by_draft(self, ctx: UpdateContext, version: int) -> Job | None:
@@ -226,14 +226,14 @@ class Orders:
 
 
 def _key(ctx: UpdateContext, version: int) -> str:
-    """Idempotency key: one version of a draft is ordered once, however often the button is tapped."""
+    """Idempotency key: one version of a draft is ordered once, however often the button is pressed."""
     return f"draft:{ctx.chat}:{version}"
 
 
 def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:
-    """Shown from the tap until the first progress; the job has no number yet."""
+    """Return the message shown from the press until the first progress; the job has no number yet."""
     t = ctx.translator
-    text = t.html("order.accepted", title=titled(model, t), time=t.duration(model.expected_seconds))
+    text = t.html("order.accepted", title=model_label(model, t), time=t.duration(model.expected_seconds))
     return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", ctx.draft.version),),))
 
 

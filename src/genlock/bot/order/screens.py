@@ -7,13 +7,13 @@ from genlock.bot.order.wizard import OPTIONS_A_PAGE, asked_fields, can_skip, cho
 from genlock.bot.screen_context import (
     ANY,
     ScreenContext,
-    called,
+    choice_label,
+    field_label,
     members,
+    model_label,
     quote,
     shorten,
-    shown,
-    shown_choice,
-    titled,
+    value_label,
 )
 from genlock.bot.storefront.screens import is_fixed, pager
 from genlock.bot.storefront.storefront import text_only
@@ -68,12 +68,16 @@ def card(model: Model, screen: ScreenContext) -> list[str]:
     varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
     if usual.per:
         varies = f"card.facts_{usual.per}"
-    facts = {"price": t.credits(usual.price), "least": t.amount(least), "time": t.duration(model.expected_seconds)}
+    values_shown = {
+        "price": t.credits(usual.price),
+        "least": t.amount(least),
+        "time": t.duration(model.expected_seconds),
+    }
     own = model.title.lower().startswith(model.vendor.lower())
     lines = [
-        t.html("card.head_own" if own else "card.head", title=titled(model, t), vendor=model.vendor),
+        t.html("card.head_own" if own else "card.head", title=model_label(model, t), vendor=model.vendor),
         t.html(f"about.{model.category.value}"),
-        t.html("card.facts_fixed" if is_fixed(model) else varies, **facts),
+        t.html("card.facts_fixed" if is_fixed(model) else varies, **values_shown),
     ]
     if screen.free_now(model):
         lines += screen.free_runs()
@@ -92,11 +96,11 @@ def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> 
     t = screen.translator
     lines = _by_type(draft, model, one, screen)
     asking = draft.step is Step.ASK
-    if asking and (files := _files(draft, model, but=one)):
+    if asking and (files := _files(draft, model, except_field=one)):
         lines.append(t.html("ask.have_files", n=files))
     now = draft.values.get(one.name, one.default)
     if now not in NOTHING and one.type not in FILES and not choices_of(one):
-        lines.append(t.html("ask.now", value=shorten(shown(one, now, t), 300)))
+        lines.append(t.html("ask.now", value=shorten(value_label(one, now, t), 300)))
     if asking and one.default in NOTHING and can_skip(draft, model, one):
         lines.append(t.html("ask.not_needed"))
     if one is main_text(model) and draft.step is Step.ASK and (more := _addable(draft, model, t)):
@@ -108,12 +112,12 @@ def _addable(draft: Draft, model: Model, t: Translator) -> list[str]:
     """Names of optional file fields that are not asked for; their files may be sent at any time."""
     wanted = {one.name for one in asked_fields(model, draft.category)}
     free = [one for one in model.fields if one.type in FILES and not one.advanced and one.name not in wanted]
-    return list(dict.fromkeys(called(one, t) for one in free))[:ADDED_SHOWN]
+    return list(dict.fromkeys(field_label(one, t) for one in free))[:ADDED_SHOWN]
 
 
 def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
-    about = called(one, t)
+    about = field_label(one, t)
     if one.type in FILES:
         return [t.html(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, screen)]
     if one.many:
@@ -131,9 +135,9 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
             return [t.html("ask.text", about=about), *_text_hints(model, one, screen)]
 
 
-def _files(draft: Draft, model: Model, *, but: Field) -> int:
+def _files(draft: Draft, model: Model, *, except_field: Field) -> int:
     """How many files the order has in other fields."""
-    given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not but]
+    given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not except_field]
     return sum(len(value) if isinstance(value, list) else 1 for value in given if value not in NOTHING)
 
 
@@ -191,7 +195,7 @@ def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
     rows += [(other,) for other in more]
     if draft.step is Step.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
         rows.append((draft_button(t.plain("button.rest"), version, "rest"),))
-    return [*rows, ways(draft, screen)]
+    return [*rows, navigation(draft, screen)]
 
 
 def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
@@ -205,14 +209,14 @@ def _choices(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
         return []
     now = draft.values.get(one.name, one.default)
     marks = {True: "✓ ", False: ""} if one.name in draft.values else {True: "• ", False: ""}
-    words = [shown_choice(one, value, t) for value in values]
-    columns = _columns(max(map(len, words)), len(words))
+    labels = [choice_label(one, value, t) for value in values]
+    columns = _columns(max(map(len, labels)), len(labels))
     size = CHOICE_ROWS * columns
     pages = max(1, -(-len(values) // size))
     page = min(draft.page, pages - 1)
     buttons = [
-        draft_button(f"{marks[values[place] == now]}{words[place]}", draft.version, "pick", place)
-        for place in range(page * size, min((page + 1) * size, len(values)))
+        draft_button(f"{marks[values[index] == now]}{labels[index]}", draft.version, "pick", index)
+        for index in range(page * size, min((page + 1) * size, len(values)))
     ]
     rows = grid(buttons, columns)
     return [*rows, pager(draft, screen, page, pages)] if pages > 1 else rows
@@ -224,8 +228,8 @@ def _columns(longest: int, count: int) -> int:
     return -(-count // -(-count // most)) if count <= CHOICE_ROWS * most else most
 
 
-def ways(draft: Draft, screen: ScreenContext) -> Row:
-    """Back and cancel."""
+def navigation(draft: Draft, screen: ScreenContext) -> Row:
+    """Return the buttons Back and Cancel."""
     t = screen.translator
     return (
         draft_button(t.plain("button.back"), draft.version, "back"),
@@ -236,14 +240,14 @@ def ways(draft: Draft, screen: ScreenContext) -> Row:
 def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     """All fields that can be changed."""
     t = screen.translator
-    lines: list[str] = [t.html("options.title", title=titled(model, t))]
+    lines: list[str] = [t.html("options.title", title=model_label(model, t))]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
-    there = editable_fields(model)
-    pages = max(1, -(-len(there) // OPTIONS_A_PAGE))
+    fields = editable_fields(model)
+    pages = max(1, -(-len(fields) // OPTIONS_A_PAGE))
     page = min(draft.page, pages - 1)
     rows = _instead(draft, screen)
-    for one in there[page * OPTIONS_A_PAGE : (page + 1) * OPTIONS_A_PAGE]:
+    for one in fields[page * OPTIONS_A_PAGE : (page + 1) * OPTIONS_A_PAGE]:
         text = _option(draft, one, screen, main=one is main_text(model))
         rows.append((draft_button(text, draft.version, "edit", model.fields.index(one)),))
     if pages > 1:
@@ -258,7 +262,7 @@ def _option(draft: Draft, one: Field, screen: ScreenContext, *, main: bool) -> s
     value = _effective(draft, one, screen)
     if main and draft.values.get(one.name):
         return t.plain("options.main", value=shorten(value, MAIN_LENGTH))
-    about = called(one, t)
+    about = field_label(one, t)
     return t.plain("options.row", about=about, value=shorten(value, max(OPTION_LENGTH - len(about), OPTION_VALUE)))
 
 
@@ -268,13 +272,13 @@ def _effective(draft: Draft, one: Field, screen: ScreenContext) -> str:
         value = one.default
     if value in NOTHING and one.type in (FieldType.CHOICE, FieldType.BOOLEAN, FieldType.NUMBER, FieldType.INTEGER):
         return screen.translator.plain("options.usual")
-    return shown(one, value, screen.translator)
+    return value_label(one, value, screen.translator)
 
 
 def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
     """The values, the exact price, and the balance after it."""
     t = screen.translator
-    lines: list[str] = [*([note, ""] if note else []), t.html("confirm.title", title=titled(model, t))]
+    lines: list[str] = [*([note, ""] if note else []), t.html("confirm.title", title=model_label(model, t))]
     main = main_text(model)
     if main is not None and draft.values.get(main.name):
         lines.append(t.html("confirm.prompt", text=shorten(str(draft.values[main.name]), PROMPT_SHOWN)))
@@ -300,7 +304,7 @@ def _summary(draft: Draft, model: Model, main: Field | None, screen: ScreenConte
         if one is main or (value in NOTHING and (one.advanced or one.default in NOTHING)):
             continue
         effective = value if value not in NOTHING else one.default
-        lines.append(t.html("confirm.line", about=called(one, t), value=shorten(shown(one, effective, t))))
+        lines.append(t.html("confirm.line", about=field_label(one, t), value=shorten(value_label(one, effective, t))))
     return lines[:LINES_MAX]
 
 
@@ -336,4 +340,4 @@ def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Ro
         rows[-1] = (*rows[-1], draft_button(t.plain("button.other_model"), draft.version, "other"))
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]
-    return [*rows, ways(draft, screen)]
+    return [*rows, navigation(draft, screen)]

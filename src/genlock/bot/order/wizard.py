@@ -23,9 +23,9 @@ def start_order(draft: Draft, model: Model, category: str) -> Draft:
     """Start an order with the text and files that waited for a model."""
     fresh = replace(draft.cleared(), model=model.id, category=category)
     for one in draft.sent:
-        place = field_for_file(fresh, model, one.kind)
-        if place is not None:
-            fresh = add_file(fresh, place, one)
+        target = field_for_file(fresh, model, one.kind)
+        if target is not None:
+            fresh = add_file(fresh, target, one)
     error = fresh.problem
     if draft.text and (main := main_text(model)) is not None:
         fresh = _with_value(fresh, main, draft.text)
@@ -283,18 +283,18 @@ def _continue(draft: Draft, model: Model) -> Draft:
     """After an answer: back to the options, or to the next question."""
     if draft.step is not Step.EDIT:
         return advance(draft, model)
-    there = _back_to_options(draft, model)
+    options_draft = _back_to_options(draft, model)
     try:
-        model.validate(there.values)
+        model.validate(options_draft.values)
     except InvalidInput as error:
-        return replace(there, problem=to_problem(error))
-    return there
+        return replace(options_draft, problem=to_problem(error))
+    return options_draft
 
 
 def _back_to_options(draft: Draft, model: Model) -> Draft:
     """The options, on the page of the field that was edited."""
-    places = [one.name for one in editable_fields(model)]
-    page = places.index(draft.field) // OPTIONS_A_PAGE if draft.field in places else 0
+    names = [one.name for one in editable_fields(model)]
+    page = names.index(draft.field) // OPTIONS_A_PAGE if draft.field in names else 0
     return replace(draft, step=Step.OPTIONS, field="", page=page, problem=None)
 
 

@@ -2,7 +2,7 @@
 
 from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
-from genlock.bot.screen_context import ICONS, ScreenContext, shorten, titled
+from genlock.bot.screen_context import ICONS, ScreenContext, model_label, shorten
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import Category, Model
 from genlock.domain.field import FieldType
@@ -83,16 +83,16 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
     lines += _carried(draft, screen)
     pages = max(1, -(-len(models) // MODELS_A_PAGE))
     page = min(draft.page, pages - 1)
-    there = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
+    page_models = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
     list_name = category.value if category else ALL
-    icons = {model.id: f"{ICONS[model.category]} " for model in there if category is None or draft.query}
+    icons = {model.id: f"{ICONS[model.category]} " for model in page_models if category is None or draft.query}
     rows: list[Row] = [
         (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), list_name),)
-        for model in there
+        for model in page_models
     ]
     if pages > 1:
         rows.append(pager(draft, screen, page, pages))
-    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, _ways(draft, screen)))
+    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, _navigation(draft, screen)))
 
 
 def _taking(kinds: set[FieldType], models: list[Model]) -> list[Model]:
@@ -112,10 +112,10 @@ def row(screen: ScreenContext, model: Model) -> str:
     """The label of a model's button: title and price."""
     t = screen.translator
     if screen.free_now(model):
-        return t.plain("list.row_free", title=titled(model, t))
+        return t.plain("list.row_free", title=model_label(model, t))
     usual = screen.storefront.usual_price(model)
     key = f"list.row_{usual.per}" if usual.per else "list.row" if usual.exact else "list.row_from"
-    return t.plain(key, title=titled(model, t), price=t.amount(usual.price))
+    return t.plain(key, title=model_label(model, t), price=t.amount(usual.price))
 
 
 def is_fixed(model: Model) -> bool:
@@ -144,7 +144,7 @@ def pager(draft: Draft, screen: ScreenContext, page: int, pages: int) -> Row:
     )
 
 
-def _ways(draft: Draft, screen: ScreenContext) -> Row:
+def _navigation(draft: Draft, screen: ScreenContext) -> Row:
     """Buttons below a model list: back, and menu or cancel."""
     t = screen.translator
     back = draft_button(t.plain("button.back"), draft.version, "back")

@@ -78,17 +78,17 @@ class Storefront:
         except InvalidInput:
             return least
         row = next(row for row in model.prices if row.matches(values))
-        measures = {how[0] for one in (row, *model.extras) if one.matches(values) and (how := one.measure())}
+        measures = {measure[0] for one in (row, *model.extras) if one.matches(values) and (measure := one.measure())}
         if measures & {"seconds", "characters"}:
             return self._rate(model, row, least) if len(measures) == 1 else least
         return UsualPrice(price=price, exact="count" not in measures)
 
     def _rate(self, model: Model, row: PriceRow, least: UsualPrice) -> UsualPrice:
         """The price of one second or a thousand characters, if the row is priced so."""
-        how = row.measure()
-        if how is None or row.free:
+        measure = row.measure()
+        if measure is None or row.free:
             return least
-        per, amount = PER[how[0]]
+        per, amount = PER[measure[0]]
         cost = thousandths(row.credits * amount / row.each)
         price = our_price(cost, self._markup, self._credit_usd, model.provider_credit_usd)
         return UsualPrice(price=price, exact=False, per=per)
@@ -100,7 +100,7 @@ class Storefront:
     def quote(
         self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float], *, free_left: int
     ) -> Quote:
-        """Price an order; `seconds` are measured lengths of files by address. Raises InvalidInput."""
+        """Price an order; `seconds` are measured lengths of files by URL. Raises InvalidInput."""
         return make_quote(model, values, seconds, markup=self._markup, credit_usd=self._credit_usd, free_left=free_left)
 
     def models(self, category: Category | None = None) -> list[Model]:

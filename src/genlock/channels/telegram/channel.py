@@ -62,11 +62,11 @@ class TelegramChannel(Channel):
     def split(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """Split long texts into several messages or, if that makes too many, show the text as a file."""
         divided: list[Part] = []
-        for place, part in enumerate(parts):
+        for index, part in enumerate(parts):
             pieces = split(part.value) if part.kind is PartKind.TEXT and part.level is not Level.DOCUMENT else []
             if len(pieces) < 2:  # noqa: PLR2004 - it fits one message
                 divided.append(part)
-            elif len(divided) + len(pieces) + len(parts) - place - 1 > PARTS_MAX:
+            elif len(divided) + len(pieces) + len(parts) - index - 1 > PARTS_MAX:
                 divided.append(replace(part, level=Level.DOCUMENT))
             else:
                 divided += [replace(part, value=piece) for piece in pieces]

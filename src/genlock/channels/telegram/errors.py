@@ -82,7 +82,7 @@ TABLE: tuple[tuple[Callable[[str], ChannelError], tuple[str, ...]], ...] = (
     (ChannelOutcomeUnknown, ("canceled by new edit message request", "cancelled by new edit message request")),
     (MessageHasMedia, ("there is no text in the message to edit",)),
     (MessageHasNoMedia, ("there is no caption in the message to edit",)),
-    (AlreadyRefunded, ("charge_already_refunded",)),
+    (AlreadyRefunded, ("already_refunded", "already refunded", "already been refunded")),
     (QueryTooOld, ("query is too old", "query id is invalid", "query_id_invalid")),
     (
         TextRefused,

@@ -121,37 +121,39 @@ def databases(store: str, database_url: str | None) -> Iterator[Callable[[str], 
             yield lambda _: database_url
 
 
-async def measure(store: str, make: Callable[[str], str], sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
+async def measure(
+    store: str, make: Callable[[str], str], sizes: Sizes, print_line: Callable[[str], None]
+) -> dict[str, Any]:
     url = make("lives")
     figures: dict[str, Any] = {"store": store}
     async with open_world(url, "lives") as world:
         if store == "postgres":
-            figures |= await _against_plain(url, world, sizes, say)
+            figures |= await _against_plain(url, world, sizes, print_line)
         else:
-            figures |= await _alone(world, sizes, say)
-        say("latency at 100 jobs per second …")
+            figures |= await _alone(world, sizes, print_line)
+        print_line("latency at 100 jobs per second …")
         figures["callback_to_channel_ms"] = await latency(world, sizes.latency_seconds)
         if sizes.history:
-            say(f"{sizes.history:,} finished jobs …")
-            figures["history_ratio"] = await _with_history(store, make("history"), world, sizes, say)
-        say(f"{sizes.waiting:,} waiting jobs …")
+            print_line(f"{sizes.history:,} finished jobs …")
+            figures["history_ratio"] = await _with_history(store, make("history"), world, sizes, print_line)
+        print_line(f"{sizes.waiting:,} waiting jobs …")
         cost, tasks = await waiting_cost(world, sizes.waiting)
         figures["waiting_bytes_per_job"] = round(cost)
         figures["waiting_tasks"] = tasks
     load = Load(seconds=max(1.0, sizes.latency_seconds), starts=sizes.rounds, helps=sizes.rounds)
-    return figures | await measure_service(make("service"), load, say)
+    return figures | await measure_service(make("service"), load, print_line)
 
 
-async def _alone(world: World, sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
+async def _alone(world: World, sizes: Sizes, print_line: Callable[[str], None]) -> dict[str, Any]:
     await jobs_per_second(world, sizes.jobs // 4)
     ours = []
     for number in range(sizes.rounds):
         ours.append(await jobs_per_second(world, sizes.jobs))
-        say(f"round {number + 1}: {ours[-1]:,.0f} jobs per second")
+        print_line(f"round {number + 1}: {ours[-1]:,.0f} jobs per second")
     return {"lives_per_second": round(statistics.median(ours))}
 
 
-async def _against_plain(url: str, world: World, sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
+async def _against_plain(url: str, world: World, sizes: Sizes, print_line: Callable[[str], None]) -> dict[str, Any]:
     """Measure in turn: the engine, the plain protocol through a pool, the same on dedicated connections."""
     rates: dict[str, list[float]] = {"lives": [], "plain": [], "plain_dedicated": []}
     async with plain_databases(url) as (pool, dedicated):
@@ -163,7 +165,7 @@ async def _against_plain(url: str, world: World, sizes: Sizes, say: Callable[[st
             rates["plain"].append(await run_plain_jobs(pool, f"plain-{number}", sizes.plain_jobs))
             rates["plain_dedicated"].append(await run_plain_jobs(dedicated, f"dedicated-{number}", sizes.plain_jobs))
             now = {name: round(rate[-1]) for name, rate in rates.items()}
-            say(f"round {number + 1}: {now['lives']:,} jobs per second, plain {now['plain']:,}")
+            print_line(f"round {number + 1}: {now['lives']:,} jobs per second, plain {now['plain']:,}")
     figures: dict[str, Any] = {f"{name}_per_second": round(statistics.median(rate)) for name, rate in rates.items()}
     for name, plain in (("ratio", "plain"), ("ratio_dedicated", "plain_dedicated")):
         pairs = zip(rates["lives"], rates[plain], strict=True)
@@ -171,7 +173,7 @@ async def _against_plain(url: str, world: World, sizes: Sizes, say: Callable[[st
     return figures
 
 
-async def _with_history(store: str, url: str, empty: World, sizes: Sizes, say: Callable[[str], None]) -> float:
+async def _with_history(store: str, url: str, empty: World, sizes: Sizes, print_line: Callable[[str], None]) -> float:
     """Return the cost of a job among many finished ones, as a multiple of its cost among few."""
     await make_history(store, url, sizes.history)
     ratios = []
@@ -180,7 +182,7 @@ async def _with_history(store: str, url: str, empty: World, sizes: Sizes, say: C
         for number in range(sizes.rounds):
             among_few, among_many = await jobs_per_second(empty, sizes.jobs), await jobs_per_second(full, sizes.jobs)
             ratios.append(among_few / among_many)
-            say(f"round {number + 1}: a job costs {ratios[-1]:.2f} times as much")
+            print_line(f"round {number + 1}: a job costs {ratios[-1]:.2f} times as much")
     return round(statistics.median(ratios), 2)
 
 
@@ -191,11 +193,11 @@ def run(store: str, database_url: str | None, sizes: Sizes, *, as_json: bool) ->
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
     with databases(store, database_url) as make:
-        figures = uvloop.run(measure(store, make, sizes, say))
+        figures = uvloop.run(measure(store, make, sizes, print_line))
     if as_json:
         print(json.dumps(figures))  # noqa: T201
     else:

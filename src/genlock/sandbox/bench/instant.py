@@ -42,8 +42,8 @@ class InstantProvider:
         return Report(outcome=Outcome.RUNNING, task_id=task_id)
 
     def read_callback(self, body: bytes) -> Report:
-        said = json.loads(body)
-        return Report(outcome=Outcome.SUCCESS, task_id=said["taskId"], pieces=(Piece(value=said["url"]),))
+        data = json.loads(body)
+        return Report(outcome=Outcome.SUCCESS, task_id=data["taskId"], pieces=(Piece(value=data["url"]),))
 
 
 class InstantChannel(Channel):

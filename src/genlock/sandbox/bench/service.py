@@ -34,7 +34,7 @@ SECRET = "bench-0123456789abcdef"  # noqa: S105 - of jobs that exist for seconds
 _TOKEN = "42:sandbox"  # noqa: S105 - the simulator's
 _PICTURE = "bench.png"
 _RUN = secrets.token_hex(4)
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,28 +46,28 @@ class Load:
     helps: int = 5
 
 
-async def measure_service(url: str, load: Load, say: Say) -> dict[str, Any]:
+async def measure_service(url: str, load: Load, print_line: PrintLine) -> dict[str, Any]:
     """Measure a real `genlock serve` process over the store at this URL."""
-    say("genlock --help …")
+    print_line("genlock --help …")
     figures: dict[str, Any] = {"help_seconds": await _help_seconds(load.helps)}
     async with _telegram() as telegram, running_kie() as kie:
         users = await _make_users(telegram)
         kie.service.files.add(_PICTURE, _picture, seconds=3600.0)
-        say(f"{load.starts} starts of genlock serve …")
+        print_line(f"{load.starts} starts of genlock serve …")
         settings = _settings(url, telegram, kie)
         figures |= await _starts(settings, load.starts)
         warm, count = CALLBACKS_PER_SECOND, round(CALLBACKS_PER_SECOND * load.seconds)
-        say(f"{warm + count + BURST:,} jobs that wait for their callbacks …")
+        print_line(f"{warm + count + BURST:,} jobs that wait for their callbacks …")
         jobs = await _make_jobs(url, users, warm + count + BURST)
         async with running_instance(settings) as instance:
-            say(f"{CALLBACKS_PER_SECOND} callbacks a second for {load.seconds:g} s …")
+            print_line(f"{CALLBACKS_PER_SECOND} callbacks a second for {load.seconds:g} s …")
             await _measure_callbacks(
                 instance, kie, jobs[:warm]
             )  # connections are opened, and the first deliveries begin
             before = await _calls_made(telegram)
             figures["callback_endpoint_ms"] = await _measure_callbacks(instance, kie, jobs[warm : warm + count])
             figures["channel_calls_meanwhile"] = await _calls_made(telegram) - before
-            say(f"{BURST:,} callbacks at once …")
+            print_line(f"{BURST:,} callbacks at once …")
             figures["callback_burst"] = await _burst(instance, kie, jobs[warm + count :])
             figures["busy_megabytes"] = round(instance.megabytes, 1)
     return figures
@@ -104,13 +104,13 @@ async def _telegram() -> AsyncIterator[str]:
 
 
 @dataclass(frozen=True)
-class Customer:
+class BenchUser:
     chat: int
     #: the message that becomes the result
     placeholder: str
 
 
-async def _make_users(telegram: str) -> list[Customer]:
+async def _make_users(telegram: str) -> list[BenchUser]:
     async with aiohttp.ClientSession() as session:
 
         async def post(path: str, **body: Any) -> Any:
@@ -121,7 +121,7 @@ async def _make_users(telegram: str) -> list[Customer]:
         for number in range(USERS):
             chat = (await post("/sim/people", name=f"User {number}"))["id"]
             sent = await post(f"/bot{_TOKEN}/sendMessage", chat_id=chat, text="…")
-            found.append(Customer(chat, str(sent["result"]["message_id"])))
+            found.append(BenchUser(chat, str(sent["result"]["message_id"])))
     return found
 
 
@@ -142,26 +142,26 @@ def _settings(url: str, telegram: str, kie: KieSimulator) -> dict[str, str]:
 
 
 async def _starts(settings: dict[str, str], times: int) -> dict[str, float]:
-    took, weights = [], []
+    took, megabytes = [], []
     for number in range(times + 1):
         async with running_instance(settings) as instance:
             await instance.wait_for_event("LOCK_ACTIVE")
             if number:  # the first start creates the schema
                 took.append(instance.starts[-1])
                 await asyncio.sleep(REST_SECONDS)
-                weights.append(instance.megabytes)
+                megabytes.append(instance.megabytes)
     return {
         "start_seconds": round(statistics.median(took), 2),
-        "rest_megabytes": round(statistics.median(weights), 1),
+        "rest_megabytes": round(statistics.median(megabytes), 1),
     }
 
 
-async def _make_jobs(url: str, users: list[Customer], count: int) -> list[int]:
+async def _make_jobs(url: str, users: list[BenchUser], count: int) -> list[int]:
     """Write jobs that run at the provider, and return their ids."""
     store = await open_store(url, observer=Silent())
     lease = Lease(owner="bench", seconds=600.0)
     try:
-        known = [await store.ensure_account("telegram", "42", str(customer.chat)) for customer in users]
+        known = [await store.ensure_account("telegram", "42", str(user.chat)) for user in users]
         found: list[int] = []
         for first in range(0, count, 1000):
             numbers = range(first, min(first + 1000, count))
@@ -179,14 +179,14 @@ async def _make_jobs(url: str, users: list[Customer], count: int) -> list[int]:
         await store.close()
 
 
-async def _make_job(store: Database, lease: Lease, account: int, customer: Customer, number: int) -> int:
+async def _make_job(store: Database, lease: Lease, account: int, user: BenchUser, number: int) -> int:
     order = NewJob(
         account_id=account,
         request_key=f"bench-{_RUN}-{number}",
         provider="kie",
         channel="telegram",
-        address=f"{customer.chat}/en",
-        placeholder=customer.placeholder,
+        address=f"{user.chat}/en",
+        placeholder=user.placeholder,
         model="z-image",
         input='{"prompt":"cat astronaut"}',
         price=0,
@@ -238,10 +238,10 @@ async def _burst(instance: Instance, kie: KieSimulator, jobs: list[int]) -> dict
         started = time.perf_counter()
         statuses = await asyncio.gather(*(_call(session, instance, kie, job) for job in jobs))
         seconds = time.perf_counter() - started
-    kept = {line["job"] for line in instance.events("CALLBACK_RECEIVED")}
+    stored = {line["job"] for line in instance.events("CALLBACK_RECEIVED")}
     return {
         "sent": len(jobs),
         "acknowledged": statuses.count(200),
-        "stored": len(kept & set(jobs)),
+        "stored": len(stored & set(jobs)),
         "seconds": round(seconds, 2),
     }

@@ -25,9 +25,9 @@ class Deliveries(Silent):
     def __init__(self) -> None:
         self._ends: dict[int, asyncio.Future[None]] = {}
 
-    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
+    def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
         if event is Event.MARK_DELIVERED:
-            self._end(facts["job"]).set_result(None)
+            self._end(fields["job"]).set_result(None)
 
     async def delivered(self, job_id: int) -> None:
         await self._end(job_id)

@@ -187,9 +187,9 @@ def order_history(order: Order, records: Records, jobs: Sequence[Job], lines: Se
 
 def format_line(line: Mapping[str, Any]) -> str:
     hidden = {"event", "correlation_id", "at", "process", "instance"}
-    facts = " ".join(f"{key}={value}" for key, value in line.items() if key not in hidden and value is not None)
+    fields = " ".join(f"{key}={value}" for key, value in line.items() if key not in hidden and value is not None)
     clock = datetime.fromtimestamp(line["at"], UTC).strftime("%H:%M:%S.%f")[:-3]
-    return f"{clock} {line['process']} [{line['event'] or '-'}] {facts}"
+    return f"{clock} {line['process']} [{line['event'] or '-'}] {fields}"
 
 
 def takeovers(lines: Sequence[Mapping[str, Any]], disruptions: Sequence[Disruption]) -> list[float]:

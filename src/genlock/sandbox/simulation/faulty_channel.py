@@ -104,8 +104,8 @@ class FaultyChannel(Channel):
         message.shows = (job.id, message_of(job) if part.kind is PartKind.MESSAGE else part.value)
         message.media = part.kind is PartKind.FILE and part.level is not Level.TEXT
         message.progress = False
-        facts = {"index": index, "message": part.message, "level": part.level, "value": message.shows[1]}
-        self._world.note("channel", "SHOWN", job=job.id, token=job.lease_token, **facts)
+        fields = {"index": index, "message": part.message, "level": part.level, "value": message.shows[1]}
+        self._world.note("channel", "SHOWN", job=job.id, token=job.lease_token, **fields)
 
     def _check_level(self, part: Part) -> None:
         if part.value in self._truth.invalid_results:

@@ -109,7 +109,7 @@ class FaultyProvider:
                 self._truth.invalid_results.add(piece.value)
         return Outcome.SUCCESS, pieces
 
-    async def _run(self, task: Task, token: str | None, patience: float) -> None:
+    async def _run(self, task: Task, token: str | None, deadline_seconds: float) -> None:
         """Run a task to its end, and send its callbacks."""
         early = self._world.happens("callback: early", job=task.job_id)
         long = not early and self._world.happens("task: long", job=task.job_id)
@@ -124,7 +124,7 @@ class FaultyProvider:
             await asyncio.wait_for(task.end_now.wait(), seconds)
         task.done = True
         if token:
-            self._send_callbacks(task, token, max(0.0, patience - seconds))
+            self._send_callbacks(task, token, max(0.0, deadline_seconds - seconds))
         self._send_forged(task, token)
 
     def _send_callbacks(self, task: Task, token: str, until_deadline: float) -> None:

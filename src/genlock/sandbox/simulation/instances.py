@@ -1,6 +1,6 @@
 """The lifecycle of simulated instances: they are killed or paused before and after every call they make.
 
-Everything an instance does to the outside goes through a proxy with a point before and a point behind the call. A dead
+Everything an instance does to the outside goes through a proxy with a point before and a point after the call. A dead
 instance stays at its next point forever, as a killed process would: no handler runs, nothing it does takes effect.
 """
 
@@ -136,15 +136,15 @@ class InstanceLifecycle:
         if self.dead:
             await asyncio.shield(self._world.never)
 
-    def _apply(self, fate: InstanceFault, point: str) -> None:
-        fate.passes_left -= 1
-        if fate.passes_left:
+    def _apply(self, fault: InstanceFault, point: str) -> None:
+        fault.passes_left -= 1
+        if fault.passes_left:
             return
-        self._world.faults[f"{fate.kind} {point}"] += 1
-        if fate.kind == "killed":
+        self._world.faults[f"{fault.kind} {point}"] += 1
+        if fault.kind == "killed":
             self.kill(point)
         else:
-            self.pause(fate.seconds)
+            self.pause(fault.seconds)
 
     async def serve(self, work: Coroutine[Any, Any, T], seconds: float = 8.0) -> T:
         """Serve a request. Raises NoAnswer if the instance dies or takes too long; the work may still be done."""
@@ -188,13 +188,13 @@ class StoreProxy:
             raise StoreUnavailable
         stale = self._monitor.stale(name, args)
         answer = await method(*args, **options)
-        self._monitor.look(name, args, answer, stale=stale)
+        self._monitor.check_answer(name, args, answer, stale=stale)
         if kind == "store: statement retried":
             # The connection broke before the answer, and the store retried the statement.
             self.uncertain_commits += 1
             stale = self._monitor.stale(name, args)
             answer = await method(*args, **options)
-            self._monitor.look(name, args, answer, stale=stale)
+            self._monitor.check_answer(name, args, answer, stale=stale)
         elif kind == "store: answer slow":
             await self._world.lag()
         await self._lifecycle.point(f"after store.{name}")
@@ -221,7 +221,7 @@ class StoreMonitor:
         job_id, token = _fence(name, args)
         return token is not None and token < self._truth.tokens[job_id]
 
-    def look(self, name: str, args: tuple[Any, ...], answer: Any, *, stale: bool) -> None:
+    def check_answer(self, name: str, args: tuple[Any, ...], answer: Any, *, stale: bool) -> None:
         job_id, _ = _fence(name, args)
         if stale and _effective(answer):
             self._truth.add_violation(
@@ -240,9 +240,9 @@ class StoreMonitor:
         if name == "begin_submit" and answer:
             self._truth.submits[job_id] = self._world.loop.time()
         if name == "end_job" and isinstance(answer, JobEnd) and answer.verdict is Verdict.WON and answer.job:
-            self._look_at_end(args[0], answer.job)
+            self._check_end(args[0], answer.job)
 
-    def _look_at_end(self, ending: EndJob, job: Job) -> None:
+    def _check_end(self, ending: EndJob, job: Job) -> None:
         if ending.state is not State.EXPIRED:
             return
         if ending.error_code == "submit_unknown":

@@ -69,7 +69,7 @@ class Scenario:
         #: sometimes all users order at once
         rush_seconds = self._rng.choice((0.1, 20.0, 20.0, 20.0))
         #: deadlines of orders, in seconds; sometimes all are short
-        patience = self._rng.choice(((6.0,), (6.0, 20.0, 60.0), (6.0, 20.0, 60.0)))
+        deadlines = self._rng.choice(((6.0,), (6.0, 20.0, 60.0), (6.0, 20.0, 60.0)))
         public_url = "https://sim" if self._rng.random() < 0.9 else None
         #: during a rolling deploy only the newer instances have a new provider
         providers = ("kie", "new") if self._rng.random() < 0.2 else ("kie",)
@@ -95,7 +95,7 @@ class Scenario:
             rng=self._rng,
             providers=providers,
             rush_seconds=rush_seconds,
-            patience=patience,
+            deadlines=deadlines,
         )
         self._operator = Operator(world, self._fleet, self._users, rng=self._rng)
 
@@ -162,9 +162,9 @@ class Scenario:
     def _check_epochs(self) -> list[Violation]:
         """Check that each epoch of the leader role had one holder."""
         holders = defaultdict(set)
-        for _, who, what, facts in self.world.history:
+        for _, who, what, fields in self.world.history:
             if what == Event.LOCK_ACTIVE:
-                holders[facts["epoch"]].add(who)
+                holders[fields["epoch"]].add(who)
         return [
             Violation(rule="An epoch has one holder.", subject="-", detail=f"epoch {epoch}: {sorted(names)}")
             for epoch, names in holders.items()

@@ -93,7 +93,7 @@ def report(run: Run, store: str) -> str:
     """Return the violations of a run and the history of the jobs concerned, in time order."""
     lines = [f"Seed {run.seed} violates {len(run.violations)} rule(s):"]
     lines += [f"  {broken.rule} Job {broken.subject}: {broken.detail}" for broken in run.violations]
-    lines.append("History (virtual seconds, who, what, facts):")
+    lines.append("History (virtual seconds, who, what, fields):")
     lines += [_line(entry) for entry in _concerned(run)]
     lines.append(f"Repeat: genlock simulate --store {store} --seeds 1 --first-seed {run.seed}")
     return "\n".join(lines)
@@ -102,17 +102,19 @@ def report(run: Run, store: str) -> str:
 def _concerned(run: Run) -> Iterator[Entry]:
     """Return the entries about the jobs of the violations, and those about no job."""
     jobs = {int(broken.subject) for broken in run.violations if broken.subject.isdigit()}
-    orders = {facts["order"]: facts["job"] for _, _, _, facts in run.history if "order" in facts and facts.get("job")}
+    orders = {
+        fields["order"]: fields["job"] for _, _, _, fields in run.history if "order" in fields and fields.get("job")
+    }
     for entry in run.history:
-        facts = entry[3]
-        job = facts.get("job") or orders.get(facts.get("order"))
+        fields = entry[3]
+        job = fields.get("job") or orders.get(fields.get("order"))
         if job is None or not jobs or job in jobs:
             yield entry
 
 
 def _line(entry: Entry) -> str:
-    seconds, who, what, facts = entry
-    return f"{seconds:10.3f}  {who:8} {what:20} " + " ".join(f"{name}={value}" for name, value in facts.items())
+    seconds, who, what, fields = entry
+    return f"{seconds:10.3f}  {who:8} {what:20} " + " ".join(f"{name}={value}" for name, value in fields.items())
 
 
 # many seeds

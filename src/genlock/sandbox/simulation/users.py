@@ -24,7 +24,7 @@ class Users:
         rng: Random,
         providers: tuple[str, ...],
         rush_seconds: float,
-        patience: tuple[float, ...],
+        deadlines: tuple[float, ...],
     ) -> None:
         #: their accounts in the store
         self.account_ids: list[int] = []
@@ -36,7 +36,7 @@ class Users:
         self._rng = rng
         self._providers = providers
         self._rush_seconds = rush_seconds
-        self._patience = patience
+        self._deadlines = deadlines
 
     async def create_accounts(self, store: Store) -> None:
         for number in range(4):
@@ -73,7 +73,7 @@ class Users:
             model="model",
             input="{}",
             price=rng.choice((0, 1000, 3000)),
-            deadline_seconds=rng.choice(self._patience) * rng.uniform(0.5, 1.5),
+            deadline_seconds=rng.choice(self._deadlines) * rng.uniform(0.5, 1.5),
             placeholder=self._fleet.channel.post(address) if rng.random() < 0.6 else None,
             notice=rng.random() < 0.8,
             correlation_id=f"o{number}",

@@ -11,7 +11,7 @@ from genlock.domain.events import Event
 from genlock.domain.result import Outcome, Piece
 from genlock.ports import Violation
 
-#: (virtual seconds, who, what, facts)
+#: (virtual seconds, who, what, fields)
 Entry = tuple[float, str, str, dict[str, Any]]
 
 #: Every kind of fault, and its probability where it can occur. A seed scales each by one of INTENSITIES.
@@ -195,10 +195,10 @@ class World:
     def stream(self, concern: str) -> random.Random:
         return random.Random(f"{self.seed}:{concern}")
 
-    def note(self, who: str, what: str, /, **facts: Any) -> None:
-        self.history.append((self.loop.time(), who, what, facts))
+    def note(self, who: str, what: str, /, **fields: Any) -> None:
+        self.history.append((self.loop.time(), who, what, fields))
 
-    def pick(self, kinds: Iterable[str], who: str = "world", /, **facts: Any) -> str | None:
+    def pick(self, kinds: Iterable[str], who: str = "world", /, **fields: Any) -> str | None:
         """Draw at most one of these kinds of faults, and record it."""
         if self.faults_over:
             return None
@@ -207,12 +207,12 @@ class World:
             roll -= self.rates[kind]
             if roll < 0:
                 self.faults[kind] += 1
-                self.note(who, "FAULT", kind=kind, **facts)
+                self.note(who, "FAULT", kind=kind, **fields)
                 return kind
         return None
 
-    def happens(self, kind: str, who: str = "world", /, **facts: Any) -> bool:
-        return self.pick((kind,), who, **facts) is not None
+    def happens(self, kind: str, who: str = "world", /, **fields: Any) -> bool:
+        return self.pick((kind,), who, **fields) is not None
 
     def flip(self) -> bool:
         return self._rng.random() < 0.5
@@ -257,10 +257,10 @@ class Recorder:
         self._world = world
         self._who = who
 
-    def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
+    def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
         if correlation_id:
-            facts["order"] = correlation_id
-        self._world.note(self._who, event.value, **facts)
+            fields["order"] = correlation_id
+        self._world.note(self._who, event.value, **fields)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         """Counters are not part of the history."""

@@ -28,7 +28,7 @@ class Events:
         self.id = secrets.token_hex(8)
         self.last = 0
         self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
-        self._apply_change = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def first(self) -> int:
@@ -38,8 +38,8 @@ class Events:
     def add(self, kind: str, **data: Any) -> None:
         self.last += 1
         self._events.append(Event(number=self.last, at=time(), kind=kind, data=data))
-        self._apply_change.set()
-        self._apply_change = asyncio.Event()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def since(self, number: int) -> list[Event]:
         """Events after `number` that are still kept."""
@@ -54,7 +54,7 @@ class Events:
         try:
             async with asyncio.timeout(seconds):
                 while not holds():
-                    await self._apply_change.wait()
+                    await self._changed.wait()
         except TimeoutError:
             return holds()
         return True

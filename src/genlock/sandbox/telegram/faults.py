@@ -91,8 +91,8 @@ class Faults:
         self.switches.append(made)
         return made
 
-    def once(self, fault: Fault, **reply_and_thread: Any) -> Switch:
-        return self.switch(fault, times=1, **reply_and_thread)
+    def once(self, fault: Fault, **options: Any) -> Switch:
+        return self.switch(fault, times=1, **options)
 
     def off(self, switch: Switch | int) -> None:
         gone = switch if isinstance(switch, int) else switch.id

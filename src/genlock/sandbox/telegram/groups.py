@@ -25,12 +25,12 @@ class Group:
     async def add(self, user: SimulatedUser) -> None:
         self.chat.members.add(user.id)
         self._service(user.id, {"new_chat_members": [user.user.as_json()]})
-        self._apply_change()
+        self._add_chat_event()
 
     async def remove(self, user: SimulatedUser) -> None:
         self.chat.members.discard(user.id)
         self._service(user.id, {"left_chat_member": user.user.as_json()})
-        self._apply_change()
+        self._add_chat_event()
 
     async def set_bot(self, status: str, *, by: SimulatedUser | None = None) -> None:
         """Set the bot's status: member, administrator, left or kicked."""
@@ -45,7 +45,7 @@ class Group:
         change["old_chat_member"] = member(state, state.bot_id, old)
         change["new_chat_member"] = member(state, state.bot_id, status)
         state.updates.add("my_chat_member", change, f"chat {self.id}")
-        self._apply_change()
+        self._add_chat_event()
 
     async def forbid(self, *kinds: str) -> None:
         """Forbid these kinds of messages (text, photo, video, …); no kinds: allow everything."""
@@ -79,6 +79,6 @@ class Group:
             self._state.updates.add("message", self._state.show(message), f"chat {self.id}")
         return message
 
-    def _apply_change(self) -> None:
+    def _add_chat_event(self) -> None:
         shown = self._state.show_chat(self.chat)
         self._state.events.add("chat", chat=shown, members=sorted(self.chat.members), bot_status=self.chat.bot_status)

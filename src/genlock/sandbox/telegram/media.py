@@ -40,15 +40,15 @@ class Media:
     #: outcome of each fetched URL: the file, or the error, which is repeated for later calls
     fetched: dict[tuple[str, str], Stored | str] = field(default_factory=dict)
 
-    async def take(self, kind: str, arguments: Upload | str, hints: Mapping[str, Any]) -> Stored:
+    async def take(self, kind: str, source: Upload | str, hints: Mapping[str, Any]) -> Stored:
         """Store the file. `hints` are the call's duration, title and so on."""
-        if isinstance(arguments, Upload):
-            return await self._uploaded(kind, arguments, hints)
-        if not arguments:
+        if isinstance(source, Upload):
+            return await self._uploaded(kind, source, hints)
+        if not source:
             raise bad_request(f"there is no {kind} in the request")
-        if "." not in arguments:
-            return self._by_id(kind, arguments)
-        return await self._by_url(kind, arguments, hints)
+        if "." not in source:
+            return self._by_id(kind, source)
+        return await self._by_url(kind, source, hints)
 
     async def _uploaded(self, kind: str, upload: Upload, hints: Mapping[str, Any]) -> Stored:
         size = len(upload.content)

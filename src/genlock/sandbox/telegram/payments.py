@@ -100,12 +100,12 @@ def _charge(state: TelegramState, user: User, invoice: Invoice, place: int) -> P
     )
     state.stars_ledger.charges.append(charge)
     user.stars -= invoice.amount
-    _tell(state, charge, "successful_payment", place)
+    _post_service_message(state, charge, "successful_payment", place)
     state.events.add("payment", person=user.id, ok=True, charge=charge.id, amount=charge.amount, stars=user.stars)
     return Payment(charge_id=charge.id)
 
 
-def _tell(state: TelegramState, charge: Charge, kind: str, place: int) -> None:
+def _post_service_message(state: TelegramState, charge: Charge, kind: str, place: int) -> None:
     fields = {"currency": STARS, "total_amount": charge.amount, "invoice_payload": charge.payload}
     fields |= {"telegram_payment_charge_id": charge.id, "provider_payment_charge_id": f"{charge.user_id}_{charge.at}"}
     message = state.post(state.chats[place], charge.user_id, {kind: fields}, silent=True)
@@ -134,7 +134,7 @@ async def refund(state: TelegramState, arguments: CallArguments) -> bool:
     charge.refunded_at = state.now()
     state.users[user_id].stars += charge.amount
     state.events.add("stars", person=user_id, stars=state.users[user_id].stars)
-    _tell(state, charge, "refunded_payment", user_id)
+    _post_service_message(state, charge, "refunded_payment", user_id)
     return True
 
 

@@ -45,9 +45,9 @@ def _plain(value: Any) -> Any:
 
 
 def _write(file: Path, text: str) -> None:
-    beside = file.with_suffix(".new")
-    beside.write_text(text)
-    beside.replace(file)
+    temporary = file.with_suffix(".new")
+    temporary.write_text(text)
+    temporary.replace(file)
 
 
 async def save_periodically(state: TelegramState, folder: Path) -> None:

@@ -186,7 +186,7 @@ class SimulatedUser:
 
     async def edit(self, message: Message, text: str) -> None:
         self._state.change(message, {"text": text, "entities": found_entities(text)}, None)
-        self._tell("edited_message", message)
+        self._add_update("edited_message", message)
 
     async def delete(self, message: Message | int, *, for_both: bool = True, chat: int | None = None) -> None:
         """Delete a message for both sides, or only for this user, which the bot cannot notice."""
@@ -254,7 +254,7 @@ class SimulatedUser:
         quoted = reply_to.id if isinstance(reply_to, Message) else reply_to
         message = state.post(place, self.id, content, silent=place.private, reply_to=quoted, **more)
         if self._bot_receives(place, message):
-            self._tell("message", message)
+            self._add_update("message", message)
         return message
 
     def _bot_receives(self, chat: Chat, message: Message) -> bool:
@@ -266,7 +266,7 @@ class SimulatedUser:
         named = f"@{self._state.bot['username']}" in message.text
         return chat.bot_status == "member" and (message.text.startswith("/") or to_bot or named)
 
-    def _tell(self, kind: str, message: Message) -> None:
+    def _add_update(self, kind: str, message: Message) -> None:
         self._state.updates.add(kind, self._state.show(message), f"chat {message.chat}")
 
 

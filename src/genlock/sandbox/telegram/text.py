@@ -144,25 +144,25 @@ def _tag_end(source: str, place: int) -> int:
 
 def _opened(source: str, place: int, inside: str, offset: int) -> _Open:
     tag = re.split(r"\s", inside, maxsplit=1)[0].lower()
-    reply_and_thread = _bytes(source, place)
+    byte_offset = _bytes(source, place)
     if tag not in TAGS:
-        raise _unparsable(f'Unsupported start tag "{tag}" at byte offset {reply_and_thread}')
+        raise _unparsable(f'Unsupported start tag "{tag}" at byte offset {byte_offset}')
     found = ATTRIBUTE.findall(inside[len(tag) :])
     attributes = {name.lower(): _decoded(double or single or bare) for name, double, single, bare in found}
     if tag == "span" and attributes.get("class") != "tg-spoiler":
-        raise _unparsable(f'Tag "span" must have class "tg-spoiler" at byte offset {reply_and_thread}')
+        raise _unparsable(f'Tag "span" must have class "tg-spoiler" at byte offset {byte_offset}')
     return _Open(tag=tag, offset=offset, start=place, attributes=attributes)
 
 
 def _close(source: str, place: int, name: str, opened: list[_Open], text: str, offset: int) -> Entity | None:
-    reply_and_thread = _bytes(source, place)
+    byte_offset = _bytes(source, place)
     if not opened:
-        raise _unparsable(f"Unexpected end tag at byte offset {reply_and_thread}")
+        raise _unparsable(f"Unexpected end tag at byte offset {byte_offset}")
     last = opened.pop()
     found = name.strip().lower()
     if found not in {"", last.tag}:
         raise _unparsable(
-            f'Unmatched end tag at byte offset {reply_and_thread}, expected "</{last.tag}>", found "</{found}>"'
+            f'Unmatched end tag at byte offset {byte_offset}, expected "</{last.tag}>", found "</{found}>"'
         )
     if offset == last.offset:
         return None

@@ -97,16 +97,16 @@ class Webhook:
         try:
             async with self._session.post(self.url, data=body, headers=headers) as response:
                 status, body = response.status, await response.read()
-                patience = response.headers.get("Retry-After", "")
+                retry_after = response.headers.get("Retry-After", "")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            status, body, patience = 0, str(error).encode(), ""
+            status, body, retry_after = 0, str(error).encode(), ""
         self.posted.append(DeliveryAttempt(update=update.id, status=status, attempt=attempt))
         if 200 <= status < 300:
             await self._run(body)
             return None
         reason = f"Wrong response from the webhook: {status}" if status else f"Connection failed: {body.decode()}"
         self.last_error = {"last_error_date": int(self.clock()), "last_error_message": reason}
-        return min(int(patience), RETRY_AFTER_MAX) if patience.isdigit() else self.pause(attempt)
+        return min(int(retry_after), RETRY_AFTER_MAX) if retry_after.isdigit() else self.pause(attempt)
 
     def pause(self, attempt: int) -> float:
         """Seconds before the next attempt: 0 first, then exponential up to one or two minutes."""

@@ -31,7 +31,7 @@ ON CONFLICT (address) DO UPDATE SET at = excluded.at;
 UPDATE uploads SET ordered = true WHERE address = :address AND NOT ordered;
 
 -- name: upload
--- Return the file at an address.
+-- Return the upload at a URL.
 SELECT *, extract(epoch FROM :now - at)::float8 AS age_seconds FROM uploads WHERE address = :address;
 
 -- name: recent_uploads

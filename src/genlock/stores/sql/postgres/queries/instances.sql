@@ -17,10 +17,10 @@ WHERE seen_at >= :now - make_interval(secs => :silent_seconds::float8) ORDER BY 
 -- Release the jobs of an instance, and delete the instance unless some jobs are excepted. After a crash, count it for
 -- each job, and delay jobs with many crashes so that others run first.
 WITH gone AS (
-    DELETE FROM instances WHERE id = :instance AND cardinality(:but::bigint[]) = 0
+    DELETE FROM instances WHERE id = :instance AND cardinality(:keep::bigint[]) = 0
 ), held AS MATERIALIZED (
     SELECT id FROM jobs
-    WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
+    WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:keep::bigint[]))
     ORDER BY id FOR NO KEY UPDATE
 )
 UPDATE jobs j

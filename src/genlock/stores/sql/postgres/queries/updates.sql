@@ -126,7 +126,7 @@ SET lease_owner = NULL, crash_count = crash_count + CASE WHEN :died::boolean THE
         WHEN :died::boolean AND crash_count + 1 >= :isolated_from::int
         THEN make_interval(secs => 1 << least(crash_count + 1 - :isolated_from::int, 6))
         ELSE interval '0' END
-WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:but::bigint[]))
+WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:keep::bigint[]))
 RETURNING id;
 
 -- name: updates

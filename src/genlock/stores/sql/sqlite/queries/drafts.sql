@@ -31,7 +31,7 @@ ON CONFLICT (address) DO UPDATE SET at = excluded.at;
 UPDATE uploads SET ordered = 1 WHERE address = :address AND ordered = 0;
 
 -- name: upload
--- Return the file at an address.
+-- Return the upload at a URL.
 SELECT *, (:now - at) / 1000000.0 AS age_seconds FROM uploads WHERE address = :address;
 
 -- name: recent_uploads

@@ -21,7 +21,7 @@ SELECT EXISTS (SELECT 1 FROM free_runs WHERE account_id = :account_id AND reques
 -- Count the free runs used today and those left from promo codes, not counting the run of one order.
 SELECT
     (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
-     WHERE f.account_id = :account_id AND f.request_key <> :but
+     WHERE f.account_id = :account_id AND f.request_key <> :ignore_key
         AND f.source = 'day' AND f.at >= :now - :now % 86400000000
         AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
             OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS used,
@@ -29,7 +29,7 @@ SELECT
      WHERE u.account_id = :account_id)
     - (SELECT count(*) FROM free_runs f
        LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
-       WHERE f.account_id = :account_id AND f.request_key <> :but AND f.source = 'gift'
+       WHERE f.account_id = :account_id AND f.request_key <> :ignore_key AND f.source = 'gift'
           AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
               OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
 

@@ -109,7 +109,7 @@ UPDATE update_queues
 SET lease_owner = NULL, crash_count = crash_count + :died,
     due_at = :now + CASE WHEN :died AND crash_count + 1 >= :isolated_from
         THEN 1000000 << min(crash_count + 1 - :isolated_from, 6) ELSE 0 END
-WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:but))
+WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:keep))
 RETURNING id;
 
 -- name: updates

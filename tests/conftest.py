@@ -1,7 +1,9 @@
 """What every test may ask for: a clean environment and real databases."""
 
 import os
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -12,6 +14,7 @@ from tests.pgbouncer import pgbouncer
 pytest_plugins = ["tests.tiers"]
 
 TEST_POSTGRES_URL = "GENLOCK_TEST_POSTGRES_URL"
+MEMORY, MEMORY_BYTES_MIN = Path("/dev/shm"), 2**30  # noqa: S108 (pytest makes its own folder there)
 PREFIXES = ("GENLOCK_", "PG")
 ALIASES = {"DATABASE_URL", "KIE_API_KEY", "PORT", "RENDER_EXTERNAL_URL", "TELEGRAM_BOT_TOKEN"}
 
@@ -19,6 +22,10 @@ ALIASES = {"DATABASE_URL", "KIE_API_KEY", "PORT", "RENDER_EXTERNAL_URL", "TELEGR
 for name in list(os.environ):
     if name != TEST_POSTGRES_URL and (name in ALIASES or name.startswith(PREFIXES)):
         del os.environ[name]
+
+# The stores sync every commit to the disk: on a file system in memory the tests do not wait for that.
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES_MIN:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # How fast the machine is today is nothing a case can fail by.
 hypothesis.settings.register_profile("genlock", deadline=None)

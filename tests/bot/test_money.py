@@ -236,6 +236,7 @@ async def lost(ann: ChatUser, job: Job) -> None:
         await ann.client.unblock()
 
 
+@pytest.mark.slow
 async def test_a_result_that_could_not_be_delivered_costs_its_price_when_it_is_shown_again(database_url: str) -> None:
     async with running_bot(database_url, rules=OPEN, speed=4.0) as world:
         ann = await world.add_user(having=10)
@@ -256,6 +257,7 @@ async def test_a_result_that_could_not_be_delivered_costs_its_price_when_it_is_s
         assert await world.store.violations(settled=False) == []
 
 
+@pytest.mark.slow
 async def test_who_cannot_pay_for_a_lost_result_is_told_how_much_is_missing(tmp_path: Path) -> None:
     async with running_bot(sqlite_url(tmp_path), rules=OPEN, speed=4.0) as world:
         ann = await world.add_user(having=10)

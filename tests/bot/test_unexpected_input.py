@@ -195,6 +195,7 @@ async def test_an_old_menu_button_does_not_overwrite_an_order(world: BotWorld) -
     assert page("order.accepted")(order)
 
 
+@pytest.mark.slow
 async def test_progress_is_shown_on_the_message_that_becomes_the_result(world: BotWorld) -> None:
     world.kie.service.speed = 55 / 6
     ann = await world.add_user()

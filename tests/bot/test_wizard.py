@@ -86,6 +86,7 @@ def has_a_way_out(said: OutgoingMessage) -> bool:
     return bool(verbs(said) & {"cancel", "menu"})
 
 
+@pytest.mark.slow
 def test_random_taps_and_texts_always_give_a_valid_screen(subtests: pytest.Subtests) -> None:
     for model in CATALOG.offered():
         with subtests.test(model=model.id):

@@ -258,6 +258,7 @@ def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(leaf for key, value in items for leaf in leaves(value, (*path, key)))]
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.data())
 def test_any_value_in_a_file_gives_a_model_or_an_error_that_names_the_file(data: st.DataObject) -> None:

@@ -137,6 +137,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_any_input_is_either_accepted_repeatedly_or_refused(data: st.DataObject) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
 from genlock.engine.context import EngineRules
@@ -76,6 +78,7 @@ async def test_instances_that_start_together_process_different_jobs(world: World
     assert await world.spent() == PRICE * len(jobs)
 
 
+@pytest.mark.slow
 async def test_waiting_jobs_are_rows_and_cost_no_task_and_no_timer(world: World) -> None:
     many = 3000
     engine = world.engine()

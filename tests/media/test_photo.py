@@ -32,6 +32,7 @@ def test_an_unsupported_format_becomes_a_jpeg_of_the_same_size(form: str) -> Non
     assert (photo.format, photo.size) == ("JPEG", (300, 200))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["PNG", "JPEG"])
 def test_an_image_over_the_limit_is_scaled_down_in_proportion(form: str) -> None:
     photo = fitted(image((8000, 4000), form=form))
@@ -48,6 +49,7 @@ def test_transparent_pixels_become_white() -> None:
     assert photo.convert("L").getpixel((32, 32)) == 255
 
 
+@pytest.mark.slow
 def test_an_image_that_needs_too_much_memory_is_not_decoded() -> None:
     with pytest.raises(NotUsableAsPhoto):
         fitted(image((9000, 9000)))

@@ -178,6 +178,7 @@ PROBABILITIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_with_random_faults_every_job_ends_and_the_ledger_balances(tmp_path: Path, seed: int) -> None:
     async with running_world(tmp_path, seed=seed) as world:

@@ -213,6 +213,7 @@ async def test_invalid_requests_are_refused_and_change_nothing(page: Page, ann: 
             assert "error" in await response.json()
 
 
+@pytest.mark.slow
 async def test_the_state_survives_a_restart(tmp_path: Path) -> None:
     async with running_telegram(folder=tmp_path) as telegram:
         ann = telegram.add_user("Ann", language="ru")

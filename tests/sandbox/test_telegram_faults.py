@@ -88,6 +88,7 @@ async def test_a_switch_applies_to_its_method_chat_and_number_of_times(
     assert telegram.faults.as_json() == []
 
 
+@pytest.mark.slow
 async def test_probabilities_depend_on_the_seed() -> None:
     patterns = []
     for _ in range(2):
@@ -119,6 +120,7 @@ async def test_a_429_fault_blocks_for_its_whole_time(
     assert ann.messages == []
 
 
+@pytest.mark.slow
 async def test_a_result_of_unknown_shape_is_an_error_for_the_client(
     telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
@@ -187,6 +189,7 @@ async def test_too_many_messages_to_a_chat_get_429_and_early_retries_wait_longer
         await client.close()
 
 
+@pytest.mark.slow
 async def test_a_group_has_a_limit_of_twenty_sends_and_edits_per_minute() -> None:
     now = [1000.0]
     async with running_telegram(limiter=True, clock=lambda: now[0]) as telegram:
@@ -209,6 +212,7 @@ async def test_a_group_has_a_limit_of_twenty_sends_and_edits_per_minute() -> Non
     assert 20 <= number <= 32
 
 
+@pytest.mark.slow
 async def test_all_chats_together_have_a_limit() -> None:
     async with running_telegram(limiter=True, limits=Limits(bot_per_second=5), clock=lambda: 1000.0) as telegram:
         client = connect("aiogram", telegram)

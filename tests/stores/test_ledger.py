@@ -277,6 +277,7 @@ class Ledger(RuleBasedStateMachine):
         assert self._run(self._store.violations(settled=False)) == []
 
 
+@pytest.mark.slow
 def test_balances_match_the_model_on_sqlite() -> None:
     run_state_machine_as_test(Ledger, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))
 

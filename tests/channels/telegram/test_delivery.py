@@ -140,6 +140,7 @@ async def test_a_file_whose_url_telegram_cannot_fetch_is_uploaded(harness: Harne
     assert harness.uploads() == 1
 
 
+@pytest.mark.slow
 async def test_a_photo_with_too_long_sides_is_scaled_down_and_has_a_button_for_the_original(harness: Harness) -> None:
     url = harness.files.put("long.png", image((9000, 3000)), PNG)
     job = await harness.deliver(url)
@@ -150,6 +151,7 @@ async def test_a_photo_with_too_long_sides_is_scaled_down_and_has_a_button_for_t
     assert message.buttons[0]["url"] == url
 
 
+@pytest.mark.slow
 async def test_a_photo_of_too_many_bytes_is_compressed(harness: Harness) -> None:
     content = noise_image((2200, 1900))
     assert len(content) > 10 * 1024 * 1024

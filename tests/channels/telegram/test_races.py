@@ -32,6 +32,7 @@ async def test_the_engine_shows_progress_at_the_first_progress_point(harness: Ha
     assert [str(priority) for _, priority in harness.limiter.acquired] == ["result", "progress"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["an image", "a text", "a failure"])
 async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten(harness: Harness, kind: str) -> None:
     """Telegram accepts the progress edit before the result, and applies it after the result."""

@@ -3,6 +3,7 @@
 `make quick` leaves out every test with one of these markers; `make test` runs all.
 """
 
+import inspect
 import multiprocessing.util
 import sys
 from collections.abc import Iterator
@@ -15,10 +16,10 @@ MARKERS = {
     "browser": "drives a real browser",
     "postgres": "needs a PostgreSQL server",
     "process": "starts a process",
-    "slow": "takes seconds of processor time",
+    "slow": "takes seconds, or runs the whole product",
 }
 #: folders whose tests are all of one tier
-FOLDERS = {"journeys": "process", "page": "browser", "simulation": "slow"}
+FOLDERS = {"doctor": "slow", "journeys": "process", "page": "browser", "simulation": "slow"}
 FIXTURES = {"browser": "browser", "fuzz_cases": "slow"}
 #: aiogram takes seconds to import
 PARAMETERS = {"postgres": "postgres", "aiogram": "slow"}
@@ -82,6 +83,8 @@ def tiers_of(item: pytest.Item) -> Iterator[str]:
     yield from (marker for parameter, marker in PARAMETERS.items() if parameter in parameters)
     if item.get_closest_marker("timeout"):
         yield "slow"  # it asks for more time than other tests have
+    if "bot" in parts and inspect.iscoroutinefunction(getattr(item, "obj", None)):
+        yield "slow"  # it runs the whole bot against the simulators
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -14,6 +14,8 @@ from genlock.sandbox.kie.faults import Fault
 from tests.providers.kie_world import PRICE, KieWorld, running_world
 from tests.providers.models import CATALOG, WORKING
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[KieWorld]:

@@ -19,7 +19,7 @@ test: provision check ## Install, check and run all tests (ARGS="-k name" picks 
 	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
 
 quick: .venv/installed ## Run the tests that need no process, no browser and no PostgreSQL: the inner loop
-	$(BIN)/pytest -n 2 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
+	$(BIN)/pytest -n 3 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
 
 provision: .venv/installed ## Bring the programs that the tests run: a browser, PgBouncer, PostgreSQL
 	$(BIN)/python -m tests.provision

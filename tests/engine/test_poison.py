@@ -63,6 +63,7 @@ async def work_until_crash(world: World, engine: Engine, channel: CrashingChanne
             return False
 
 
+@pytest.mark.slow
 async def test_one_poison_job_among_hundreds_is_found_and_no_other_is_given_up(world: World) -> None:
     """The worst case: the poison job is started first each time, so that no other job ends in the same process."""
     channel = CrashingChannel()

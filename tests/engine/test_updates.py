@@ -278,6 +278,7 @@ async def test_the_updates_of_a_crashed_instance_are_taken_over(live_store: SqlD
     assert await live_store.violations(settled=True) == []
 
 
+@pytest.mark.slow
 async def test_an_update_that_crashes_every_process_is_dead_lettered_while_others_are_handled(
     live_store: SqlDatabase, recorder: Recorder
 ) -> None:
@@ -363,6 +364,7 @@ async def test_a_clean_stop_finishes_handlers_and_releases_the_queues(
     await second.engine.stop()
 
 
+@pytest.mark.slow
 async def test_the_lease_of_a_slow_handlers_queue_is_renewed(live_store: SqlDatabase, recorder: Recorder) -> None:
     slow = make_instance(live_store, recorder, "slow", lease_seconds=0.8)
     # Only an expired lease may pass the queue on, not a heartbeat that a busy machine delays.

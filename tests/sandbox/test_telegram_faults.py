@@ -132,6 +132,7 @@ async def test_a_result_of_unknown_shape_is_an_error_for_the_client(
     assert len(ann.messages) == 1
 
 
+@pytest.mark.slow
 async def test_a_delay_happens_before_inside_or_after_execution(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
@@ -146,6 +147,7 @@ async def test_a_delay_happens_before_inside_or_after_execution(
     assert time.monotonic() - begun >= 0.3
 
 
+@pytest.mark.slow
 async def test_a_late_progress_edit_becomes_the_caption(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:

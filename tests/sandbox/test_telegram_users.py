@@ -128,6 +128,7 @@ async def test_a_reaction_is_sent_only_if_allowed_updates_names_it(
 # races
 
 
+@pytest.mark.slow
 async def test_a_newer_edit_cancels_one_that_is_still_uploading(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
@@ -144,6 +145,7 @@ async def test_a_newer_edit_cancels_one_that_is_still_uploading(
     assert ann.last.text == "second"
 
 
+@pytest.mark.slow
 async def test_a_deletion_during_the_upload_is_reported(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
@@ -159,6 +161,7 @@ async def test_a_deletion_during_the_upload_is_reported(
     assert told.value.text == "message was deleted"
 
 
+@pytest.mark.slow
 async def test_text_edits_work_during_an_upload(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:

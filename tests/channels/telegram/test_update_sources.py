@@ -119,6 +119,7 @@ async def test_a_stored_update_is_confirmed_by_the_next_request(harness: Harness
         await harness.until(lambda: harness.texts() == ["one"] and not harness.telegram.state.updates.pending)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", [Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.SERVER_ERROR, Fault.BAD_GATEWAY, Fault.UNDECODABLE]
 )

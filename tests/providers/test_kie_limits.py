@@ -139,11 +139,11 @@ async def test_a_permit_that_would_be_used_too_late_is_given_up() -> None:
             return [0.05]
 
     permits = Permits()
-    limiter = limits.RateLimiter(permits, {"a": RateLimit(interval=0.01, late=0.01), "b": RateLimit(interval=0.01)})  # type: ignore[arg-type]
+    limiter = limits.RateLimiter(permits, {"a": RateLimit(interval=0.01, late=0.4), "b": RateLimit(interval=0.01)})  # type: ignore[arg-type]
     for key, reserved in (("a", 2), ("b", 1)):
         permits.reserved = 0
         waiting = asyncio.ensure_future(limiter.acquire(key))
         await asyncio.sleep(0.02)
-        asyncio.get_running_loop().call_soon(sleep, 0.1)  # blocks the event loop
+        asyncio.get_running_loop().call_soon(sleep, 0.6)  # blocks the event loop
         await waiting
         assert permits.reserved == reserved

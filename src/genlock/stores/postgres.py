@@ -21,7 +21,7 @@ from genlock.stores.rows import Row
 from genlock.stores.session import Session
 
 #: the advisory lock that an instance holds while it migrates; an arbitrary number
-_MIGRATION_LOCK = 4_729_106
+MIGRATION_LOCK = 4_729_106
 #: Generic plans that use only index look-ups stay good while the tables grow from nothing.
 _SETTINGS = {
     "jit": "off",
@@ -76,16 +76,11 @@ class PostgresSession(Session):
     async def migrate(self) -> list[str]:
         """Apply the pending migrations. Instances that start together wait for each other here."""
         async with self.pool.acquire() as connection, connection.transaction():
-            await connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+            await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
             await connection.execute(REGISTER)
             rows = await connection.fetch("SELECT number, name, checksum FROM migrations")
             todo = pending(shipped("postgres"), [Migration(**dict(row)) for row in rows])
-            for migration in todo:
-                await connection.execute(migration.text)
-                await connection.execute(
-                    "INSERT INTO migrations VALUES ($1, $2, $3, now()::text)",
-                    migration.number, migration.name, migration.checksum,
-                )  # fmt: skip
+            await apply_migrations(connection, todo)
         return [f"{migration.number:04d}_{migration.name}" for migration in todo]
 
     @staticmethod
@@ -182,6 +177,16 @@ class PostgresStore(SqlDatabase):
         return store
 
 
+async def apply_migrations(connection: Any, todo: Sequence[Migration]) -> None:
+    """Apply migrations in the current transaction, and record them."""
+    for migration in todo:
+        await connection.execute(migration.text)
+        await connection.execute(
+            "INSERT INTO migrations VALUES ($1, $2, $3, now()::text)",
+            migration.number, migration.name, migration.checksum,
+        )  # fmt: skip
+
+
 def _rows(records: Any) -> list[Row]:
     """Asyncpg's records are mappings in all but their declared type."""
     rows: list[Row] = records
@@ -203,6 +208,17 @@ def _connection_error(url: str, error: Exception) -> str:
         return ""
 
 
+async def connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
+    """Connect, with the server's own settings. Raises StoreUnavailable."""
+    try:
+        return await _connect(url)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+        raise StoreUnavailable(
+            f"cannot connect to PostgreSQL{_connection_error(url, error)}. "
+            "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
+        ) from None
+
+
 async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
     """Connect; wait while the server is starting up, because a restart of the machine starts both at the same time."""
     loop = asyncio.get_running_loop()
@@ -218,13 +234,7 @@ async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
 
 async def _behind_pooler(url: str) -> bool:
     """Whether a pooler answers: it reports its own process ids, not those of the server."""
-    try:
-        connection = await _connect(url)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
-        raise StoreUnavailable(
-            f"cannot connect to PostgreSQL{_connection_error(url, error)}. "
-            "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
-        ) from None
+    connection = await connect(url)
     try:
         async with connection.transaction():
             return bool(await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid())

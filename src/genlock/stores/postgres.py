@@ -21,7 +21,7 @@ from genlock.stores.rows import Row
 from genlock.stores.session import Session
 
 #: the advisory lock that an instance holds while it migrates; an arbitrary number
-MIGRATION_LOCK = 4_729_106
+_MIGRATION_LOCK = 4_729_106
 #: Generic plans that use only index look-ups stay good while the tables grow from nothing.
 _SETTINGS = {
     "jit": "off",
@@ -76,11 +76,16 @@ class PostgresSession(Session):
     async def migrate(self) -> list[str]:
         """Apply the pending migrations. Instances that start together wait for each other here."""
         async with self.pool.acquire() as connection, connection.transaction():
-            await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+            await connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
             await connection.execute(REGISTER)
             rows = await connection.fetch("SELECT number, name, checksum FROM migrations")
             todo = pending(shipped("postgres"), [Migration(**dict(row)) for row in rows])
-            await apply_migrations(connection, todo)
+            for migration in todo:
+                await connection.execute(migration.text)
+                await connection.execute(
+                    "INSERT INTO migrations VALUES ($1, $2, $3, now()::text)",
+                    migration.number, migration.name, migration.checksum,
+                )  # fmt: skip
         return [f"{migration.number:04d}_{migration.name}" for migration in todo]
 
     @staticmethod
@@ -175,16 +180,6 @@ class PostgresStore(SqlDatabase):
             await store.close()
             raise
         return store
-
-
-async def apply_migrations(connection: Any, todo: Sequence[Migration]) -> None:
-    """Apply migrations in the current transaction, and record them."""
-    for migration in todo:
-        await connection.execute(migration.text)
-        await connection.execute(
-            "INSERT INTO migrations VALUES ($1, $2, $3, now()::text)",
-            migration.number, migration.name, migration.checksum,
-        )  # fmt: skip
 
 
 def _rows(records: Any) -> list[Row]:

@@ -2,12 +2,19 @@
 
 import random
 from asyncio import Lock
-from typing import Any
+from typing import Any, cast
 
 from genlock.ports import Clock, Observer
 from genlock.stores.postgres import PostgresSession
 from genlock.stores.rows import Row
 from genlock.stores.sqlite import SqliteSession, T, Work, in_savepoint
+
+
+class _NoPool:
+    """What the session asks its pool for, when it has one connection only."""
+
+    def get_max_size(self) -> int:
+        return 1
 
 
 class PostgresTransaction(PostgresSession):
@@ -17,7 +24,7 @@ class PostgresTransaction(PostgresSession):
         self, connection: Any, *, clock: Clock | None, observer: Observer, statement_seconds: float = 10.0
     ) -> None:
         super().__init__(
-            connection, pooled=True, clock=clock, observer=observer,
+            cast("Any", _NoPool()), pooled=True, clock=clock, observer=observer,
             retry_seconds=0.0, statement_seconds=statement_seconds, rng=random.Random(),  # noqa: S311 - it only spreads retries
         )  # fmt: skip
         self._connection = connection

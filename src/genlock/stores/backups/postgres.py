@@ -13,7 +13,7 @@ from genlock.ports import Observer
 from genlock.stores.backups.database import MIGRATIONS, Snapshot, Tables, Target, to_rows
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import REGISTER, Migration
-from genlock.stores.postgres import MIGRATION_LOCK, apply_migrations, connect
+from genlock.stores.postgres import connect
 from genlock.stores.transaction import PostgresTransaction
 
 _COLUMNS = """
@@ -51,6 +51,8 @@ _FROM_BACKUP: Mapping[str, Callable[[Any], Any]] = {
     "text[]": json.loads,
     "timestamp with time zone": lambda microseconds: _EPOCH + microseconds * _MICROSECOND,
 }
+#: the advisory lock that an instance takes when it starts, to apply migrations
+_MIGRATION_LOCK = 4_729_106
 #: an instance with a heartbeat in this time is running
 _ALIVE_SECONDS = 10.0
 #: a check over millions of rows takes longer than the statements of the service may
@@ -114,7 +116,13 @@ class PostgresTarget(Target):
 
     async def migrate(self, migrations: Sequence[Migration]) -> None:
         await self._connection.execute(REGISTER)
-        await apply_migrations(self._connection, migrations)
+        for migration in migrations:
+            # No other transaction sees these tables yet, so their indexes need not be built beside its writes.
+            await self._connection.execute(migration.text.replace(" CONCURRENTLY", ""))
+            await self._connection.execute(
+                "INSERT INTO migrations VALUES ($1, $2, $3, now()::text)",
+                migration.number, migration.name, migration.checksum,
+            )  # fmt: skip
 
     async def load(self, table: str, columns: Mapping[str, str], rows: Iterator[list[Any]]) -> None:
         records = to_rows(rows, columns, _FROM_BACKUP)
@@ -137,7 +145,7 @@ async def postgres_target(url: str, *, observer: Observer) -> AsyncIterator[Post
     try:
         async with connection.transaction():
             await _without_time_limits(connection)
-            await connection.execute(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+            await connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
             await _refuse_running_instances(connection)
             yield PostgresTarget(connection, observer)
     except _ERRORS as error:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from genlock.bot.rules import BotRules
     from genlock.channels.telegram.caller import Caller
     from genlock.domain.alarm import AlarmNotice
+    from genlock.domain.backup import BackupSummary, RestoreSummary
     from genlock.engine.alarms import Alarms
     from genlock.log import Mask
     from genlock.metrics import MetricsObserver
@@ -58,6 +60,7 @@ STOP_SECONDS = 12.0
 #: payments that Telegram lists and we missed
 RECONCILE_SECONDS = 180.0
 BOT_TASK_SECONDS = 5.0
+_SQLITE = "sqlite:///"
 
 
 class SystemClock:
@@ -325,8 +328,8 @@ async def open_store(
     With `in_use_ok`, an SQLite file is opened although a service uses it, for a short command of an operator. With
     `existing`, a missing SQLite file is not created. Raises StoreUnavailable.
     """
-    if url.startswith("sqlite:///"):
-        path, clock = url.removeprefix("sqlite:///"), clock or SystemClock()
+    if url.startswith(_SQLITE):
+        path, clock = url.removeprefix(_SQLITE), clock or SystemClock()
         if existing:
             must_exist(path)
         try:
@@ -344,11 +347,41 @@ async def open_database_check(url: str, *, observer: Observer) -> DatabaseCheck:
     """Open the database at a URL as it is, without migrating it, for the doctor. Raises StoreUnavailable."""
     from genlock.stores.check import PostgresCheck, SqliteCheck
 
-    if url.startswith("sqlite:///"):
-        path = url.removeprefix("sqlite:///")
+    if url.startswith(_SQLITE):
+        path = url.removeprefix(_SQLITE)
         opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, without_lock=True)
         return SqliteCheck(opened, path)
     return PostgresCheck(await PostgresStore.open(url, observer=observer, migrate=False))
+
+
+async def back_up(url: str, path: Path, *, overwrite: bool) -> "BackupSummary":
+    """Write a backup of the database at a URL, while instances use it. Raises BackupFailed and StoreError."""
+    from genlock.stores.backups.backup import write_backup
+    from genlock.stores.backups.postgres import postgres_snapshot
+    from genlock.stores.backups.sqlite import sqlite_snapshot
+
+    is_sqlite = url.startswith(_SQLITE)
+    source = sqlite_snapshot(url.removeprefix(_SQLITE), path.parent) if is_sqlite else postgres_snapshot(url)
+    async with source as snapshot:
+        return await write_backup(snapshot, path, overwrite=overwrite, now=SystemClock().now())
+
+
+async def restore(url: str, path: Path, *, observer: Observer, force: bool, resume: bool) -> "RestoreSummary":
+    """Replace the database at a URL by a backup of either kind of database, completely or not at all.
+
+    Raises BackupUnusable, Refusal and StoreError.
+    """
+    from genlock.stores.backups.file import open_backup
+    from genlock.stores.backups.postgres import postgres_target
+    from genlock.stores.backups.restore import restore_backup
+    from genlock.stores.backups.sqlite import sqlite_target
+
+    with open_backup(path) as backup:
+        if url.startswith(_SQLITE):
+            async with sqlite_target(url.removeprefix(_SQLITE), clock=SystemClock(), observer=observer) as file:
+                return await restore_backup(backup, file, force=force, resume=resume)
+        async with postgres_target(url, observer=observer) as server:
+            return await restore_backup(backup, server, force=force, resume=resume)
 
 
 def make_engine(  # noqa: PLR0913 - one argument per part

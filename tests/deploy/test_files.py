@@ -66,7 +66,7 @@ def test_render_asks_for_the_required_settings() -> None:
     [service] = yaml.safe_load(Path("deploy/render.yaml").read_text(encoding="utf-8"))["services"]
     named = {variable["key"] for variable in service["envVars"]}
     assert {"GENLOCK_TELEGRAM_TOKEN", "GENLOCK_KIE_API_KEY", "DATABASE_URL"} <= named
-    assert named <= SETTINGS | ALIASES
+    assert named <= SETTINGS | ALIASES | {"PYTHON_IMAGE"}
     assert service["healthCheckPath"] == "/ready"
 
 

@@ -20,6 +20,7 @@ from genlock.domain.upload import Upload
 from genlock.ports import Database, Reschedule
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
+from genlock.stores.parking import Parking
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
@@ -185,6 +186,7 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await store.store_callback("kie", None, "", b"marked")
     assert await store.find_callbacks(after, b"mark") == [(None, "new")]
     assert await store.delete_callbacks(after, b"mark") == 1
+    await Parking(store.session).park("restored")
 
 
 async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:

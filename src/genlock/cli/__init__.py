@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from genlock import __version__
-from genlock.cli import jobs, models, orphans, sandbox, service, updates, wallet
+from genlock.cli import backup, jobs, models, orphans, sandbox, service, updates, wallet
 from genlock.domain.errors import GenlockError
 
 app = typer.Typer(
@@ -15,6 +15,7 @@ app = typer.Typer(
     help="Bots that sell AI generations: delivered once, charged only if they arrived.",
 )
 app.add_typer(service.app)
+app.add_typer(backup.app)
 app.add_typer(sandbox.app)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(orphans.app, name="orphans")

@@ -39,7 +39,8 @@ class AttentionCode(StrEnum):
     RETRIES_EXHAUSTED = "retries_exhausted"  #: the delivery failed in every attempt
     UNDELIVERABLE = "undeliverable"  #: the user cannot be reached, or the result cannot be shown
     UNKNOWN_DELIVERY = "unknown_delivery"  #: a message may or may not have been sent
-    PARKED = "parked"  #: whether the provider accepted the task is unknown, and the policy leaves it to the operator
+    PARKED = "parked"  #: only an operator can tell whether it goes on: the provider may have accepted the task, or the
+    #: job was restored from a backup
     OTHER = "other"
 
 

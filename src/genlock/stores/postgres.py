@@ -203,6 +203,17 @@ def _connection_error(url: str, error: Exception) -> str:
         return ""
 
 
+async def connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
+    """Connect, with the server's own settings. Raises StoreUnavailable."""
+    try:
+        return await _connect(url)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+        raise StoreUnavailable(
+            f"cannot connect to PostgreSQL{_connection_error(url, error)}. "
+            "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
+        ) from None
+
+
 async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
     """Connect; wait while the server is starting up, because a restart of the machine starts both at the same time."""
     loop = asyncio.get_running_loop()
@@ -218,13 +229,7 @@ async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
 
 async def _behind_pooler(url: str) -> bool:
     """Whether a pooler answers: it reports its own process ids, not those of the server."""
-    try:
-        connection = await _connect(url)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
-        raise StoreUnavailable(
-            f"cannot connect to PostgreSQL{_connection_error(url, error)}. "
-            "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
-        ) from None
+    connection = await connect(url)
     try:
         async with connection.transaction():
             return bool(await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid())

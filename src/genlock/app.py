@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from genlock.log import Mask
     from genlock.metrics import MetricsObserver
     from genlock.settings import ServiceSettings, Settings
+    from genlock.web.requests import BodyMemory
     from genlock.web.routes import Endpoint
 
 #: what an operator receives for one Telegram Star, in US dollars, and the default sizes of packages
@@ -95,6 +96,7 @@ async def compose(
     from genlock.engine.alarms import Alarms
     from genlock.engine.stats import Stats
     from genlock.web.health import HealthEndpoints
+    from genlock.web.requests import BodyMemory
     from genlock.web.routes import make_web
 
     started = monotonic()
@@ -124,7 +126,8 @@ async def compose(
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, _operator_notifier(settings, caller, store))
-    receive_updates, telegram_endpoints = await _make_update_source(settings, caller, store, engine, mask)
+    memory = BodyMemory()
+    receive_updates, telegram_endpoints = await _make_update_source(settings, caller, store, engine, mask, memory)
     health = HealthEndpoints(
         engine=engine,
         stats=stats,
@@ -135,7 +138,7 @@ async def compose(
     return App(
         engine=engine,
         caller=caller,
-        web=make_web([*_callback_endpoints(engine, bundles), health, *telegram_endpoints]),
+        web=make_web([*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints]),
         alarms=alarms,
         periodic_tasks=periodic_tasks(engine, store, alarms, router, receive_updates, observer),
     )
@@ -223,11 +226,13 @@ def _make_caller(settings: "ServiceSettings", store: Database, observer: Observe
     return caller
 
 
-def _callback_endpoints(engine: Engine, bundles: Mapping[str, ProviderBundle]) -> list["Endpoint"]:
+def _callback_endpoints(
+    engine: Engine, bundles: Mapping[str, ProviderBundle], memory: "BodyMemory"
+) -> list["Endpoint"]:
     from genlock.web.callbacks import CallbackEndpoint
 
     return [
-        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback)
+        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback, memory=memory)
         for name, bundle in bundles.items()
     ]
 
@@ -264,7 +269,7 @@ def _make_router(
 
 
 async def _make_update_source(
-    settings: "ServiceSettings", caller: "Caller", store: Database, engine: Engine, mask: "Mask"
+    settings: "ServiceSettings", caller: "Caller", store: Database, engine: Engine, mask: "Mask", memory: "BodyMemory"
 ) -> tuple[Callable[[], Awaitable[None]], list["Endpoint"]]:
     """Return the task that receives updates, or registers the webhook for them, and the webhook's endpoint."""
     from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, webhook_secret
@@ -286,7 +291,12 @@ async def _make_update_source(
         observer=observer,
     )
     endpoint = TelegramEndpoint(
-        updates=updates, observer=observer, path=WEBHOOK_PATH, bot_id=settings.bot_id, secret=secret
+        updates=updates,
+        observer=observer,
+        path=WEBHOOK_PATH,
+        bot_id=settings.bot_id,
+        secret=secret,
+        memory=memory,
     )
     return registrar.run, [endpoint]
 

@@ -95,7 +95,7 @@ async def compose(
     from genlock.channels.telegram.updates import acknowledge_repeated_press
     from genlock.engine.alarms import Alarms
     from genlock.engine.stats import Stats
-    from genlock.web.health import HealthEndpoints
+    from genlock.web.health import FigureAccess, HealthEndpoints
     from genlock.web.requests import BodyMemory
     from genlock.web.routes import make_web
 
@@ -134,6 +134,10 @@ async def compose(
         is_open=is_open,
         render=lambda counts, active: metrics.render(counts, active=active),
         started=started,
+        access=FigureAccess(
+            token=settings.metrics_token.get_secret_value() if settings.metrics_token else None,
+            is_public=settings.is_public,
+        ),
     )
     return App(
         engine=engine,
@@ -272,7 +276,7 @@ async def _make_update_source(
     settings: "ServiceSettings", caller: "Caller", store: Database, engine: Engine, mask: "Mask", memory: "BodyMemory"
 ) -> tuple[Callable[[], Awaitable[None]], list["Endpoint"]]:
     """Return the task that receives updates, or registers the webhook for them, and the webhook's endpoint."""
-    from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, webhook_secret
+    from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, WebhookSecrets
     from genlock.web.telegram import TelegramEndpoint
 
     updates, observer = engine.updates, engine.ctx.observer
@@ -280,13 +284,13 @@ async def _make_update_source(
     if settings.public_url is None:
         poller = Poller(caller, receive=updates.receive, is_active=lambda: engine.active, observer=observer)
         return poller.run, []
-    secret = await webhook_secret(store, settings.bot_id)
-    mask.add(secret)
+    webhook_secrets = WebhookSecrets(store, settings.telegram_token.get_secret_value(), mask.add)
+    await webhook_secrets.read()
     registrar = WebhookRegistrar(
         caller,
         store,
         public_url=settings.public_url,
-        secret=secret,
+        secrets=webhook_secrets,
         is_active=lambda: engine.active,
         observer=observer,
     )
@@ -295,7 +299,7 @@ async def _make_update_source(
         observer=observer,
         path=WEBHOOK_PATH,
         bot_id=settings.bot_id,
-        secret=secret,
+        is_secret=webhook_secrets.accepts,
         memory=memory,
     )
     return registrar.run, [endpoint]

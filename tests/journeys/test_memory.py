@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from genlock.sandbox.processes import find_free_port
-from tests.journeys.test_serve import running_setup, until
+from tests.journeys.test_serve import running_setup
 
 MEGABYTES_MAX = 200
 HOLDERS = 300
@@ -36,7 +36,7 @@ async def test_strangers_cannot_take_the_memory_and_a_user_is_answered(tmp_path:
         attacks += [send(port, b"GET / HTTP/1.1\r\nA: ", b"a" * 65_536, 600) for _ in range(HEADERS)]
         open_ones = asyncio.gather(*attacks, return_exceptions=True)
         await setup.telegram.add_user("Ann").say("hello")
-        await until(lambda: len(setup.handled_updates()) == 1)
+        await instance.wait_for_event("UPDATE_DONE")
         for writer in await open_ones:
             if isinstance(writer, asyncio.StreamWriter):
                 writer.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 from types import TracebackType
+from typing import Self
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -57,7 +58,7 @@ class IncomingBody:
         self._deadline = asyncio.get_running_loop().time() + BODY_SECONDS_MAX
         self.authenticated = False
 
-    def __enter__(self) -> "IncomingBody":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:

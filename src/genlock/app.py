@@ -119,6 +119,7 @@ async def compose(
         make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
         poll_seconds={name: bundle.poll_seconds for name, bundle in bundles.items() if bundle.poll_seconds},
         bots=frozenset({settings.bot_id}),
+        mask=mask,
     )
     router = _make_router(settings, caller, store, engine, catalog, bundles)
     closing.push_async_callback(router.close)
@@ -379,6 +380,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
     make_updates: Callable[[EngineContext], UpdateWorker] | None = None,
     poll_seconds: Mapping[str, float] | None = None,
     bots: frozenset[str] | None = None,
+    mask: Callable[[str], str] = str,
 ) -> Engine:
     """Make an engine over a store, with an instance id that no other start has had."""
     rules = rules or EngineRules()
@@ -395,6 +397,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
         paid_for=paid_for,
         poll_seconds=poll_seconds or {},
         bots=bots,
+        mask=mask,
     )
     return Engine(ctx, make_updates(ctx) if make_updates else None)
 

@@ -269,10 +269,10 @@ async def test_a_refused_submit_releases_the_hold_and_informs_the_user(world: Wo
 
 
 async def test_a_refusal_that_quotes_the_callback_url_is_stored_without_its_secret(
-    world: World, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    world: World, engine: Engine
 ) -> None:
     secret = "secret-of-the-callback-url"
-    monkeypatch.setattr(engine.ctx, "make_secret", lambda: secret)
+    object.__setattr__(engine.ctx, "make_secret", lambda: secret)
     world.provider.faults.add(
         "create", SubmitRefused("422", f"callBackUrl https://bot/callbacks/fake/1.{secret} is bad")
     )

@@ -19,7 +19,7 @@ def echo(text: str, *, color: str | None = None, err: bool = False) -> None:
     typer.secho(escape_unprintable(text, keep="\n"), fg=color, err=err)
 
 
-def echo_json(content: Any, *, default: Callable[[Any], str] = str) -> None:
+def echo_json(content: Any, *, default: Callable[[Any], object] = str) -> None:
     echo(json.dumps(content, default=default, ensure_ascii=False, indent=2))
 
 

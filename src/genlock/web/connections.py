@@ -167,7 +167,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     @property
     def _is_idle(self) -> bool:
-        return not self._receiving and (self.cycle is None or self.cycle.response_complete)
+        return not self._receiving and (self._running is None or self._running.response_complete)
 
     def _hold(self, held: int) -> None:
         self._held_bytes = held
@@ -198,7 +198,7 @@ class BoundedReader(asyncio.BufferedProtocol):
         self._http = http
         self.connection_made = http.connection_made  # type: ignore[assignment,method-assign]
         self.connection_lost = http.connection_lost  # type: ignore[method-assign]
-        self.eof_received = http.eof_received  # type: ignore[assignment,method-assign]
+        self.eof_received = http.eof_received  # type: ignore[method-assign]
         self.pause_writing = http.pause_writing  # type: ignore[method-assign]
         self.resume_writing = http.resume_writing  # type: ignore[method-assign]
 

@@ -71,8 +71,8 @@ class HealthEndpoints:
 
     async def metrics(self, request: Request) -> Response:
         if not self.access.allows(request):
-            text = "Metrics are private: set GENLOCK_METRICS_TOKEN and send it as `Authorization: Bearer TOKEN`.\n"
-            return PlainTextResponse(text, 401, {"WWW-Authenticate": "Bearer"})
+            reason = "Metrics are private: set GENLOCK_METRICS_TOKEN and send it as `Authorization: Bearer TOKEN`.\n"
+            return PlainTextResponse(reason, 401, {"WWW-Authenticate": "Bearer"})
         stats = await self.stats.read()
         text = self.render(self.stats.last if stats is None else stats, self.engine.active)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

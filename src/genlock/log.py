@@ -166,5 +166,5 @@ def set_up_logging(mask: Mask, *, as_json: bool, stream: TextIO, level: int = lo
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("genlock").setLevel(level)
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # its warnings are about requests that strangers malformed
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # its warnings are about malformed requests from anywhere
     logging.getLogger("asyncpg").setLevel(logging.ERROR)  # its warnings are retried and reported by the store

@@ -1,4 +1,4 @@
-"""Control characters that strangers put into names, prompts and callbacks reach neither a terminal nor the log."""
+"""Control characters in names, prompts and callbacks reach neither a terminal nor the log."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Strangers who send bodies and headers without end cannot take the memory of a real `genlock serve` process."""
+"""Unauthenticated senders of bodies and headers without end cannot take the memory of a real `genlock serve` process."""
 
 import asyncio
 from contextlib import suppress
@@ -24,7 +24,7 @@ async def send(port: int, beginning: bytes, repeated: bytes, times: int) -> asyn
     return writer
 
 
-async def test_strangers_cannot_take_the_memory_and_a_user_is_answered(tmp_path: Path) -> None:
+async def test_unauthenticated_senders_cannot_take_the_memory_and_a_user_is_answered(tmp_path: Path) -> None:
     port = find_free_port()
     body = b"POST /callbacks/kie/%d.%s HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n"
     async for setup in running_setup(f"sqlite:///{tmp_path}/genlock.db", tmp_path):

@@ -167,7 +167,7 @@ TOKEN = "metrics-token-5f2b8c1d"
         (FigureAccess(token=TOKEN, is_public=True), "Bearer é", False),
     ],
 )
-async def test_figures_are_shown_only_to_those_who_may_read_them(
+async def test_figures_are_shown_only_to_clients_that_may_read_them(
     instance: Instance,
     access: FigureAccess,
     header: str | None,

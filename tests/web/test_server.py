@@ -74,7 +74,7 @@ async def test_a_slow_answer_and_the_next_request_are_served(port: int) -> None:
     assert (await send(port, GET, close)).count(b"served") == 2
 
 
-# strangers
+# unauthenticated senders
 
 
 async def test_the_oldest_idle_connection_gives_way_to_a_new_one(port: int) -> None:
@@ -94,10 +94,10 @@ async def closes(reader: asyncio.StreamReader) -> bool:
         return True
 
 
-async def test_the_connection_that_holds_most_is_closed_when_the_memory_of_strangers_is_used_up(
+async def test_the_connection_that_holds_most_is_closed_when_the_shared_memory_is_used_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server, "STRANGER_BYTES_MAX", 5_000)
+    monkeypatch.setattr(server, "UNAUTHENTICATED_BYTES_MAX", 5_000)
     web = Starlette(routes=[Route("/slow", body_of, methods=["POST"])])
     async with serving(web, "127.0.0.1", 0) as url:
         large, small = [await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2])) for _ in range(2)]

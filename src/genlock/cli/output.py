@@ -1,4 +1,4 @@
-"""Everything that a command prints. Much of it comes from strangers, so characters that do not print are escaped."""
+"""Everything that a command prints. Much of it comes from outside, so characters that do not print are escaped."""
 
 import json
 import sys

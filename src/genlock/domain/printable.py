@@ -1,4 +1,4 @@
-"""Text of strangers, made safe for a terminal and for a log of one line per record."""
+"""Text from outside, made safe for a terminal and for a log of one line per record."""
 
 
 def escape_unprintable(text: str, keep: str = "") -> str:

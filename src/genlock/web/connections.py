@@ -1,7 +1,7 @@
 """Limits of one HTTP connection, and of the memory that all connections of the process hold together.
 
-Until an endpoint has checked a secret, the sender of a request is a stranger. Strangers share a number of connections
-and a number of bytes. When the connections run out, the oldest one is closed; when the bytes run out, the one that
+Until an endpoint has checked a secret, the sender of a request is unauthenticated. All unauthenticated senders share a
+number of connections and a number of bytes. When the connections run out, the oldest one is closed; when the bytes run out, the one that
 holds most. So slow, idle and large senders give way, and a sender who knows a secret always finds room.
 """
 
@@ -32,7 +32,7 @@ _buffer = bytearray(READ_BYTES)
 
 
 class ConnectionPool:
-    """The connections of strangers, oldest first, with the bytes that each of them holds."""
+    """The connections of unauthenticated senders, oldest first, with the bytes that each of them holds."""
 
     def __init__(self, connections_max: int, bytes_max: int) -> None:
         self._connections_max = connections_max
@@ -41,7 +41,7 @@ class ConnectionPool:
         self._held_total = 0
 
     def update(self, connection: "HttpProtocol", held: int) -> None:
-        """Record the bytes that a stranger's connection holds, and close others if all of them are too many."""
+        """Record the bytes that a connection holds, and close others if all of them are too many."""
         self._held_total += held - self._held.get(connection, 0)
         self._held[connection] = held
         if len(self._held) > self._connections_max:

@@ -16,7 +16,7 @@ from genlock.engine.stats import Stats
 
 @dataclass(frozen=True, kw_only=True)
 class FigureAccess:
-    """Who may read the figures of the business: whoever sends the token; without a token everybody, unless public."""
+    """Who may read the business figures: a client with the token; if none is set, every client of a private port."""
 
     token: str | None
     is_public: bool
@@ -41,7 +41,7 @@ class HealthEndpoints:
     async def health(self, request: Request) -> Response:
         """Answer 200 even if the database does not answer: a restart of this process would not help.
 
-        Figures are shown only to those who may read them.
+        Figures are shown only to clients that may read them.
         """
         stats = await self.stats.read()
         status: dict[str, Any] = {

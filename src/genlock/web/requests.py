@@ -30,7 +30,7 @@ def body_too_large() -> RequestRefused:
 
 
 class BodyMemory:
-    """The memory for large bodies that all endpoints of the process share. Strangers may take half of it."""
+    """The memory for large bodies that all endpoints of the process share. Unauthenticated senders may take half of it."""
 
     def __init__(self, bytes_max: int = LARGE_BODIES_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
@@ -65,7 +65,7 @@ class IncomingBody:
         self._memory.release(self._reserved)
 
     def authenticate(self) -> None:
-        """Record that the sender has proved to know a secret: its connection is not closed for those of strangers."""
+        """Record that the sender has proved to know a secret: its connection is not closed to make room."""
         self.authenticated = True
         mark = self._request.scope.get("extensions", {}).get(AUTHENTICATED)
         if mark is not None:

@@ -13,7 +13,7 @@ from genlock.web.connections import BoundedReader, ConnectionPool, HttpProtocol
 
 #: connections whose sender is not authenticated, and the bytes that these hold together
 CONNECTIONS_MAX = 500
-STRANGER_BYTES_MAX = 8_000_000
+UNAUTHENTICATED_BYTES_MAX = 8_000_000
 #: The kernel's buffer for one connection. Its memory counts as the service's where a container limits it.
 RECEIVE_BUFFER_BYTES = 65_536
 #: how long a stop waits for open requests
@@ -32,7 +32,7 @@ async def serving(web: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
     """Serve until the block ends, and yield the URL. Port 0 takes a free port."""
     listener = socket.create_server((host, port), backlog=2048)  # from here on clients wait instead of being refused
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-    pool = ConnectionPool(CONNECTIONS_MAX, STRANGER_BYTES_MAX)
+    pool = ConnectionPool(CONNECTIONS_MAX, UNAUTHENTICATED_BYTES_MAX)
 
     def connect(**arguments: Any) -> BoundedReader:
         return BoundedReader(HttpProtocol(pool, **arguments))

@@ -1,4 +1,4 @@
-"""Unauthenticated senders of bodies and headers without end cannot take the memory of a real `genlock serve` process."""
+"""Unauthenticated senders cannot take the memory of a real `genlock serve` process."""
 
 import asyncio
 from contextlib import suppress

@@ -1,8 +1,8 @@
 """Limits of one HTTP connection, and of the memory that all connections of the process hold together.
 
 Until an endpoint has checked a secret, the sender of a request is unauthenticated. All unauthenticated senders share a
-number of connections and a number of bytes. When the connections run out, the oldest one is closed; when the bytes run out, the one that
-holds most. So slow, idle and large senders give way, and a sender who knows a secret always finds room.
+number of connections and a number of bytes. When the connections run out, the oldest one is closed; when the bytes run
+out, the one that holds most. So slow, idle and large senders give way, and a sender with a secret always finds room.
 """
 
 import asyncio

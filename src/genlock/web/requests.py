@@ -30,7 +30,7 @@ def body_too_large() -> RequestRefused:
 
 
 class BodyMemory:
-    """The memory for large bodies that all endpoints of the process share. Unauthenticated senders may take half of it."""
+    """The memory for large bodies that all endpoints share. Unauthenticated senders may take half of it."""
 
     def __init__(self, bytes_max: int = LARGE_BODIES_BYTES_MAX) -> None:
         self._bytes_max = bytes_max

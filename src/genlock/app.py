@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from genlock.log import Mask
     from genlock.metrics import MetricsObserver
     from genlock.settings import ServiceSettings, Settings
+    from genlock.web.requests import BodyMemory
     from genlock.web.routes import Endpoint
 
 #: what an operator receives for one Telegram Star, in US dollars, and the default sizes of packages
@@ -97,7 +98,8 @@ async def compose(
     from genlock.channels.telegram.updates import acknowledge_repeated_press
     from genlock.engine.alarms import Alarms
     from genlock.engine.stats import Stats
-    from genlock.web.health import HealthEndpoints
+    from genlock.web.health import FigureAccess, HealthEndpoints
+    from genlock.web.requests import BodyMemory
     from genlock.web.routes import make_web
 
     started = monotonic()
@@ -120,6 +122,7 @@ async def compose(
         make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
         poll_seconds={name: bundle.poll_seconds for name, bundle in bundles.items() if bundle.poll_seconds},
         bots=frozenset({settings.bot_id}),
+        mask=mask,
     )
     router = _make_router(settings, caller, store, engine, catalog, bundles)
     closing.push_async_callback(router.close)
@@ -127,18 +130,23 @@ async def compose(
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, _operator_notifier(settings, caller, store))
-    receive_updates, telegram_endpoints = await _make_update_source(settings, caller, store, engine, mask)
+    memory = BodyMemory()
+    receive_updates, telegram_endpoints = await _make_update_source(settings, caller, store, engine, mask, memory)
     health = HealthEndpoints(
         engine=engine,
         stats=stats,
         is_open=is_open,
         render=lambda counts, active: metrics.render(counts, active=active),
         started=started,
+        access=FigureAccess(
+            token=settings.metrics_token.get_secret_value() if settings.metrics_token else None,
+            is_public=settings.is_public,
+        ),
     )
     return App(
         engine=engine,
         caller=caller,
-        web=make_web([*_callback_endpoints(engine, bundles), health, *telegram_endpoints]),
+        web=make_web([*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints]),
         alarms=alarms,
         periodic_tasks=periodic_tasks(engine, store, alarms, router, receive_updates, observer),
     )
@@ -226,11 +234,13 @@ def _make_caller(settings: "ServiceSettings", store: Database, observer: Observe
     return caller
 
 
-def _callback_endpoints(engine: Engine, bundles: Mapping[str, ProviderBundle]) -> list["Endpoint"]:
+def _callback_endpoints(
+    engine: Engine, bundles: Mapping[str, ProviderBundle], memory: "BodyMemory"
+) -> list["Endpoint"]:
     from genlock.web.callbacks import CallbackEndpoint
 
     return [
-        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback)
+        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback, memory=memory)
         for name, bundle in bundles.items()
     ]
 
@@ -267,10 +277,10 @@ def _make_router(
 
 
 async def _make_update_source(
-    settings: "ServiceSettings", caller: "Caller", store: Database, engine: Engine, mask: "Mask"
+    settings: "ServiceSettings", caller: "Caller", store: Database, engine: Engine, mask: "Mask", memory: "BodyMemory"
 ) -> tuple[Callable[[], Awaitable[None]], list["Endpoint"]]:
     """Return the task that receives updates, or registers the webhook for them, and the webhook's endpoint."""
-    from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, webhook_secret
+    from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, WebhookSecrets
     from genlock.web.telegram import TelegramEndpoint
 
     updates, observer = engine.updates, engine.ctx.observer
@@ -278,18 +288,23 @@ async def _make_update_source(
     if settings.public_url is None:
         poller = Poller(caller, receive=updates.receive, is_active=lambda: engine.active, observer=observer)
         return poller.run, []
-    secret = await webhook_secret(store, settings.bot_id)
-    mask.add(secret)
+    webhook_secrets = WebhookSecrets(store, settings.telegram_token.get_secret_value(), mask.add)
+    await webhook_secrets.read()
     registrar = WebhookRegistrar(
         caller,
         store,
         public_url=settings.public_url,
-        secret=secret,
+        secrets=webhook_secrets,
         is_active=lambda: engine.active,
         observer=observer,
     )
     endpoint = TelegramEndpoint(
-        updates=updates, observer=observer, path=WEBHOOK_PATH, bot_id=settings.bot_id, secret=secret
+        updates=updates,
+        observer=observer,
+        path=WEBHOOK_PATH,
+        bot_id=settings.bot_id,
+        is_secret=webhook_secrets.accepts,
+        memory=memory,
     )
     return registrar.run, [endpoint]
 
@@ -398,6 +413,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
     make_updates: Callable[[EngineContext], UpdateWorker] | None = None,
     poll_seconds: Mapping[str, float] | None = None,
     bots: frozenset[str] | None = None,
+    mask: Callable[[str], str] = str,
 ) -> Engine:
     """Make an engine over a store, with an instance id that no other start has had."""
     rules = rules or EngineRules()
@@ -414,6 +430,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
         paid_for=paid_for,
         poll_seconds=poll_seconds or {},
         bots=bots,
+        mask=mask,
     )
     return Engine(ctx, make_updates(ctx) if make_updates else None)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from enum import StrEnum
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, unquote_plus, urlsplit
@@ -86,6 +87,11 @@ class Settings(BaseSettings):
     dashboard_token: SecretStr | None = Field(
         default=None,
         description="the password of the dashboard; this version has no dashboard yet and does not use it",
+    )
+    metrics_token: SecretStr | None = Field(
+        default=None,
+        description="the bearer token for `/metrics` and the figures of `/health`; without it both are private where "
+        "the service can be reached from outside: see [deploy](../how-to/deploy.md)",
     )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
     free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
@@ -192,6 +198,12 @@ class Settings(BaseSettings):
             raise ValueError("must be host:port, separated by commas, such as 127.0.0.1:8082")
         return hosts
 
+    @property
+    def is_public(self) -> bool:
+        """Whether the port can be reached from other machines, by itself or through the public URL."""
+        hosts = [self.host, *([urlsplit(self.public_url).hostname or ""] if self.public_url else [])]
+        return not all(_is_loopback(host) for host in hosts)
+
     def secrets(self) -> list[str]:
         """Return every secret of the settings, so that the log can mask them."""
         fields = (getattr(self, name) for name in type(self).model_fields)
@@ -273,6 +285,13 @@ def _explain(kind: type[Settings], problem: Any) -> str:
     rest = "" if field.is_required() else f" (default: {field.get_default()!s})"
     meaning = "" if problem["type"] == "value_error" else f"; it is {field.description}{rest}"
     return f"{place if place.isupper() else f'GENLOCK_{name.upper()}'} {message}{meaning}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _passwords(url: str) -> list[str]:

@@ -1,13 +1,13 @@
 """Commands of the service: serve, migrate, doctor."""
 
 import asyncio
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from genlock.cli.options import Json
+from genlock.cli.output import echo, echo_json
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
 
@@ -36,7 +36,7 @@ def migrate() -> None:
         return store.applied  # opening a store applies the migrations
 
     applied = with_store(work, existing=False)
-    typer.echo(f"Applied {', '.join(applied)}." if applied else "The schema is up to date.")
+    echo(f"Applied {', '.join(applied)}." if applied else "The schema is up to date.")
 
 
 @app.command()
@@ -63,13 +63,13 @@ def doctor(
     ok, warnings = all(phase.ok for phase in phases), unknown_settings_messages()
     if as_json:
         report = {"ok": ok, "phases": [asdict(phase) for phase in phases], "warnings": warnings}
-        typer.echo(json.dumps(report, ensure_ascii=False, indent=2))
+        echo_json(report)
     else:
         for warning in warnings:
-            typer.secho(f"! {warning}", fg="yellow")
+            echo(f"! {warning}", color="yellow")
         for phase in phases:
-            typer.secho(f"{'✔' if phase.ok else '✘'} {phase.name}: {phase.detail}", fg=None if phase.ok else "red")
-        typer.echo("All checks passed." if ok else "Some checks failed; the lines above say what to do.")
+            echo(f"{'✔' if phase.ok else '✘'} {phase.name}: {phase.detail}", color=None if phase.ok else "red")
+        echo("All checks passed." if ok else "Some checks failed; the lines above say what to do.")
     raise typer.Exit(0 if ok else 1)
 
 

@@ -69,7 +69,7 @@ WITH moved AS (
     WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('submitting', 'running')
     RETURNING j.id, j.provider, j.task_id
 ), matched AS (
-    UPDATE inbox b SET state = 'matched', job_id = m.id
+    UPDATE inbox b SET state = 'matched'
     FROM moved m WHERE b.state = 'orphan' AND b.provider = m.provider AND b.task_id = m.task_id
 )
 SELECT id FROM moved;

@@ -15,7 +15,7 @@ WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
 RETURNING id;
 
 -- name: prune_unauthenticated_callbacks
--- Delete old callbacks that belong to no job, a few at a time. Only the current holder of the active role may, in its
+-- Delete old callbacks that carried no job's secret, a few at a time. Only the current holder of the active role may, in its
 -- own epoch.
 DELETE FROM inbox
 WHERE id IN (

@@ -57,7 +57,7 @@ SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, atte
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND state IN ('submitting', 'running')
 RETURNING id;
-UPDATE inbox SET state = 'matched', job_id = j.id
+UPDATE inbox SET state = 'matched'
 FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id' AND j.task_id = i.value ->> 'task_id'
 WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id = j.task_id;
 

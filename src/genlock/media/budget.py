@@ -1,7 +1,7 @@
 """Limits for reading one file: a parser stops at the first thing it does not understand, and after so many steps."""
 
-#: boxes, table entries, packets and frames of one file: some twenty hours of video have fewer
-STEPS_MAX = 1_000_000
+#: boxes, table entries, packets and frames of one file: three hours of audio have fewer
+STEPS_MAX = 500_000
 
 
 class NotMeasured(Exception):

@@ -288,7 +288,13 @@ async def test_uploads_per_hour_are_limited(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_cannot_be_read_is_counted_answered_once_and_not_passed_on(tmp_path: Path) -> None:
-    bomb = b"OggS\0\2" + bytes(20) + b"\2\x08\x08" + b"OpusHeadOpusTags" + (b"OggS" + bytes(22) + b"\xff" + bytes(255)) * 2000
+    bomb = (
+        b"OggS\0\2"
+        + bytes(20)
+        + b"\2\x08\x08"
+        + b"OpusHeadOpusTags"
+        + (b"OggS" + bytes(22) + b"\xff" + bytes(255)) * 2000
+    )
     async with running_bot(sqlite_url(tmp_path), rules=BotRules(uploads_per_hour=1)) as there:
         ann = await there.add_user()
         await ann.send("document", bomb, name="song.ogg")

@@ -28,7 +28,6 @@ _START_OF_SCAN, _SEGMENTS_MAX = 0xDA, 1000
 #: pixels that are converted at a time: several copies in full colour are made of them
 _STRIP_PIXELS = 2_000_000
 _ORIENTATION = ExifTags.Base.Orientation
-_UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning)
 
 
 class NotUsableAsPhoto(Exception):
@@ -40,7 +39,7 @@ def photo_fits(head: bytes) -> bool:
     try:
         with Image.open(io.BytesIO(head), formats=["JPEG", "PNG"]) as image:
             return _fits(*image.size)
-    except _UNREADABLE:
+    except Exception:  # noqa: BLE001 - decoders raise errors of any kind for damaged images
         return False
 
 
@@ -68,7 +67,9 @@ def fit_photo(file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
             if getattr(image, "is_animated", False):
                 raise NotUsableAsPhoto("the image is animated")
             return _to_jpeg(image)
-    except _UNREADABLE as error:
+    except NotUsableAsPhoto:
+        raise
+    except Exception as error:  # noqa: BLE001 - decoders raise errors of any kind for damaged images
         raise NotUsableAsPhoto(f"the image cannot be decoded: {error}") from error
 
 

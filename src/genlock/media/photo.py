@@ -53,24 +53,29 @@ def fit_photo(file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
     May take seconds and much memory: see `MediaProcess`. Raises NotUsableAsPhoto.
     """
     try:
-        with Image.open(file, formats=[DECODERS[format_]]) as image:
-            width, height = image.size
-            if max(width, height) > RATIO_MAX * min(width, height):
-                raise NotUsableAsPhoto("the image is too long and narrow")
-            if format_ in _TAKEN_AS_THEY_ARE and _fits(width, height) and size <= PHOTO_BYTES_MAX:
-                image.verify()
-                return None
-            kept = _coefficient_bytes(image, file)
-            image.draft("RGB", (LONG_SIDE, LONG_SIDE))  # a JPEG is scaled down while it is decoded
-            if kept + _decoded_bytes(image) > DECODED_BYTES_MAX:
-                raise NotUsableAsPhoto("the image is too large to be decoded")
-            if getattr(image, "is_animated", False):
-                raise NotUsableAsPhoto("the image is animated")
-            return _to_jpeg(image)
+        return _fit_photo(file, size, format_)
     except NotUsableAsPhoto:
         raise
-    except Exception as error:  # noqa: BLE001 - decoders raise errors of any kind for damaged images
+    except Exception as error:
+        # Decoders raise errors of any kind for damaged images.
         raise NotUsableAsPhoto(f"the image cannot be decoded: {error}") from error
+
+
+def _fit_photo(file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
+    with Image.open(file, formats=[DECODERS[format_]]) as image:
+        width, height = image.size
+        if max(width, height) > RATIO_MAX * min(width, height):
+            raise NotUsableAsPhoto("the image is too long and narrow")
+        if format_ in _TAKEN_AS_THEY_ARE and _fits(width, height) and size <= PHOTO_BYTES_MAX:
+            image.verify()
+            return None
+        kept = _coefficient_bytes(image, file)
+        image.draft("RGB", (LONG_SIDE, LONG_SIDE))  # a JPEG is scaled down while it is decoded
+        if kept + _decoded_bytes(image) > DECODED_BYTES_MAX:
+            raise NotUsableAsPhoto("the image is too large to be decoded")
+        if getattr(image, "is_animated", False):
+            raise NotUsableAsPhoto("the image is animated")
+        return _to_jpeg(image)
 
 
 def _coefficient_bytes(image: Image.Image, file: IO[bytes]) -> int:

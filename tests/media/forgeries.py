@@ -32,7 +32,7 @@ OPAQUE = (b"free", b"skip", b"wide", b"uuid", b"abcd", b"hoov", b"foov")
 
 def played_seconds(content: bytes) -> float:
     """Return the longest length that FFmpeg finds: what it states, when frames are shown, how much audio there is."""
-    with av.open(io.BytesIO(content)) as file:
+    with av.open(io.BytesIO(content), "r") as file:
         longest = (file.duration or 0) / 1e6
         audio = Fraction(0)
         ends: list[tuple[Fraction, Fraction]] = []
@@ -55,6 +55,14 @@ def played_seconds(content: bytes) -> float:
 def box(name: bytes, *content: bytes) -> bytes:
     body = b"".join(content)
     return struct.pack(">I4s", 8 + len(body), name) + body
+
+
+def nested(*names_and_content: bytes) -> bytes:
+    """Return content in a box, that in another, and so on; the outermost name comes first."""
+    *names, content = names_and_content
+    for name in reversed(names):
+        content = box(name, content)
+    return content
 
 
 def split(content: bytes) -> list[tuple[bytes, bytes]]:
@@ -160,17 +168,10 @@ def forged_mpeg4() -> Iterator[tuple[str, bytes]]:
     ftyp, _, moov = long_video()
     tracks = b"".join(box(name, body) for name, body in split(moov) if name == b"trak")
     for name in (*CONTAINERS, *OPAQUE):
-        inside = partial(box, name)
-        yield f"index in {name!r}", beside_a_decoy(lambda index, inside=inside: inside(box(b"moov", index)))
-        yield (
-            f"index in {name!r} twice",
-            beside_a_decoy(lambda index, inside=inside: inside(inside(box(b"moov", index)))),
-        )
-        yield f"track in {name!r}", beside_a_decoy(inside)
-        yield (
-            f"late index in {name!r}",
-            beside_a_decoy(lambda index, inside=inside: inside(box(b"moov", index)), first=False),
-        )
+        yield f"index in {name!r}", beside_a_decoy(partial(nested, name, b"moov"))
+        yield f"index in {name!r} twice", beside_a_decoy(partial(nested, name, name, b"moov"))
+        yield f"track in {name!r}", beside_a_decoy(partial(box, name))
+        yield f"late index in {name!r}", beside_a_decoy(partial(nested, name, b"moov"), first=False)
     yield "two indexes", beside_a_decoy(partial(box, b"moov"))
     yield "two indexes, decoy first", beside_a_decoy(partial(box, b"moov"), first=False)
     yield "compressed index", beside_a_decoy(compressed)

@@ -5,6 +5,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def flat_image(form: str, mode: str, side: int, **options: Any) -> bytes:
 
 PALETTE, RGBA = 3, 6
 #: images of few bytes that need much memory, each near the limit or above it
-LARGE_IMAGES = {
+LARGE_IMAGES: dict[str, Callable[[], bytes]] = {
     "palette": lambda: flat_png(13_000, 13_000, 8, PALETTE, 1),
     "transparent": lambda: flat_png(7_000, 7_000, 8, RGBA, 4),
     "WebP": lambda: flat_image("WEBP", "RGBA", 4_000, lossless=True),

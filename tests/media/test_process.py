@@ -51,7 +51,7 @@ async def test_one_process_measures_one_file_after_the_other(reader: MediaProces
         first = reader.pid
         assert await reader.measure(file) == lengths[0]
     assert lengths[0] == pytest.approx(SECONDS, abs=0.3)
-    assert lengths[1:] == [None, lengths[0]]
+    assert [*lengths[1:]] == [None, lengths[0]]
     assert reader.pid == first
 
 

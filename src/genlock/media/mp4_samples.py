@@ -68,7 +68,7 @@ def _pairs(content: Content, box: Box, form: str, budget: Budget) -> Iterator[tu
     count = _count(content, box, 4)
     require(box.end - box.start == 8 + count * _ENTRY, "a table of another length")
     budget.spend(count)
-    return struct.iter_unpack(form, content[box.start + 8 : box.end])  # type: ignore[return-value] # two numbers
+    return struct.iter_unpack(form, content[box.start + 8 : box.end])
 
 
 def _count(content: Content, box: Box, offset: int) -> int:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from time import process_time
@@ -41,7 +42,7 @@ def main() -> None:
             connection.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def _answer(request: dict[str, Any], files: list[IO[bytes]]) -> dict[str, Any]:
+def _answer(request: dict[str, Any], files: Sequence[IO[bytes]]) -> dict[str, Any]:
     try:
         if request["task"] == "measure":
             _limit(MEASURE_CPU_SECONDS, MEASURE_BYTES)

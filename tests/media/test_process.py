@@ -1,4 +1,4 @@
-"""Files of strangers are read in a process that can be killed, and that knows nothing worth taking."""
+"""Files whose content may be hostile are read in a process that can be killed, and that knows no secret."""
 
 import asyncio
 import os

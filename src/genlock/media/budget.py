@@ -1,4 +1,4 @@
-"""Limits for reading one file: a parser stops at the first thing it does not understand, and after so many steps."""
+"""Limits for reading one file: a parser stops at the first thing it does not understand, or at a number of steps."""
 
 #: boxes, table entries, packets and frames of one file: three hours of audio have fewer
 STEPS_MAX = 500_000

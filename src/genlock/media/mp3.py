@@ -18,7 +18,7 @@ _TAG_HEADER, _TAGS_MAX = 10, 10
 #: a tag at the end of the file (ID3v1)
 _LAST_TAG = 128
 _FRAMES_STATED = 1
-#: so many frames one after the other are no coincidence
+#: this many frames one after the other are no coincidence
 _FRAMES_FOLLOWING = 3
 
 

@@ -1,4 +1,4 @@
-"""Reads files of strangers in a process of its own, so that no file can stop the service or fill its memory."""
+"""Reads files from outside in a process of its own, so that no file can stop the service or fill its memory."""
 
 import asyncio
 import json

@@ -111,6 +111,10 @@ def test_no_forged_file_is_measured_shorter_than_it_plays() -> None:
     assert shorter == []
 
 
+def test_the_delay_of_reordered_frames_is_not_charged_for() -> None:
+    assert duration(FILES["mp4"]()) == SECONDS
+
+
 def test_a_file_with_an_unknown_part_is_not_measured() -> None:
     film = FILES["mp4"]()
     assert duration(film + box(b"free", b"")) == pytest.approx(SECONDS, abs=0.3)
@@ -166,7 +170,7 @@ def test_a_file_made_to_take_long_is_given_up_after_a_bounded_number_of_steps() 
 
 def test_a_sample_table_does_not_reach_beyond_its_box() -> None:
     film = with_table(b"stts", lambda table: table)
-    assert duration(film) == pytest.approx(SECONDS, abs=0.3)
+    assert duration(film) == pytest.approx(SECONDS, abs=0.5)
     for count in (0, 2, 2**20, 2**32 - 1):
         stated = struct.pack(">I", count)
         assert duration(with_table(b"stts", partial(with_count, stated))) is None, count

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import MEDIA_HEADER, MOVIE_HEADER, TRACK_HEADER, Box, boxes, header_times, version_of
-from genlock.media.mp4_samples import Span, audio_seconds, presented
+from genlock.media.mp4_samples import audio_seconds, presented
 
 Tree = dict[bytes, list[Box]]
 
@@ -63,12 +63,9 @@ def read_duration(content: Content, budget: Budget) -> float:
     index = _children(content, top[b"moov"][0], budget, found)
     movie = _movie(content, index)
     tracks = [_children(content, track, budget, found) for track in index[b"trak"]]
-    spans = [_track(content, track, movie, budget, found) for track in tracks]
+    lengths = [_track(content, track, movie, budget, found) for track in tracks]
     _nothing_hidden(content, top.get(b"mdat", []), found)
-    start = min(span.start for span in spans)
-    end = max(span.end for span in spans)
-    whole = end - start if start <= START_SECONDS_MAX else end
-    return max(whole, movie.seconds, *(span.stated for span in spans))
+    return max(movie.seconds, *lengths)
 
 
 def _children(content: Content, parent: Box, budget: Budget, found: Counter[bytes]) -> Tree:
@@ -119,30 +116,34 @@ def _movie(content: Content, index: Tree) -> Movie:
     return Movie(scale, length / scale)
 
 
-class TrackSpan(NamedTuple):
-    start: float
-    end: float
-    #: the longest duration that headers, edits and decoded samples give
-    stated: float
+class Edits(NamedTuple):
+    #: the seconds before the track begins
+    delay: float
+    #: the seconds of all edits together
+    whole: float
+    #: where the first sample that is shown lies, in units of the track's time scale
+    first: int
 
 
-def _track(content: Content, track: Tree, movie: Movie, budget: Budget, found: Counter[bytes]) -> TrackSpan:
+def _track(content: Content, track: Tree, movie: Movie, budget: Budget, found: Counter[bytes]) -> float:
+    """Return the longest duration that headers, edits, the times of samples and decoded samples give."""
     media = _children(content, track[b"mdia"][0], budget, found)
     info = _children(content, media[b"minf"][0], budget, found)
     tables = _children(content, info[b"stbl"][0], budget, found)
     scale, length = header_times(content, media[b"mdhd"][0], MEDIA_HEADER)
     kind = _handler(content, media[b"hdlr"][0])
-    span = presented(content, {name: found_[0] for name, found_ in tables.items()}, budget)
-    seconds = Span(span.samples, span.start / scale, span.end / scale)
-    delay, edited = _edits(content, track, movie, budget, found)
-    stated = (
+    span = presented(content, {name: boxes_[0] for name, boxes_ in tables.items()}, budget)
+    edits = _edits(content, track, movie, budget, found)
+    # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film.
+    start = min(span.start, edits.first)
+    start = start if 0 < start <= START_SECONDS_MAX * scale else 0
+    return max(
         _track_header(content, track[b"tkhd"][0]) / movie.scale,
         length / scale,
-        edited,
-        delay + seconds.end - seconds.start,
+        edits.whole,
+        edits.delay + (span.end - start) / scale,
         audio_seconds(content, tables[b"stsd"][0], kind, span.samples, budget),
     )
-    return TrackSpan(seconds.start, seconds.end, max(stated))
 
 
 def _handler(content: Content, box: Box) -> bytes:
@@ -158,17 +159,20 @@ def _track_header(content: Content, header: Box) -> int:
     return length
 
 
-def _edits(content: Content, track: Tree, movie: Movie, budget: Budget, found: Counter[bytes]) -> tuple[float, float]:
-    """Return the seconds before a track begins, and the seconds of all its edits together."""
+def _edits(content: Content, track: Tree, movie: Movie, budget: Budget, found: Counter[bytes]) -> Edits:
     if b"edts" not in track:
-        return 0.0, 0.0
+        return Edits(0.0, 0.0, 0)
     box = _children(content, track[b"edts"][0], budget, found)[b"elst"][0]
     delay = whole = 0
+    first: int | None = None
     for length, position, speed in _edit_list(content, box, budget):
         require(speed == _NORMAL_SPEED, "an edit at another speed")
-        delay += length if position == -1 else 0
         whole += length
-    return delay / movie.scale, whole / movie.scale
+        if position == -1:
+            delay += length
+        else:
+            first = position if first is None else min(first, position)
+    return Edits(delay / movie.scale, whole / movie.scale, first or 0)
 
 
 def _edit_list(content: Content, box: Box, budget: Budget) -> Iterable[tuple[int, ...]]:

@@ -27,8 +27,8 @@ class Span(NamedTuple):
     """The samples of a track, and when the first is shown and the last ends, in units of the track's time scale."""
 
     samples: int
-    start: float
-    end: float
+    start: int
+    end: int
 
 
 def presented(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> Span:

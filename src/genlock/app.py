@@ -124,7 +124,7 @@ async def compose(
         bots=frozenset({settings.bot_id}),
         mask=mask,
     )
-    router = _make_router(settings, caller, store, engine, catalog, bundles)
+    router = _make_router(settings, caller, store, engine, catalog, bundles, closing)
     closing.push_async_callback(router.close)
     handlers[settings.bot_id] = partial(handle_update, router, mask)
 
@@ -250,12 +250,15 @@ def _make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, clos
     from genlock.channels.telegram.caller import API_URL
     from genlock.channels.telegram.channel import TelegramChannel
     from genlock.media.download import Downloads
+    from genlock.media.process import MediaProcess
 
     downloads = Downloads(private=settings.media_private_hosts)
     closing.push_async_callback(downloads.close)
+    media = MediaProcess()  # of its own: results do not wait for the files of users
+    closing.push_async_callback(media.close)
     # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
     local_bot_api = settings.telegram_api_url != API_URL
-    return TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=local_bot_api)
+    return TelegramChannel(caller, JobTexts(catalog.get), downloads, media, local_bot_api=local_bot_api)
 
 
 def _make_router(
@@ -265,15 +268,19 @@ def _make_router(
     engine: Engine,
     catalog: Catalog,
     bundles: Mapping[str, ProviderBundle],
+    closing: AsyncExitStack,
 ) -> "BotRouter":
     from genlock.bot.bundle import BotBundle
     from genlock.bot.router import make_router
+    from genlock.media.process import MediaProcess
 
     upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
     if upload is None:
         raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
     bundle = BotBundle(caller=caller, rules=make_bot_rules(settings))
-    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload)
+    media = MediaProcess()
+    closing.push_async_callback(media.close)
+    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media)
 
 
 async def _make_update_source(

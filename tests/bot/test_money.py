@@ -168,6 +168,8 @@ async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator
     await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
 
     assert len(world.recorder.of(Event.COST_ABOVE_PRICE, cost=5000, paid_for=800)) == 1
+    stats = await world.store.stats()
+    assert (stats["costs_above_price"], stats["cost_above_price_job"]) == (1, 2), "it is an alarm, too"
 
 
 async def test_a_dearer_price_is_confirmed_anew(world: BotWorld) -> None:

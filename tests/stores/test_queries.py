@@ -272,7 +272,6 @@ async def use_the_bot_data(store: Database) -> None:
     await store.add_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.mark_upload_used("a")
     await store.upload("a")
-    await store.recent_uploads(1)
     await store.activity(1)
     await store.late_cancels(1)
     await store.add_payment("charge", 1, 1, 1)

@@ -43,6 +43,7 @@ from genlock.domain.update import Update as StoredUpdate
 from genlock.engine.engine import Engine
 from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
+from genlock.media.process import MediaReader
 from genlock.ports import Database
 
 ATTEMPTS = 3
@@ -279,7 +280,13 @@ class BotRouter:
 
 
 def make_router(
-    *, bundle: BotBundle, store: Database, engine: Engine, catalog: Catalog, upload: UploadFile
+    *,
+    bundle: BotBundle,
+    store: Database,
+    engine: Engine,
+    catalog: Catalog,
+    upload: UploadFile,
+    media: MediaReader,
 ) -> BotRouter:
     """Build a bot from its parts."""
     rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
@@ -288,8 +295,9 @@ def make_router(
     view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
     drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
     files = Files(
-        view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload
-    )
+        view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload,
+        media=media,
+    )  # fmt: skip
     orders = Orders(
         view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
         store=store, bundle=bundle,

@@ -77,6 +77,11 @@ def _refunds(stats: Stats) -> Finding | None:
     return _waiting_too_long(stats, "refunds_open", "refund_age", REFUND_SECONDS)
 
 
+def _cost_above_price(stats: Stats) -> Finding | None:
+    count, job = (round(stats.get(name, 0)) for name in ("costs_above_price", "cost_above_price_job"))
+    return Finding(numbers={"count": count, "job": job}) if count else None
+
+
 def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
@@ -91,6 +96,7 @@ ALARMS = (
     Alarm(name="provider_failing", check=_provider),
     Alarm(name="updates_dead", check=_updates_dead),
     Alarm(name="refund_open", check=_refunds),
+    Alarm(name="cost_above_price", check=_cost_above_price),
 )
 #: raised by the instance that becomes active, about the time before: no figure shows it while it lasts
 NO_ACTIVE = Alarm(name="no_active", check=lambda _: None)

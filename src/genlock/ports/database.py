@@ -7,7 +7,6 @@ from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
-from genlock.ports.kv import KvStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -19,7 +18,6 @@ from genlock.ports.updates import UpdateStore
 class Database(
     Store,
     UpdateStore,
-    KvStore,
     ProfileStore,
     DraftStore,
     PaymentStore,

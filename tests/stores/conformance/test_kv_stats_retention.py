@@ -191,6 +191,18 @@ async def test_uploads_that_no_order_and_no_draft_uses_are_pruned(
     assert await store.prune("uploads", DAY - 1, 10, role) == 1, "no draft uses it any more"
 
 
+async def test_stats_count_models_that_cost_more_than_was_charged_for(store: SqlDatabase, clock: ManualClock) -> None:
+    await store.kv_put("cost_above_price:old", "3")
+    clock.advance(3601)
+    assert (await store.stats())["costs_above_price"] == 0
+    await store.kv_put("cost_above_price:one", "11")
+    await store.kv_put("cost_above_price:one", "12")
+    await store.kv_put("cost_above_price:two", "9")
+    stats = await store.stats()
+
+    assert (stats["costs_above_price"], stats["cost_above_price_job"]) == (2, 12)
+
+
 async def test_stats_count_refunds_that_are_not_confirmed(store: SqlDatabase, clock: ManualClock) -> None:
     await store.kv_put_if_absent("chat:refund:one", "op")
     await store.kv_put_if_absent("chat:refunded", "not one of them")

@@ -46,6 +46,12 @@ SELECT 'refunds_open', count(*) FROM kv WHERE key >= 'chat:refund:' AND key < 'c
 UNION ALL
 SELECT 'refund_age', (:now - min(at)) / 1e6 FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
 UNION ALL
+SELECT 'costs_above_price', count(*) FROM kv
+WHERE key >= 'cost_above_price:' AND key < 'cost_above_price;' AND at > :now - 3600000000
+UNION ALL
+SELECT 'cost_above_price_job', max(CAST(value AS INTEGER)) FROM kv
+WHERE key >= 'cost_above_price:' AND key < 'cost_above_price;' AND at > :now - 3600000000
+UNION ALL
 SELECT 'updates_dead', count(*) FROM updates WHERE state = 'dead'
 UNION ALL
 SELECT 'instances', count(*) FROM instances WHERE seen_at >= :now - 10000000

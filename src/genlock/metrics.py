@@ -44,6 +44,7 @@ GAUGES: dict[str, str] = {
     "updates_dead": "Dead-lettered updates: their handler failed in every attempt.",
     "refunds_open": "Refunds of Stars that Telegram has not confirmed yet.",
     "refund_age": "Seconds since the oldest of these was started.",
+    "external_refunds": "Refunds of Stars in the last hour that Telegram made without us.",
     "instances": "Running instances.",
     "ledger_violations": "Ledger violations found by the leader's last check.",
     "lately_ended": "Recent jobs that ended in the last ten minutes.",

@@ -13,7 +13,6 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
-from genlock.domain.payment import PaymentState
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
@@ -258,6 +257,7 @@ async def use_the_bot_data(store: Database) -> None:
     await store.find_profiles("ann", 1)
     await store.account_summaries(None, 1)
     await store.newest_profiles(1)
+    await store.debtors(1)
     await store.set_language(1, "ru")
     await store.set_last_model(1, "z-image")
     await store.set_ban(1, banned=False, reason="")
@@ -276,7 +276,11 @@ async def use_the_bot_data(store: Database) -> None:
     await store.add_payment("charge", 1, 1, 1)
     await store.payment("charge")
     await store.payments(1, 1)
-    await store.change_payment_state("charge", PaymentState.PAID, PaymentState.REFUNDING)
+    await store.begin_refund("charge", "why")
+    await store.undo_refund("charge", 1, "why")
+    await store.finish_refund("charge")
+    await store.book_external_refund("charge", "why")
+    await store.ledger_entry("key")
     await store.take_free_run(1, "key", 1)
     await store.free_runs(1, 1)
     promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_account=1, until=None)

@@ -28,7 +28,9 @@ from genlock.bot.handlers.files import Files, UploadFile
 from genlock.bot.handlers.messages import MessageHandler, start_payload
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.money.gifts import Gifts, inviter
+from genlock.bot.money.invoices import Invoices
 from genlock.bot.money.payments import Payments
+from genlock.bot.money.refunds import Refunds
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.draft_view import DraftChanged, DraftView
@@ -64,6 +66,7 @@ class BotRouter:
         files: Files,
         messages: MessageHandler,
         buttons: ButtonHandler,
+        invoices: Invoices,
         payments: Payments,
         gifts: Gifts,
         broadcasts: Broadcasts,
@@ -74,6 +77,7 @@ class BotRouter:
         self._files = files
         self._messages = messages
         self._buttons = buttons
+        self._invoices = invoices
         self._payments = payments
         self._gifts = gifts
         self._broadcasts = broadcasts
@@ -148,10 +152,14 @@ class BotRouter:
 
     async def _handle(self, update: Update, *, first: bool, next_update: NextUpdate) -> None:
         if update.pre_checkout_query is not None:
-            await self._payments.check(update.pre_checkout_query)
+            await self._invoices.check(update.pre_checkout_query)
             return
         if update.my_chat_member is not None:
             await self._handle_membership(update, update.my_chat_member)
+            return
+        if update.message is not None and update.message.refunded_payment is not None:
+            # In a private chat, the chat has the id of the user; the sender may be the bot itself.
+            await self._payments.refunded(update.message.chat.id, update.message.refunded_payment, first=first)
             return
         user = sender_of(update)
         if user is None:
@@ -294,14 +302,15 @@ def make_router(
         view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
         store=store, bundle=bundle,
     )  # fmt: skip
-    payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, tell=notify)
+    invoices, refunds = Invoices(bundle=bundle, view=view), Refunds(bundle=bundle, store=store, tell=notify)
+    payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, refunds=refunds, tell=notify)
     gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
     broadcasts = Broadcasts(bundle=bundle, store=store)
     admin = make_admin(
-        bundle=bundle, view=view, store=store, storefront=storefront, engine=engine, payments=payments,
+        bundle=bundle, view=view, store=store, storefront=storefront, engine=engine, refunds=refunds,
         broadcasts=broadcasts, tell=notify,
     )  # fmt: skip
-    pages = Pages(view=view, drafts=drafts, store=store, orders=orders, payments=payments, gifts=gifts, bundle=bundle)
+    pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
     messages = MessageHandler(
         view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files, gifts=gifts,
         admin=admin, bundle=bundle,
@@ -310,8 +319,8 @@ def make_router(
         view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
     )
     return BotRouter(
-        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, payments=payments,
-        gifts=gifts, broadcasts=broadcasts,
+        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, invoices=invoices,
+        payments=payments, gifts=gifts, broadcasts=broadcasts,
     )  # fmt: skip
 
 

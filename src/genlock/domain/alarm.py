@@ -77,6 +77,11 @@ def _refunds(stats: Stats) -> Finding | None:
     return _waiting_too_long(stats, "refunds_open", "refund_age", REFUND_SECONDS)
 
 
+def _external_refunds(stats: Stats) -> Finding | None:
+    count = round(stats.get("external_refunds", 0))
+    return Finding(numbers={"count": count}) if count else None
+
+
 def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
@@ -91,6 +96,7 @@ ALARMS = (
     Alarm(name="provider_failing", check=_provider),
     Alarm(name="updates_dead", check=_updates_dead),
     Alarm(name="refund_open", check=_refunds),
+    Alarm(name="external_refund", check=_external_refunds),
 )
 #: raised by the instance that becomes active, about the time before: no figure shows it while it lasts
 NO_ACTIVE = Alarm(name="no_active", check=lambda _: None)

@@ -9,7 +9,7 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.money import screens as wallet_screens
 from genlock.bot.money.gifts import Gifts
-from genlock.bot.money.payments import Payments
+from genlock.bot.money.invoices import Invoices
 from genlock.bot.order.draft import Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
@@ -41,7 +41,7 @@ class Pages:
         drafts: DraftView,
         store: Database,
         orders: Orders,
-        payments: Payments,
+        invoices: Invoices,
         gifts: Gifts,
         bundle: BotBundle,
     ) -> None:
@@ -49,7 +49,7 @@ class Pages:
         self._drafts = drafts
         self._store = store
         self._orders = orders
-        self._payments = payments
+        self._invoices = invoices
         self._gifts = gifts
         self._bundle = bundle
         #: pages by the payload of /start, as links to the bot have it
@@ -63,7 +63,7 @@ class Pages:
         self.button_handlers: Mapping[str, Handler] = {
             "balance": lambda ctx, _: self.balance(ctx),
             "topup": lambda ctx, _: self.topup(ctx),
-            "buy": lambda ctx, data: self._payments.send_invoice(ctx, data.number()),
+            "buy": lambda ctx, data: self._invoices.send(ctx, data.number()),
             "history": lambda ctx, data: self.history(ctx, data.number()),
             "order": self._order,
             "help": lambda ctx, _: self.help(ctx),

@@ -43,6 +43,8 @@ SELECT unnest(ARRAY['refunds_open', 'refund_age']),
     unnest(ARRAY[count(*), extract(epoch FROM :now - min(at))])::float8
 FROM kv WHERE starts_with(key, 'chat:refund:')
 UNION ALL
+SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - interval '1 hour'
+UNION ALL
 SELECT 'updates_dead', count(*)::float8 FROM updates WHERE state = 'dead'
 UNION ALL
 SELECT 'instances', count(*)::float8 FROM instances WHERE seen_at >= :now - interval '10 seconds'

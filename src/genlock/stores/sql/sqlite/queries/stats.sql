@@ -46,6 +46,8 @@ SELECT 'refunds_open', count(*) FROM kv WHERE key >= 'chat:refund:' AND key < 'c
 UNION ALL
 SELECT 'refund_age', (:now - min(at)) / 1e6 FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
 UNION ALL
+SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - 3600000000
+UNION ALL
 SELECT 'updates_dead', count(*) FROM updates WHERE state = 'dead'
 UNION ALL
 SELECT 'instances', count(*) FROM instances WHERE seen_at >= :now - 10000000

@@ -435,6 +435,7 @@ def make_bot_rules(settings: "Settings") -> "BotRules":
         admin_ids=frozenset(settings.admin_ids),
         support=settings.support,
         packages=tuple(Package(stars=stars, credits=credits_) for stars, credits_ in packages.items() if credits_),
+        invoice_hours=settings.invoice_hours,
         welcome=round(settings.welcome_credits * THOUSANDTHS),
         free_per_day=settings.free_per_day,
         reward_inviter=round(settings.reward_inviter_credits * THOUSANDTHS),

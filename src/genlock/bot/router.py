@@ -2,14 +2,13 @@
 
 import json
 from functools import partial
-from time import monotonic
 
 from telegram import CallbackQuery, ChatMemberUpdated, Message, Update, User
 from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
+from genlock.bot.access import Access
 from genlock.bot.admin.broadcasts import Broadcasts
-from genlock.bot.admin.campaigns import MAINTENANCE
 from genlock.bot.admin.commands import make_admin
 from genlock.bot.bundle import BotBundle
 from genlock.bot.chat_view import ChatView
@@ -50,8 +49,8 @@ from genlock.ports import Database
 ATTEMPTS = 3
 NAME_LENGTH = 100
 ACCOUNTS_CACHED = 50_000
-#: how long the maintenance flag is cached
-MAINTENANCE_SECONDS = 2.0
+#: the text for each reason why a user may not use the bot
+DENIALS = {"banned": "ban.notice", "maintenance": "misc.maintenance"}
 
 
 class BotRouter:
@@ -70,6 +69,7 @@ class BotRouter:
         payments: Payments,
         gifts: Gifts,
         broadcasts: Broadcasts,
+        access: Access,
     ) -> None:
         self._view = view
         self._bundle = bundle
@@ -81,9 +81,9 @@ class BotRouter:
         self._payments = payments
         self._gifts = gifts
         self._broadcasts = broadcasts
+        self._access = access
         self._account_ids: dict[int, int] = {}
         self._addresses: dict[int, str] = {}
-        self._maintenance: tuple[float, str | None] = (0.0, None)
 
     async def start(self) -> None:
         """Ask Telegram for our username and register our commands where they have changed."""
@@ -249,28 +249,15 @@ class BotRouter:
     async def _is_refused(self, ctx: UpdateContext, user: User) -> bool:
         """Refuse banned users, and everyone but operators during maintenance; return whether it was refused."""
         view, t = self._view, ctx.translator
-        if user.id in self._bundle.rules.admin_ids:
+        denial = await self._access.denial(user.id, ctx.profile, t)
+        if denial is None:
             return False
-        if ctx.profile.banned_at is not None:
-            key, values = "ban.notice", {"support": self._bundle.rules.support or t.plain("paysupport.support_default")}
-        elif (why := await self._maintenance_text()) is not None:
-            key, values = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
-        else:
-            return False
+        key = DENIALS[denial.reason]
         if ctx.query_id is not None:
-            await view.toast(ctx, t.plain(key, **values), alert=True)
+            await view.toast(ctx, t.plain(key, **denial.values), alert=True)
         else:
-            await view.send_text(ctx, t.html(key, **values))
+            await view.send_text(ctx, t.html(key, **denial.values))
         return True
-
-    async def _maintenance_text(self) -> str | None:
-        """Return the operator's text while maintenance is on; None while it is off."""
-        until, text = self._maintenance
-        if monotonic() >= until:
-            entry = await self._store.kv_get(MAINTENANCE, self._bundle.id)
-            text = entry.value if entry else None
-            self._maintenance = (monotonic() + MAINTENANCE_SECONDS, text)
-        return text
 
     async def _handle_membership(self, update: Update, change: ChatMemberUpdated) -> None:
         """Record that a user blocked or unblocked the bot, or greet a group that added it."""
@@ -302,7 +289,9 @@ def make_router(
         view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
         store=store, bundle=bundle,
     )  # fmt: skip
-    invoices, refunds = Invoices(bundle=bundle, view=view), Refunds(bundle=bundle, store=store, tell=notify)
+    access = Access(bundle, store)
+    invoices = Invoices(bundle=bundle, store=store, view=view, access=access)
+    refunds = Refunds(bundle=bundle, store=store, tell=notify)
     payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, refunds=refunds, tell=notify)
     gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
     broadcasts = Broadcasts(bundle=bundle, store=store)
@@ -320,7 +309,7 @@ def make_router(
     )
     return BotRouter(
         bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, invoices=invoices,
-        payments=payments, gifts=gifts, broadcasts=broadcasts,
+        payments=payments, gifts=gifts, broadcasts=broadcasts, access=access,
     )  # fmt: skip
 
 

@@ -20,6 +20,8 @@ class BotRules:
     #: whom users write to about payments, such as @name
     support: str = ""
     packages: tuple[Package, ...] = ()
+    #: how long an invoice can be paid
+    invoice_hours: float = 24.0
     #: thousandths of a credit, as both rewards
     welcome: int = 0
     free_per_day: int = 0

@@ -47,6 +47,9 @@ class Payments:
         invoice = _sold(payment.invoice_payload, payment.total_amount) if payment.currency == STARS else None
         if invoice is None:
             await self._report_strange(charge, payment.invoice_payload)
+            t, support = ctx.translator, self._bundle.rules.support
+            support = support or t.plain("paysupport.support_default")
+            await self._view.send_text(ctx, t.html("topup.strange", support=support, charge=charge))
             return
         account_id = ctx.profile.account_id
         fresh = await self._credit(account_id, charge, invoice)

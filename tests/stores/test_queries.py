@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.account import Account
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.delivery import again
 from genlock.domain.draft import SavedDraft
@@ -224,6 +225,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await store.counts()
     await delivered(store)
     await use_the_bot_data(store)
+    await erase_everything(store)
     assert await store.violations(settled=True)
 
 
@@ -248,6 +250,16 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     await store.prune_limits(60.0, role)
     await store.release_role("active", "me")
     await store.callbacks(InboxState.DONE, 10)
+
+
+async def erase_everything(store: Database) -> None:
+    account = Account(id=1, channel="chat", bot="bot", external_id="1", address="")
+    await store.store_update(update(99))
+    await store.open_jobs_until(1, 10)
+    await store.erase_jobs(1, 10, 5)
+    await store.erase_messages(account, 5)
+    await store.erase_account(1, 5)
+    await store.erase_inputs(0, -1.0, 5)
 
 
 async def use_the_bot_data(store: Database) -> None:

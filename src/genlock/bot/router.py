@@ -26,6 +26,7 @@ from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.files import Files, UploadFile
 from genlock.bot.handlers.messages import MessageHandler, start_payload
 from genlock.bot.handlers.pages import Pages
+from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.money.gifts import Gifts, inviter
 from genlock.bot.money.invoices import Invoices
 from genlock.bot.money.payments import Payments
@@ -70,6 +71,7 @@ class BotRouter:
         gifts: Gifts,
         broadcasts: Broadcasts,
         access: Access,
+        privacy: Privacy,
     ) -> None:
         self._view = view
         self._bundle = bundle
@@ -82,6 +84,7 @@ class BotRouter:
         self._gifts = gifts
         self._broadcasts = broadcasts
         self._access = access
+        self._privacy = privacy
         self._account_ids: dict[int, int] = {}
         self._addresses: dict[int, str] = {}
 
@@ -101,6 +104,10 @@ class BotRouter:
     async def broadcast(self) -> int:
         """Continue the running broadcast, if there is one. A periodic task of the leader."""
         return await self._broadcasts.round()
+
+    async def erase(self) -> int:
+        """Erase the data of users who asked for it, and inputs that are too old. A periodic task of the leader."""
+        return await self._privacy.run()
 
     async def close(self) -> None:
         await self._files.close()
@@ -300,16 +307,24 @@ def make_router(
         broadcasts=broadcasts, tell=notify,
     )  # fmt: skip
     pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
+    privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
     messages = MessageHandler(
         view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files, gifts=gifts,
-        admin=admin, bundle=bundle,
+        admin=admin, privacy=privacy, bundle=bundle,
     )  # fmt: skip
     buttons = ButtonHandler(
-        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
+        view=view,
+        drafts=drafts,
+        store=store,
+        storefront=storefront,
+        orders=orders,
+        pages=pages,
+        admin=admin,
+        privacy=privacy,
     )
     return BotRouter(
         bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, invoices=invoices,
-        payments=payments, gifts=gifts, broadcasts=broadcasts, access=access,
+        payments=payments, gifts=gifts, broadcasts=broadcasts, access=access, privacy=privacy,
     )  # fmt: skip
 
 

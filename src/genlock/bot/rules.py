@@ -27,6 +27,8 @@ class BotRules:
     free_per_day: int = 0
     reward_inviter: int = 0
     reward_invited: int = 0
+    #: days after which the inputs of finished orders are erased; 0: never
+    input_days: int = 0
     running_max: int = 5
     per_minute: int = 10
     per_hour: int = 100

@@ -14,6 +14,7 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext, is_own
 from genlock.bot.handlers.files import Files, attachment
 from genlock.bot.handlers.pages import Pages
+from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.money.gifts import Gifts
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, PartialText, Step
@@ -65,6 +66,7 @@ class MessageHandler:
         files: Files,
         gifts: Gifts,
         admin: Admin,
+        privacy: Privacy,
         bundle: BotBundle,
     ) -> None:
         self._view = view
@@ -75,6 +77,7 @@ class MessageHandler:
         self._files = files
         self._gifts = gifts
         self._admin = admin
+        self._privacy = privacy
         self._bundle = bundle
         self._commands: Mapping[str, Command] = {
             "start": self._start,
@@ -88,6 +91,7 @@ class MessageHandler:
             "language": lambda ctx, _: pages.language(ctx),
             "cancel": self._cancel,
             "terms": lambda ctx, _: pages.terms(ctx),
+            "privacy": lambda ctx, _: privacy.show(ctx),
             "paysupport": lambda ctx, _: pages.paysupport(ctx),
             "promo": pages.promo,
             "invite": lambda ctx, _: pages.invite(ctx),
@@ -212,6 +216,9 @@ class MessageHandler:
     async def _start(self, ctx: UpdateContext, payload: str) -> None:
         t = ctx.translator
         await self._gifts.welcome(ctx.account_id)
+        if payload == "privacy":
+            await self._privacy.show(ctx)
+            return
         if (page := self._pages.start_pages.get(payload)) is not None:
             await page(ctx)
             return

@@ -159,9 +159,11 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
     rows: list[Row] = []
     if not job.ended:
         rows.append((button(t.plain("button.stop"), "cancel", job.id),))
-    elif job.state is State.SUCCEEDED:
+    elif job.state is State.SUCCEEDED and job.parts:
         rows.append((button(t.plain("button.again"), "again", job.id),))
-    if screen.storefront.by_id(job.model):
+    if job.erased:
+        text = Html(f"{text}\n{t.html('history.erased')}")
+    elif screen.storefront.by_id(job.model):
         rows.append(
             (
                 button(t.plain("button.repeat"), "repeat", job.id),

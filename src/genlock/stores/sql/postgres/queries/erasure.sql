@@ -5,9 +5,9 @@ WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submit
 
 -- name: erase_jobs
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
--- cannot bring another result.
+-- cannot bring another result; with another token, a resend that has read the result cannot write it back.
 UPDATE jobs
-SET input = '{}', parts = '[]', error_text = '', secret_hash = NULL,
+SET input = '{}', parts = '[]', error_text = '', secret_hash = NULL, lease_token = lease_token + 1,
     attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
 WHERE id IN (
         SELECT id FROM jobs

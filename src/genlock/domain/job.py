@@ -82,8 +82,8 @@ class Verdict(StrEnum):
     MISSING = "missing"  #: there is no such job
 
 
-#: what erasure leaves of an input
-ERASED_INPUT = "{}"
+#: what erasure leaves of an input, as JSON; no order has it
+ERASED_INPUT = "null"
 
 
 @value

@@ -87,12 +87,12 @@ async def test_an_erasure_waits_until_the_jobs_have_ended_and_leaves_newer_ones(
     newer = await queued(store, account_id=job.account_id, price=0)
     assert await erasure.run("bot", older_than=0.0) == []
     assert await erasure.is_requested(job.account_id, "bot")
-    assert (await store.job(job.id)).input != "{}"  # type: ignore[union-attr]
+    assert (await store.job(job.id)).input != "null"  # type: ignore[union-attr]
 
     await _end(store, job.id)
     assert await erasure.run("bot", older_than=0.0) == [job.account_id]
-    assert (await store.job(job.id)).input == "{}"  # type: ignore[union-attr]
-    assert (await store.job(newer.id)).input != "{}"  # type: ignore[union-attr]
+    assert (await store.job(job.id)).input == "null"  # type: ignore[union-attr]
+    assert (await store.job(newer.id)).input != "null"  # type: ignore[union-attr]
 
 
 async def _end(store: SqlDatabase, job_id: int) -> bool:
@@ -118,10 +118,10 @@ async def test_inputs_of_old_jobs_are_erased_page_by_page_and_results_stay(store
     erasure = Erasure(store)
     await erasure.erase_old_inputs(0)
     await erasure.erase_old_inputs(1)
-    assert all([(await store.job(job.id)).input != "{}" for job in jobs])  # type: ignore[union-attr]
+    assert all([(await store.job(job.id)).input != "null" for job in jobs])  # type: ignore[union-attr]
     await erasure.erase_old_inputs(-1)  # older than tomorrow
 
     rows = await raw("SELECT input, parts FROM jobs ORDER BY id")
-    assert [row[0] for row in rows[:4]] == ["{}"] * 4
-    assert rows[4][0] != "{}"  # it is running
+    assert [row[0] for row in rows[:4]] == ["null"] * 4
+    assert rows[4][0] != "null"  # it is running
     assert all(row[1] != "[]" for row in rows[:4])

@@ -7,12 +7,12 @@ WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submit
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
 -- cannot bring another result; with another token, a resend that has read the result cannot write it back.
 UPDATE jobs
-SET input = '{}', parts = '[]', error_text = '', secret_hash = NULL, lease_token = lease_token + 1,
+SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, lease_token = lease_token + 1,
     attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
 WHERE id IN (
         SELECT id FROM jobs
         WHERE account_id = :account_id AND id > :after AND id <= :until AND due_at IS NULL AND ended_at IS NOT NULL
-            AND (input <> '{}' OR parts <> '[]' OR error_text <> '')
+            AND (input <> 'null' OR parts <> '[]' OR error_text <> '')
         ORDER BY id LIMIT :limit)
     AND due_at IS NULL
 RETURNING id;
@@ -63,6 +63,6 @@ WHERE created_at < :now - CAST(:older_than * 1000000 AS INTEGER);
 
 -- name: erase_inputs
 -- Erase the inputs of ended jobs in a range of ids. Their results stay.
-UPDATE jobs SET input = '{}', error_text = ''
-WHERE id > :after AND id <= :until AND ended_at IS NOT NULL AND due_at IS NULL AND input <> '{}'
+UPDATE jobs SET input = 'null', error_text = ''
+WHERE id > :after AND id <= :until AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'
 RETURNING id;

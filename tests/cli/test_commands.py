@@ -318,7 +318,7 @@ def test_an_operator_lists_debts_and_erases_a_user(shell: Shell) -> None:
     assert [(row["account"], row["debt"]) for row in shell.json("users", "debts")] == [(account_id, "4")]
     assert "debt 4" in shell.run("wallet", "show", str(account_id)).stdout
     assert shell.run("users", "erase", "9999", "--yes").returncode == 1
-    assert shell.run("users", "erase", str(account_id)).returncode == 1  # nobody confirmed
+    assert shell.run("users", "erase", str(account_id)).returncode == 1  # it was not confirmed
     assert "is erased" in shell.run("users", "erase", str(account_id), "--yes").stdout
     assert "Secret" not in shell.run("wallet", "ls").stdout
     assert shell.run("jobs", "check").returncode == 0

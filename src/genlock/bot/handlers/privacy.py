@@ -22,8 +22,8 @@ class Privacy:
         self._erasure = Erasure(store)
         self.button_handlers: Mapping[str, Handler] = {
             "privacy": lambda ctx, _: self.show(ctx),
-            "forget": lambda ctx, _: self._ask(ctx),
-            "forgetme": lambda ctx, _: self._request(ctx),
+            "erase": lambda ctx, _: self._ask(ctx),
+            "erasenow": lambda ctx, _: self._request(ctx),
         }
 
     async def show(self, ctx: UpdateContext) -> None:
@@ -35,14 +35,14 @@ class Privacy:
         if await self._erasure.is_requested(ctx.account_id, self._bundle.id):
             await self._pages.show_text(ctx, t.html("privacy.requested"))
             return
-        await self._pages.show_text(ctx, text, (button(t.plain("button.erase"), "forget"),))
+        await self._pages.show_text(ctx, text, (button(t.plain("button.erase"), "erase"),))
 
     async def _ask(self, ctx: UpdateContext) -> None:
         if await self._pages.is_group(ctx, "privacy"):
             return
         t, wallet = ctx.translator, await self._store.wallet(ctx.account_id)
         text = t.html("privacy.ask", balance=t.credits(wallet.available + wallet.held))
-        rows = ((button(t.plain("button.erase_yes"), "forgetme"),), (button(t.plain("button.back"), "privacy"),))
+        rows = ((button(t.plain("button.erase_yes"), "erasenow"),), (button(t.plain("button.back"), "privacy"),))
         await self._pages.show_text(ctx, text, *rows)
 
     async def _request(self, ctx: UpdateContext) -> None:

@@ -176,6 +176,7 @@ def periodic_tasks(
         leader_task(name="prune_rows", period_seconds=retention.PERIOD_SECONDS, run=prune),
         leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
         leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),
+        leader_task(name="erase_data", period_seconds=BOT_TASK_SECONDS, run=router.erase),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
     ]
 
@@ -492,6 +493,8 @@ def make_bot_rules(settings: "Settings") -> "BotRules":
         admin_ids=frozenset(settings.admin_ids),
         support=settings.support,
         packages=tuple(Package(stars=stars, credits=credits_) for stars, credits_ in packages.items() if credits_),
+        invoice_hours=settings.invoice_hours,
+        input_days=settings.input_days,
         welcome=round(settings.welcome_credits * THOUSANDTHS),
         free_per_day=settings.free_per_day,
         reward_inviter=round(settings.reward_inviter_credits * THOUSANDTHS),

@@ -45,6 +45,7 @@ GAUGES: dict[str, str] = {
     "refunds_open": "Refunds of Stars that Telegram has not confirmed yet.",
     "refund_age": "Seconds since the oldest of these was started.",
     "costs_above_price": "Models with a job in the last hour that cost more than its price was made from.",
+    "external_refunds": "Refunds of Stars in the last hour that Telegram made without us.",
     "instances": "Running instances.",
     "ledger_violations": "Ledger violations found by the leader's last check.",
     "lately_ended": "Recent jobs that ended in the last ten minutes.",

@@ -102,6 +102,18 @@ class Settings(BaseSettings):
         description="packages sold for Telegram Stars, as `STARS:CREDITS` separated by commas; "
         "default: six sizes at the price that the operator receives for a star",
     )
+    invoice_hours: float = Field(
+        default=24.0,
+        gt=0.0,
+        description="hours for which an invoice can be paid; afterwards, or when its package is no longer sold, "
+        "the payment is refused before anything is charged",
+    )
+    input_days: int = Field(
+        default=0,
+        ge=0,
+        description="days after which the inputs of finished orders (prompts, links to files) are erased; "
+        "0 keeps them until the user asks for erasure",
+    )
     support: str = Field(default="", description="contact for users who need help, such as `@name`")
     reward_inviter_credits: float = Field(
         default=0.0, ge=0.0, description="credits for a user whose invitation was accepted"

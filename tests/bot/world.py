@@ -98,15 +98,24 @@ class Intake:
         self.failures: list[BaseException] = []
         self._drop = ""
         self.dropped: list[NewUpdate] = []
+        self._dropping = asyncio.Event()
 
     def drop_next(self, kind: str) -> None:
         """Lose the next message that has this member, before it reaches the queue."""
         self._drop = kind
+        self._dropping.clear()
+
+    async def next_dropped(self) -> NewUpdate:
+        """Wait for the message that was to be lost, and give it."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self._dropping.wait()
+        return self.dropped[-1]
 
     async def take_in(self, update: NewUpdate) -> None:
         if self._drop and self._drop in json.loads(update.body).get("message", {}):
             self._drop = ""
             self.dropped.append(update)
+            self._dropping.set()
             return
         await self.receive(update)
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.account import Account
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.delivery import again
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
-from genlock.domain.payment import PaymentState
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
@@ -227,6 +227,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await store.counts()
     await delivered(store)
     await use_the_bot_data(store)
+    await erase_everything(store)
     assert await store.violations(settled=True)
 
 
@@ -253,6 +254,16 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     await store.callbacks(InboxState.DONE, 10)
 
 
+async def erase_everything(store: Database) -> None:
+    account = Account(id=1, channel="chat", bot="bot", external_id="1", address="")
+    await store.store_update(update(99))
+    await store.open_jobs_until(1, 10)
+    await store.erase_jobs(1, 10, 5)
+    await store.erase_messages(account, 5)
+    await store.erase_account(1, 5)
+    await store.erase_inputs(0, -1.0, 5)
+
+
 async def use_the_bot_data(store: Database) -> None:
     """Every method that only the bot uses, at least once."""
     await store.ensure_profile(1, language="en", name="Ann", username="ann", referred_by=None)
@@ -260,6 +271,7 @@ async def use_the_bot_data(store: Database) -> None:
     await store.find_profiles("ann", 1)
     await store.account_summaries(None, 1)
     await store.newest_profiles(1)
+    await store.debtors(1)
     await store.set_language(1, "ru")
     await store.set_last_model(1, "z-image")
     await store.set_ban(1, banned=False, reason="")
@@ -277,7 +289,11 @@ async def use_the_bot_data(store: Database) -> None:
     await store.add_payment("charge", 1, 1, 1)
     await store.payment("charge")
     await store.payments(1, 1)
-    await store.change_payment_state("charge", PaymentState.PAID, PaymentState.REFUNDING)
+    await store.begin_refund("charge", "why")
+    await store.undo_refund("charge", 1, "why")
+    await store.finish_refund("charge")
+    await store.book_external_refund("charge", "why")
+    await store.ledger_entry("key")
     await store.take_free_run(1, "key", 1)
     await store.free_runs(1, 1)
     promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_account=1, until=None)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from genlock import __version__
-from genlock.cli import backup, jobs, models, orphans, sandbox, service, updates, wallet
+from genlock.cli import backup, jobs, models, orphans, sandbox, service, updates, users, wallet
 from genlock.cli.output import echo
 from genlock.domain.errors import GenlockError
 
@@ -23,6 +23,7 @@ app.add_typer(sandbox.app)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(orphans.app, name="orphans")
 app.add_typer(updates.app, name="updates")
+app.add_typer(users.app, name="users")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(models.app, name="models")
 

@@ -1,14 +1,14 @@
 """`genlock backup` and `genlock restore`: the whole database in one file."""
 
 import asyncio
-import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from genlock.cli.options import Json
+from genlock.cli.output import echo, echo_json
 from genlock.domain.backup import RestoreSummary
 
 app = typer.Typer()
@@ -33,9 +33,9 @@ def backup(
 
     done = asyncio.run(back_up(read_settings(Settings).database_url, file, overwrite=overwrite))
     if as_json:
-        _print_json(done)
+        echo_json(asdict(done))
         return
-    typer.echo(
+    echo(
         f"{file}: {sum(done.rows.values()):,} rows of {len(done.rows)} tables, {done.size_bytes:,} bytes, as of "
         f"{done.created_at:%Y-%m-%d %H:%M:%S} UTC; read back and complete."
     )
@@ -65,10 +65,10 @@ def restore(
     url = read_settings(Settings).database_url
     done = asyncio.run(root.restore(url, file, observer=Silent(), force=force, resume=resume))
     if as_json:
-        _print_json(done)
+        echo_json(asdict(done))
     else:
         for line in _report(done, resume=resume):
-            typer.echo(line)
+            echo(line)
     raise typer.Exit(1 if done.violations else 0)
 
 
@@ -100,7 +100,3 @@ def _violations(done: RestoreSummary) -> list[str]:
         "lists them. Look at them before you start an instance:"
     )
     return [first, *(f"  {violation}" for violation in done.violations[:_VIOLATIONS_SHOWN])]
-
-
-def _print_json(summary: Any) -> None:
-    typer.echo(json.dumps(asdict(summary), default=str, ensure_ascii=False, indent=2))

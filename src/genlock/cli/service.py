@@ -82,7 +82,7 @@ def _examine_live(chat: int, *, keep: bool, ask: bool, picture_url: str | None, 
 
     settings = read_settings(Settings)
     after = "They stay in the chat." if keep else "They are deleted at the end."
-    typer.echo(
+    echo(
         f"The bot will send some 20 silent messages to chat {chat} and edit them into photos, videos, animations, "
         f"sounds and documents: about {CALLS} calls, within Telegram's limits, so it takes one to five minutes. "
         f"{after}",
@@ -93,9 +93,9 @@ def _examine_live(chat: int, *, keep: bool, ask: bool, picture_url: str | None, 
     try:
         found = asyncio.run(examine_live(settings, chat, keep=keep, picture_url=picture_url or PICTURE_URL))
     except CheckFailed as failed:
-        typer.secho(str(failed), fg="red", err=True)
+        echo(str(failed), color="red", err=True)
         raise typer.Exit(1) from None
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2))
+        echo_json([asdict(one) for one in found])
     else:
-        typer.echo(live_table(found, server=settings.telegram_api_url))
+        echo(live_table(found, server=settings.telegram_api_url))

@@ -36,6 +36,7 @@ def ls(
             "id there": holder.external_id,
             "available": in_credits(holder.available),
             "held": in_credits(holder.held),
+            "debt": in_credits(holder.debt) if holder.debt else None,
             "since": holder.since,
         }
         for holder in found
@@ -54,7 +55,8 @@ def show_wallet(account: AccountId, limit: Limit = 20, as_json: Json = False) ->
     if as_json:
         echo_json({**asdict(wallet), "ledger_entries": [asdict(line) for line in entries]})
         return
-    echo(f"available {in_credits(wallet.available)}, held {in_credits(wallet.held)} credits")
+    debt = f", debt {in_credits(wallet.debt)}" if wallet.debt else ""
+    echo(f"available {in_credits(wallet.available)}, held {in_credits(wallet.held)}{debt} credits")
     rows = [
         {
             "at": line.at.replace(microsecond=0),

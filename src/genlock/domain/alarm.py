@@ -82,6 +82,11 @@ def _cost_above_price(stats: Stats) -> Finding | None:
     return Finding(numbers={"count": count, "job": job}) if count else None
 
 
+def _external_refunds(stats: Stats) -> Finding | None:
+    count = round(stats.get("external_refunds", 0))
+    return Finding(numbers={"count": count}) if count else None
+
+
 def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
@@ -97,6 +102,7 @@ ALARMS = (
     Alarm(name="updates_dead", check=_updates_dead),
     Alarm(name="refund_open", check=_refunds),
     Alarm(name="cost_above_price", check=_cost_above_price),
+    Alarm(name="external_refund", check=_external_refunds),
 )
 #: raised by the instance that becomes active, about the time before: no figure shows it while it lasts
 NO_ACTIVE = Alarm(name="no_active", check=lambda _: None)

@@ -83,6 +83,10 @@ class Verdict(StrEnum):
     MISSING = "missing"  #: there is no such job
 
 
+#: what erasure leaves of an input, as JSON; no order has it
+ERASED_INPUT = "null"
+
+
 @value
 class NewJob:
     """An order as the caller creates it."""
@@ -167,6 +171,11 @@ class Job:
     @property
     def ended(self) -> bool:
         return self.state not in OPEN
+
+    @property
+    def erased(self) -> bool:
+        """Whether the input was erased, at the user's wish or by age; at the user's wish, the result, too."""
+        return self.ended and self.input == ERASED_INPUT
 
     @property
     def unpaid(self) -> bool:

@@ -7,6 +7,7 @@ from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
+from genlock.ports.erasure import ErasureStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -25,6 +26,7 @@ class Database(
     BroadcastStore,
     AuditStore,
     StatsStore,
+    ErasureStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

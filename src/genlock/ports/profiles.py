@@ -26,6 +26,9 @@ class ProfileStore(Protocol):
     async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
         """Return accounts with their wallets, newest first: all, or found as by find_profiles."""
 
+    async def debtors(self, limit: int) -> list[AccountSummary]:
+        """Return accounts that owe credits after refunds by Telegram, the largest debt first."""
+
     async def set_language(self, account_id: int, language: str) -> None: ...
 
     async def set_last_model(self, account_id: int, model: str) -> None: ...

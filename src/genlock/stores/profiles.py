@@ -45,6 +45,9 @@ class Profiles(Subject):
         rows = await self.session.one("account_summaries", **_spellings(text), limit=limit)
         return [read_account_summary(row, self.session.time) for row in rows]
 
+    async def debtors(self, limit: int) -> list[AccountSummary]:
+        return [read_account_summary(row, self.session.time) for row in await self.session.one("debtors", limit=limit)]
+
     async def set_language(self, account_id: int, language: str) -> None:
         await self.session.one("set_language", account_id=account_id, language=language)
 

@@ -10,7 +10,6 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import State
 from genlock.domain.money import EntryKind
-from genlock.domain.payment import PaymentState
 from genlock.domain.promo import Promo, PromoVerdict
 from genlock.domain.upload import Upload
 from genlock.stores.database import SqlDatabase
@@ -191,29 +190,6 @@ async def test_recent_activity_of_an_account_is_counted(store: SqlDatabase, cloc
     assert (unknown.running, unknown.hour, unknown.hour_wait) == (0, 0, 0.0)
 
 
-# payments
-
-
-async def test_a_payment_changes_its_state_once(store: SqlDatabase) -> None:
-    assert await store.add_payment("c1", 1, 100, 120_000)
-    assert not await store.add_payment("c1", 1, 100, 120_000)
-    assert await store.payment("c2") is None
-    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) == 1
-    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) is None
-    assert await store.change_payment_state("c1", PaymentState.REFUNDING, PaymentState.PAID) == 1
-    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
-    assert await store.change_payment_state("c1", PaymentState.REFUNDING, PaymentState.PAID, 2, untaken=True) == 1
-    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
-
-    [payment] = await store.payments(1, 10)
-    assert (payment.charge, payment.stars, payment.amount, payment.state) == (
-        "c1",
-        100,
-        120_000,
-        PaymentState.REFUNDING,
-    )
-
-
 async def test_a_payment_that_is_not_in_the_ledger_is_noticed(store: SqlDatabase) -> None:
     await store.add_payment("c1", 1, 100, 120_000)
 
@@ -372,9 +348,10 @@ async def test_an_invitation_is_due_after_the_first_result_bought_with_money(sto
     for charge, account in (("c1", guest), ("c2", waiting.account_id)):
         assert await store.add_payment(charge, account, 1, 1000)
     assert await store.rewards_due("bot", 10) == [(guest, host)]
-    await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING)
+    assert await store.transfer(guest, EntryKind.GRANT, 1000, "enough for a refund")
+    assert await store.begin_refund("c1", "op")
     assert await store.rewards_due("bot", 10) == []
-    await store.change_payment_state("c1", PaymentState.REFUNDING, PaymentState.PAID)
+    assert await store.undo_refund("c1", 1, "refused")
     assert await store.mark_rewarded(guest)
     assert not await store.mark_rewarded(guest)
     assert await store.rewards_due("bot", 10) == []

@@ -53,6 +53,17 @@ SELECT p.charge AS subject, format('credited %s, ledger %s', p.amount, l.amount)
 FROM payments p LEFT JOIN ledger l ON l.key = 'stars:' || p.charge
 WHERE l.amount IS DISTINCT FROM p.amount;
 
+-- name: check_debts
+-- Every debt is what was refunded from outside after it was spent, less what was repaid since.
+SELECT id::text AS subject, format('debt %s, owed %s, repaid %s', debt, owed, repaid) AS detail
+FROM (
+    SELECT a.id, a.debt,
+        (SELECT coalesce(sum(owed), 0) FROM payments WHERE account_id = a.id AND owed > 0) AS owed,
+        (SELECT coalesce(sum(amount), 0) FROM ledger WHERE account_id = a.id AND kind = 'repay') AS repaid
+    FROM accounts a
+    WHERE a.id IN (SELECT id FROM accounts WHERE debt > 0 UNION SELECT account_id FROM payments WHERE owed > 0)
+) d WHERE debt <> owed - repaid;
+
 -- name: check_update_queues
 -- Every update queue counts its waiting updates correctly.
 SELECT q.id::text AS subject, format('waiting %s, new updates %s', q.waiting, n.count) AS detail

@@ -42,7 +42,8 @@ ORDER BY p.account_id DESC LIMIT :limit;
 -- name: account_summaries
 -- Return accounts with their balances, newest first: all, or by account id, external id, username or a part of the
 -- name.
-SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.created_at,
+SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.debt,
+    owner.created_at,
     coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
 FROM accounts owner LEFT JOIN profiles p ON p.account_id = owner.id
 WHERE :text::text IS NULL OR owner.id::text = :text::text OR owner.external_id = :text::text
@@ -50,6 +51,13 @@ WHERE :text::text IS NULL OR owner.id::text = :text::text OR owner.external_id =
     OR p.name ILIKE '%' || :text::text || '%' OR p.name LIKE '%' || :titled::text || '%'
     OR p.name LIKE '%' || :lowered::text || '%'
 ORDER BY owner.id DESC LIMIT :limit;
+
+-- name: debtors
+-- Return accounts that owe credits, the largest debt first.
+SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.debt, owner.created_at,
+    coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
+FROM accounts owner LEFT JOIN profiles p ON p.account_id = owner.id
+WHERE owner.debt > 0 ORDER BY owner.debt DESC, owner.id LIMIT :limit;
 
 -- name: set_language
 -- Set the language that a user has chosen.

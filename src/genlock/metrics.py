@@ -12,6 +12,7 @@ from genlock.domain.job import State
 COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "store_batches": ("Statements that served a batch of callers.", ("operation",)),
     "store_batch_items": ("Callers served by those statements.", ("operation",)),
+    "store_timeouts": ("Statements that took too long, were cut and not run again.", ("operation",)),
     "store_retries": ("Statements repeated after a temporary failure.", ("operation", "reason")),
     "submits_unknown": ("Create calls with an unknown outcome.", ("provider",)),
     "callbacks": ("Callbacks by outcome.", ("outcome",)),

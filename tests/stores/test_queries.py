@@ -163,6 +163,8 @@ async def use_updates(store: SqlDatabase) -> None:
     assert await store.following_update(queue.update.id)
     assert await store.settle_update(queue, UpdateState.DEAD, "", ME)
     [dead] = await store.updates(UpdateState.DEAD, 10)
+    await store.updates(UpdateState.NEW, 10)
+    await store.updates(UpdateState.REPEATED, 10)
     assert await store.retry_update(dead.id)
     assert await store.postpone_update(queue, 0.0, "no")
     assert await store.release_update_queues("me", [1]) == 0
@@ -221,6 +223,10 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await store.claim_poison_jobs([10, 1], ME)
     assert await store.reserve_permits("create", 1, 1.0, 1, 1.0)
     assert await store.jobs()
+    for state in (None, State.RUNNING, State.EXPIRED):
+        for owner in (None, account_id):
+            await store.jobs(state=state, account_id=owner)
+    await store.open_jobs(account_id, 10)
     await store.jobs_needing_attention(10)
     await store.counts()
     await delivered(store)
@@ -248,7 +254,8 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     await store.block_limit("chat", 5.0)
     await store.prune_limits(60.0, role)
     await store.release_role("active", "me")
-    await store.callbacks(InboxState.DONE, 10)
+    for state in InboxState:
+        await store.callbacks(state, 10)
 
 
 async def use_the_bot_data(store: Database) -> None:
@@ -296,6 +303,7 @@ async def use_the_bot_data(store: Database) -> None:
     await store.end_broadcast(broadcast.id, BroadcastState.DONE)
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
+    await store.audit(1, "bot")
     await store.figures("bot", 60)
 
 

@@ -14,5 +14,8 @@ class Audit(Subject):
         )
 
     async def audit(self, limit: int, bot: str | None = None) -> Sequence[AuditLine]:
-        rows = await self.session.one("audit", limit=limit, bot=bot)
+        if bot is None:
+            rows = await self.session.one("newest_audit", limit=limit)
+        else:
+            rows = await self.session.one("bot_audit", limit=limit, bot=bot)
         return [read_audit_line(row, self.session.time) for row in rows]

@@ -109,7 +109,7 @@ class SqliteSession(Session):
                 "INSERT INTO migrations VALUES (?, ?, ?, ?)",
                 (migration.number, migration.name, migration.checksum, self._clock.now().isoformat()),
             )
-        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
+        return [migration.label for migration in todo]
 
     @staticmethod
     def time(value: Any) -> datetime | None:

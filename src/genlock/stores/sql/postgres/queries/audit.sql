@@ -4,6 +4,12 @@ INSERT INTO audit (at, bot, key, actor, action, subject, detail)
 VALUES (:now, :bot, :key, :actor, :action, :subject, :detail)
 ON CONFLICT (bot, key) DO NOTHING;
 
--- name: audit
+-- name: newest_audit
+-- use: operator
 -- Return the newest lines of the audit log.
-SELECT * FROM audit WHERE :bot::text IS NULL OR bot = :bot ORDER BY id DESC LIMIT :limit;
+SELECT * FROM audit ORDER BY id DESC LIMIT :limit;
+
+-- name: bot_audit
+-- use: operator
+-- Return the newest lines of the audit log of a bot.
+SELECT * FROM audit WHERE bot = :bot ORDER BY id DESC LIMIT :limit;

@@ -85,7 +85,26 @@ WHERE state = 'orphan' AND received_at < :now - make_interval(secs => :older_tha
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: callbacks
--- Return the newest callbacks in a state.
+-- name: new_callbacks
+-- use: operator
+-- Return the newest callbacks that are not settled.
+WITH waiting AS MATERIALIZED (SELECT * FROM inbox WHERE due_at IS NOT NULL)
 SELECT *, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
-FROM inbox b WHERE state = :state ORDER BY id DESC LIMIT :limit;
+FROM waiting b ORDER BY id DESC LIMIT :limit;
+
+-- name: orphan_callbacks
+-- use: operator
+-- Return the newest callbacks whose job is not known.
+WITH orphan AS MATERIALIZED (SELECT * FROM inbox WHERE state = 'orphan')
+SELECT *, NULL AS correlation_id FROM orphan ORDER BY id DESC LIMIT :limit;
+
+-- name: callback_id_range
+-- use: operator
+-- Return the lowest and the highest id of a callback.
+SELECT min(id) AS first, max(id) AS last FROM inbox;
+
+-- name: callbacks_between
+-- use: operator
+-- Return the callbacks in a state within a range of ids, newest first.
+SELECT *, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
+FROM inbox b WHERE id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;

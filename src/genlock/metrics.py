@@ -46,6 +46,7 @@ GAUGES: dict[str, str] = {
     "refunds_open": "Refunds of Stars that Telegram has not confirmed yet.",
     "refund_age": "Seconds since the oldest of these was started.",
     "instances": "Running instances.",
+    "ledger_check_age": "Seconds since the leader's money check last completed a round.",
     "ledger_violations": "Ledger violations found by the leader's last check.",
     "lately_ended": "Recent jobs that ended in the last ten minutes.",
     "lately_failed": "Recent jobs that failed at the provider in the last ten minutes.",

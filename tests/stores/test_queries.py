@@ -179,7 +179,8 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await store.read_clock()
     await store.live_instances(3.0)
     await store.stats()
-    await store.money_violations()
+    await store.save_ledger_checkpoints(0, 10)
+    await store.aged_jobs(0, 60.0, 10)
     role = await store.take_role("active", "me", 3.0)
     for what in ("updates", "callbacks", "unauthenticated_callbacks", "uploads"):
         await store.prune(what, 0.0, 10, role)
@@ -332,5 +333,6 @@ async def test_every_statement_runs(store: SqlDatabase, clock: ManualClock, monk
     await use_jobs(store, clock)
     await use_updates(store)
     await use_kv_and_retention(store)
+    await store.violations(settled=False)
 
     assert store.session.queries.keys() - executed == set()

@@ -6,6 +6,7 @@ from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.callbacks import Callbacks
 from genlock.stores.drafts import Drafts
 from genlock.stores.instances import Instances
+from genlock.stores.invariants import Invariants
 from genlock.stores.job_queries import JobLookups
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
@@ -35,6 +36,7 @@ class SqlDatabase(
     Broadcasts,
     Audit,
     Statistics,
+    Invariants,
     Retention,
 ):
     """The Database port. The session decides which database it is."""

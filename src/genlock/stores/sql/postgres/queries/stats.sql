@@ -37,6 +37,8 @@ SELECT unnest(ARRAY['updates', 'update_age']),
     unnest(ARRAY[sum(waiting), extract(epoch FROM :now - min(due_at))])::float8
 FROM update_queues WHERE due_at IS NOT NULL
 UNION ALL
+SELECT 'ledger_check_age', extract(epoch FROM :now - at)::float8 FROM kv WHERE key = 'money_check'
+UNION ALL
 SELECT 'ledger_violations', value::float8 FROM kv WHERE key = 'ledger_violations'
 UNION ALL
 SELECT unnest(ARRAY['refunds_open', 'refund_age']),

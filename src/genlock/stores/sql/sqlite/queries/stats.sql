@@ -40,6 +40,8 @@ SELECT 'updates', coalesce(sum(waiting), 0) FROM update_queues WHERE due_at IS N
 UNION ALL
 SELECT 'update_age', (:now - min(due_at)) / 1e6 FROM update_queues WHERE due_at IS NOT NULL
 UNION ALL
+SELECT 'ledger_check_age', (:now - at) / 1e6 FROM kv WHERE key = 'money_check'
+UNION ALL
 SELECT 'ledger_violations', CAST(value AS REAL) FROM kv WHERE key = 'ledger_violations'
 UNION ALL
 SELECT 'refunds_open', count(*) FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'

@@ -20,7 +20,7 @@ from genlock.i18n.alarms import alarm_text
 from genlock.i18n.translator import translator
 from genlock.stores.database import SqlDatabase
 from tests.engine.world import HandClock, Recorder
-from tests.stores.builders import account_with, ended, finish, update
+from tests.stores.builders import ended, finish, update
 
 
 @dataclass
@@ -231,7 +231,9 @@ async def test_a_money_check_that_does_not_run_is_an_alarm_itself(harness: Alarm
     assert harness.told == []  # this instance has just become the leader: it could not check before
     harness.alarms._leader_since -= LEDGER_CHECK_SECONDS + 1
     await harness.round()
-    assert [text.splitlines()[0] for text in harness.told] == ["🔴 The money check does not run: last completed 30 min ago."]
+    assert [text.splitlines()[0] for text in harness.told] == [
+        "🔴 The money check does not run: last completed 30 min ago."
+    ]
 
 
 async def test_old_rows_are_pruned_page_by_page(harness: AlarmHarness, monkeypatch: pytest.MonkeyPatch) -> None:

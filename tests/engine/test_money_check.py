@@ -67,14 +67,14 @@ async def test_each_job_is_checked_once_an_hour_after_its_order(
     await check.round()
     jobs = [await delivered(store, State.SUCCEEDED) for _ in range(5)]
     await check.round()
-    assert json.loads((await _entry(store)))["aged_job"] < jobs[0].id
+    assert json.loads(await _entry(store))["aged_job"] < jobs[0].id
 
     clock.turn(money_check.AGED_SECONDS + 1)
     await check.leader.elect()
     young = await running(store)
     await check.round()
 
-    assert json.loads((await _entry(store)))["aged_job"] == jobs[-1].id < young.id
+    assert json.loads(await _entry(store))["aged_job"] == jobs[-1].id < young.id
 
 
 async def test_another_leader_continues_where_the_last_one_was(

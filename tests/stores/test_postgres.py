@@ -207,7 +207,7 @@ async def test_a_statement_that_our_own_time_out_cut_is_not_run_again(
         before = store.uncertain_commits
         async with other_connection(postgres_url) as other:
             await other.execute("SELECT * FROM accounts FOR UPDATE")
-            with pytest.raises(StoreUnavailable, match="transfer took longer than 0.5 s"):
+            with pytest.raises(StoreUnavailable, match=r"transfer took longer than 0\.5 s"):
                 await store.transfer(account_id, EntryKind.TOPUP, 5, "key")
 
         assert observer.total("store_retries", operation="transfer") == 0

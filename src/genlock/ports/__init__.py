@@ -35,9 +35,9 @@ from genlock.ports.store import Store
 from genlock.ports.updates import Settled, UpdateStore
 
 __all__ = [
-    "AgedJob",
     "Accepted",
     "AccountStore",
+    "AgedJob",
     "AuditStore",
     "BroadcastStore",
     "Button",

@@ -32,9 +32,7 @@ _STEPS = {
 
 
 class Invariants(Subject):
-    async def violations(
-        self, *, settled: bool, progress: Callable[[str, int], None] | None = None
-    ) -> list[Violation]:
+    async def violations(self, *, settled: bool, progress: Callable[[str, int], None] | None = None) -> list[Violation]:
         prefixes = ("check_", "settled_") if settled else ("check_",)
         found: list[Violation] = []
         for name in [name for name in self.session.queries if name.startswith(prefixes)]:
@@ -86,6 +84,4 @@ class Invariants(Subject):
         return [AgedJob(job_id=row["id"], account_id=row["account_id"]) for row in rows]
 
     async def save_ledger_checkpoints(self, after: int, until: int) -> None:
-        await self.session.one(
-            "save_ledger_checkpoints", after=after, until=until, entries_min=CHECKPOINT_ENTRIES_MIN
-        )
+        await self.session.one("save_ledger_checkpoints", after=after, until=until, entries_min=CHECKPOINT_ENTRIES_MIN)

@@ -29,9 +29,7 @@ class JobLookups(Subject):
         elif state is None:
             rows = await session.one("account_jobs", account_id=account_id, before=upper, limit=limit)
         elif state in OPEN:
-            rows = await session.one(
-                "open_jobs", state=state.value, account_id=account_id, before=upper, limit=limit
-            )
+            rows = await session.one("open_jobs", state=state.value, account_id=account_id, before=upper, limit=limit)
         else:
             filters = {"state": state.value, **({} if account_id is None else {"account_id": account_id})}
             name = "jobs_between" if account_id is None else "account_jobs_between"

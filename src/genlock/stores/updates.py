@@ -103,7 +103,9 @@ class Updates(Subject):
         if state in _INDEXED:
             rows = await self.session.one(_INDEXED[state], limit=limit)
         else:
-            rows = await newest_between(self.session, "updates_between", "update_row_range", limit=limit, state=state.value)
+            rows = await newest_between(
+                self.session, "updates_between", "update_row_range", limit=limit, state=state.value
+            )
         return [read_update(row, self.session.time) for row in rows]
 
     async def retry_update(self, update: int) -> bool:

@@ -336,5 +336,3 @@ CREATE TABLE audit (
     detail   text NOT NULL,
     CONSTRAINT audit_once UNIQUE (bot, key)
 );
-
-CREATE INDEX audit_bot ON audit (bot, id);

@@ -337,5 +337,3 @@ CREATE TABLE audit (
     detail   TEXT NOT NULL,
     CONSTRAINT audit_once UNIQUE (bot, key)
 ) STRICT;
-
-CREATE INDEX audit_bot ON audit (bot, id);

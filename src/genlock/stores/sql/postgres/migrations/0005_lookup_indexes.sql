@@ -9,4 +9,3 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS jobs_cancelled ON jobs (account_id, ende
 CREATE INDEX CONCURRENTLY IF NOT EXISTS accounts_external_id ON accounts (external_id);
 CREATE INDEX CONCURRENTLY IF NOT EXISTS free_runs_account ON free_runs (account_id, source, at);
 CREATE INDEX CONCURRENTLY IF NOT EXISTS profiles_created_at ON profiles (created_at);
-CREATE INDEX CONCURRENTLY IF NOT EXISTS audit_bot ON audit (bot, id);

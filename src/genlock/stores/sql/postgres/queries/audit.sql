@@ -9,7 +9,12 @@ ON CONFLICT (bot, key) DO NOTHING;
 -- Return the newest lines of the audit log.
 SELECT * FROM audit ORDER BY id DESC LIMIT :limit;
 
--- name: bot_audit
+-- name: audit_id_range
 -- use: operator
--- Return the newest lines of the audit log of a bot.
-SELECT * FROM audit WHERE bot = :bot ORDER BY id DESC LIMIT :limit;
+-- Return the lowest and the highest id of the audit log.
+SELECT min(id) AS first, max(id) AS last FROM audit;
+
+-- name: audit_between
+-- use: operator
+-- Return the lines of a bot within a range of ids, newest first.
+SELECT * FROM audit WHERE id >= :floor AND id < :before AND bot = :bot ORDER BY id DESC LIMIT :limit;

@@ -65,6 +65,7 @@ WHERE id = :callback_id
 RETURNING job_id;
 
 -- name: match_orphans
+-- use: periodic
 -- Match orphans with jobs that know their task by now, and make the running ones due for a status query.
 WITH pair AS MATERIALIZED (
     SELECT b.id AS callback_id, j.id AS job_id
@@ -79,6 +80,7 @@ FROM pair WHERE b.id = pair.callback_id
 RETURNING pair.callback_id, pair.job_id;
 
 -- name: expire_orphans
+-- use: periodic
 -- Set old orphans to expired. Only the current holder of the active role may, in its own epoch.
 UPDATE inbox SET state = 'expired'
 WHERE state = 'orphan' AND received_at < :now - make_interval(secs => :older_than::float8)

@@ -73,9 +73,9 @@ FROM update_queues q CROSS JOIN LATERAL (
 WHERE q.id > :after AND q.id <= :until AND q.waiting <> n.count;
 
 -- name: settled_jobs
--- When no work is in progress, no job is due or leased.
+-- When no work is in progress, no job is due. A leased job is always due.
 SELECT id::text AS subject, format('state %s, delivery %s, lease %s', state, delivery, lease_owner) AS detail
-FROM jobs WHERE (due_at IS NOT NULL OR lease_owner IS NOT NULL);
+FROM jobs WHERE due_at IS NOT NULL;
 
 -- name: settled_inbox
 -- When no work is in progress, every callback is settled.

@@ -10,13 +10,14 @@ SELECT *, :now AS read_at FROM jobs WHERE id < :before ORDER BY id DESC LIMIT :l
 -- name: account_jobs
 -- use: screen
 -- Return jobs of an account below an id, newest first.
-SELECT *, :now AS read_at FROM jobs WHERE account_id = :account_id AND id < :before ORDER BY id DESC LIMIT :limit;
+SELECT *, :now AS read_at FROM jobs
+WHERE account_id = :account_id AND id < :before ORDER BY account_id DESC, id DESC LIMIT :limit;
 
 -- name: account_open_jobs
 -- use: screen
 -- Return the jobs of an account that have not ended, newest first.
 SELECT *, :now AS read_at FROM jobs
-WHERE account_id = :account_id AND ended_at IS NULL ORDER BY id DESC LIMIT :limit;
+WHERE account_id = :account_id AND ended_at IS NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
 
 -- name: open_jobs
 -- use: operator
@@ -46,6 +47,7 @@ SELECT *, :now AS read_at FROM jobs
 WHERE account_id = :account_id AND id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
 
 -- name: jobs_needing_attention
+-- use: operator
 -- Return the operator's list, oldest first.
 SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY id LIMIT :limit;
 
@@ -54,7 +56,8 @@ SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY 
 -- Whether a message shows a job of an account: as its placeholder or as one of its parts. Only the newest jobs are read:
 -- if there are more, the answer is yes, because a result that is overwritten is worse than an old screen that stays.
 WITH newest AS MATERIALIZED (
-    SELECT placeholder, parts FROM jobs WHERE account_id = :account_id ORDER BY id DESC LIMIT :window::bigint + 1
+    SELECT placeholder, parts FROM jobs WHERE account_id = :account_id
+    ORDER BY account_id DESC, id DESC LIMIT :window::bigint + 1
 )
 SELECT 1 AS found WHERE (SELECT count(*) FROM newest) > :window OR EXISTS (
     SELECT FROM newest WHERE placeholder = :message OR EXISTS (
@@ -65,7 +68,7 @@ SELECT 1 AS found WHERE (SELECT count(*) FROM newest) > :window OR EXISTS (
 -- window. Job ids follow the order of time, so that only the jobs of the last hour are read.
 WITH before AS MATERIALIZED (
     SELECT coalesce((SELECT id FROM jobs WHERE account_id = :account_id AND created_at <= :now - interval '1 hour'
-                     ORDER BY id DESC LIMIT 1), 0) AS id
+                     ORDER BY account_id DESC, id DESC LIMIT 1), 0) AS id
 ), lately AS MATERIALIZED (
     SELECT created_at FROM jobs
     WHERE account_id = :account_id AND id > (SELECT id FROM before) AND created_at > :now - interval '1 hour'

@@ -8,4 +8,3 @@ CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <>
 CREATE INDEX accounts_external_id ON accounts (external_id);
 CREATE INDEX free_runs_account ON free_runs (account_id, source, at);
 CREATE INDEX profiles_created_at ON profiles (created_at);
-CREATE INDEX audit_bot ON audit (bot, id);

@@ -55,6 +55,7 @@ WHERE id = :callback_id
 RETURNING job_id;
 
 -- name: match_orphans
+-- use: periodic
 -- Match orphans with jobs that know their task by now, and make the running ones due for a status query.
 UPDATE jobs SET due_at = :now
 WHERE state = 'running' AND lease_owner IS NULL AND id IN (
@@ -68,6 +69,7 @@ WHERE inbox.id = pair.callback_id
 RETURNING id AS callback_id, job_id;
 
 -- name: expire_orphans
+-- use: periodic
 -- Set old orphans to expired. Only the current holder of the active role may, in its own epoch.
 UPDATE inbox SET state = 'expired'
 WHERE state = 'orphan' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)

@@ -162,17 +162,19 @@ def periodic_tasks(
 ) -> list[PeriodicTask]:
     """Return the periodic tasks of the service. Those of the engine are in `Engine.periodic_tasks`."""
     from genlock.engine import alarms as alarm_rules
-    from genlock.engine import retention
+    from genlock.engine import money_check, retention
+    from genlock.engine.money_check import MoneyCheck
     from genlock.engine.retention import Retention
 
     task = PeriodicTask
     leader_task = partial(PeriodicTask, leader_only=True)
     prune = Retention(engine.ctx, engine.leader, store).prune
+    check_money = MoneyCheck(engine.ctx, engine.leader, store).round
     return [
         task(name="receive_updates", period_seconds=BOT_TASK_SECONDS, run=receive_updates),
         task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=CommandRegistration(router, observer).run),
         leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),
-        leader_task(name="check_ledger", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check_ledger),
+        leader_task(name="check_money", period_seconds=money_check.PERIOD_SECONDS, run=check_money),
         leader_task(name="prune_rows", period_seconds=retention.PERIOD_SECONDS, run=prune),
         leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
         leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),

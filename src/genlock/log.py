@@ -21,6 +21,7 @@ _LEVELS = {
     Event.ATTENTION: logging.WARNING,
     Event.INSTANCE_DEAD: logging.WARNING,
     Event.STORE_RETRY: logging.WARNING,
+    Event.STORE_TIMEOUT: logging.WARNING,
     Event.CHANNEL_UNREACHABLE: logging.WARNING,
     Event.UNKNOWN_STATE: logging.WARNING,
     Event.CALLBACK_UNREADABLE: logging.WARNING,

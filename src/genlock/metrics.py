@@ -12,6 +12,7 @@ from genlock.domain.job import State
 COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "store_batches": ("Statements that served a batch of callers.", ("operation",)),
     "store_batch_items": ("Callers served by those statements.", ("operation",)),
+    "store_timeouts": ("Statements that took too long, were cut and not run again.", ("operation",)),
     "store_retries": ("Statements repeated after a temporary failure.", ("operation", "reason")),
     "submits_unknown": ("Create calls with an unknown outcome.", ("provider",)),
     "callbacks": ("Callbacks by outcome.", ("outcome",)),
@@ -47,6 +48,7 @@ GAUGES: dict[str, str] = {
     "costs_above_price": "Models with a job in the last hour that cost more than its price was made from.",
     "external_refunds": "Refunds of Stars in the last hour that Telegram made without us.",
     "instances": "Running instances.",
+    "ledger_check_age": "Seconds since the leader's money check last completed a round.",
     "ledger_violations": "Ledger violations found by the leader's last check.",
     "lately_ended": "Recent jobs that ended in the last ten minutes.",
     "lately_failed": "Recent jobs that failed at the provider in the last ten minutes.",

@@ -54,7 +54,7 @@ async def test_a_user_asks_confirms_and_is_erased(database_url: str) -> None:
         assert (job.input, job.parts) == ("null", ())
         assert (await world.store.profile(ann.number)).name == ""
         assert await ann.available() == 49_200
-        assert await world.store.money_violations() == []
+        assert await world.store.violations(settled=False) == []
 
 
 async def test_erasure_is_offered_in_russian_and_can_be_declined(world: BotWorld) -> None:

@@ -164,6 +164,8 @@ async def use_updates(store: SqlDatabase) -> None:
     assert await store.following_update(queue.update.id)
     assert await store.settle_update(queue, UpdateState.DEAD, "", ME)
     [dead] = await store.updates(UpdateState.DEAD, 10)
+    await store.updates(UpdateState.NEW, 10)
+    await store.updates(UpdateState.REPEATED, 10)
     assert await store.retry_update(dead.id)
     assert await store.postpone_update(queue, 0.0, "no")
     assert await store.release_update_queues("me", [1]) == 0
@@ -178,7 +180,8 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await store.read_clock()
     await store.live_instances(3.0)
     await store.stats()
-    await store.money_violations()
+    await store.save_ledger_checkpoints(0, 10)
+    await store.aged_jobs(0, 60.0, 10)
     role = await store.take_role("active", "me", 3.0)
     for what in ("updates", "callbacks", "unauthenticated_callbacks", "uploads"):
         await store.prune(what, 0.0, 10, role)
@@ -223,6 +226,10 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await store.claim_poison_jobs([10, 1], ME)
     assert await store.reserve_permits("create", 1, 1.0, 1, 1.0)
     assert await store.jobs()
+    for state in (None, State.RUNNING, State.EXPIRED):
+        for owner in (None, account_id):
+            await store.jobs(state=state, account_id=owner)
+    await store.open_jobs(account_id, 10)
     await store.jobs_needing_attention(10)
     await store.counts()
     await delivered(store)
@@ -251,7 +258,8 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     await store.block_limit("chat", 5.0)
     await store.prune_limits(60.0, role)
     await store.release_role("active", "me")
-    await store.callbacks(InboxState.DONE, 10)
+    for state in InboxState:
+        await store.callbacks(state, 10)
 
 
 async def erase_everything(store: Database) -> None:
@@ -270,6 +278,7 @@ async def use_the_bot_data(store: Database) -> None:
     await store.profile(1)
     await store.find_profiles("ann", 1)
     await store.account_summaries(None, 1)
+    await store.account_summaries("ann", 1)
     await store.newest_profiles(1)
     await store.debtors(1)
     await store.set_language(1, "ru")
@@ -302,7 +311,7 @@ async def use_the_bot_data(store: Database) -> None:
     await store.is_promo_used(1, "key")
     await store.close_promo("C")
     await store.promos(1)
-    await store.rewards_due("bot", 1)
+    await store.rewards_due("bot", 0, 1)
     await store.mark_rewarded(1)
     await store.count_reachable("bot")
     broadcast = await store.begin_broadcast("text", bot="bot", author="me", request_key="key")
@@ -311,8 +320,13 @@ async def use_the_bot_data(store: Database) -> None:
     await store.next_recipient(broadcast.id)
     await store.count_broadcast_message(broadcast.id, sent=True)
     await store.end_broadcast(broadcast.id, BroadcastState.DONE)
+    await use_the_operators_lists(store)
+
+
+async def use_the_operators_lists(store: Database) -> None:
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
+    await store.audit(1, "bot")
     await store.figures("bot", 60)
 
 
@@ -341,5 +355,6 @@ async def test_every_statement_runs(store: SqlDatabase, clock: ManualClock, monk
     await use_jobs(store, clock)
     await use_updates(store)
     await use_kv_and_retention(store)
+    await store.violations(settled=False)
 
     assert store.session.queries.keys() - executed == set()

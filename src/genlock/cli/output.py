@@ -44,6 +44,12 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
     Console(width=None if sys.stdout.isatty() else UNLIMITED_WIDTH).print(table)
 
 
+def show_progress(step: str, rows: int) -> None:
+    """Show how far a long command is, on one line of the terminal; nothing if the output goes elsewhere."""
+    if sys.stderr.isatty():
+        typer.echo(f"\r\033[K{rows:,} rows: {step[:100]}", err=True, nl=False)
+
+
 def _plain(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 

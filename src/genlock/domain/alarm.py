@@ -13,6 +13,8 @@ FAILURES_SHARE = 0.5
 REFUND_SECONDS = 900
 #: how long there may be no active instance before operators are notified
 INACTIVE_SECONDS = 30
+#: The money check runs every few seconds. After so long without a completed round it fails, or does not run.
+LEDGER_CHECK_SECONDS = 1800
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,11 @@ def _ledger(stats: Stats) -> Finding | None:
     return Finding(numbers={"count": count}) if count else None
 
 
+def _ledger_unchecked(stats: Stats) -> Finding | None:
+    seconds = stats.get("ledger_check_age", 0)
+    return Finding(seconds=seconds) if seconds > LEDGER_CHECK_SECONDS else None
+
+
 def _provider(stats: Stats) -> Finding | None:
     failed, ended, queued = (stats.get(name, 0) for name in ("lately_failed", "lately_ended", "queued_age"))
     if failed >= FAILURES_LEAST and failed >= ended * FAILURES_SHARE:
@@ -98,6 +105,7 @@ ALARMS = (
     Alarm(name="orphan_spike", check=_orphans),
     Alarm(name="undelivered", check=_undelivered),
     Alarm(name="ledger_mismatch", check=_ledger),
+    Alarm(name="ledger_unchecked", check=_ledger_unchecked),
     Alarm(name="provider_failing", check=_provider),
     Alarm(name="updates_dead", check=_updates_dead),
     Alarm(name="refund_open", check=_refunds),

@@ -18,7 +18,10 @@ class ProfileStore(Protocol):
         """Raises AccountNotFound."""
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        """Return profiles by account id, external id, username or a part of the name, in any capitalisation."""
+        """Return profiles by account id, external id or username, or by a part of the name, in any capitalisation.
+
+        Names are compared among the newest profiles only.
+        """
 
     async def newest_profiles(self, limit: int) -> list[Profile]:
         """Return the latest users, newest first."""

@@ -39,7 +39,7 @@ class SchemaCheck(ABC):
     async def missing(self) -> list[str]:
         """Return the migrations that are not applied. Raises SchemaMismatch if others were applied."""
         todo = pending(shipped(self.dialect), await self._applied())
-        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
+        return [migration.label for migration in todo]
 
     async def differences(self) -> list[str]:
         """Return what a fresh schema has and this database has not. Additions of the operator are ignored."""

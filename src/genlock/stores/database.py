@@ -7,6 +7,7 @@ from genlock.stores.callbacks import Callbacks
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
 from genlock.stores.instances import Instances
+from genlock.stores.invariants import Invariants
 from genlock.stores.job_queries import JobLookups
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
@@ -36,6 +37,7 @@ class SqlDatabase(
     Broadcasts,
     Audit,
     Statistics,
+    Invariants,
     Retention,
     Erasures,
 ):

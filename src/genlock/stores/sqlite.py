@@ -103,7 +103,7 @@ class SqliteSession(Session):
         ]
         todo = pending(shipped("sqlite"), applied)
         apply_migrations(connection, todo, self._clock)
-        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
+        return [migration.label for migration in todo]
 
     @staticmethod
     def time(value: Any) -> datetime | None:

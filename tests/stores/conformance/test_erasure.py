@@ -77,7 +77,7 @@ async def test_an_erased_user_leaves_only_numbers_and_money(store: SqlDatabase, 
     saved = await store.draft(ann, 7)
     assert saved is not None
     assert (saved.version, saved.body) == (2, "{}")  # versions are part of idempotency keys
-    assert await store.money_violations() == []
+    assert await store.violations(settled=False) == []
 
 
 async def test_an_erasure_waits_until_the_jobs_have_ended_and_leaves_newer_ones(store: SqlDatabase) -> None:

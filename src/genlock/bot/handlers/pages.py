@@ -138,8 +138,8 @@ class Pages:
 
     async def running(self, ctx: UpdateContext) -> bool:
         """Offer to cancel running orders; return False if there are none. In a group, only those ordered there."""
-        jobs = await self._store.jobs(account_id=ctx.account_id, limit=RUNNING_READ)
-        running = [job for job in jobs if not job.ended and not (ctx.group and elsewhere(job, ctx.chat))]
+        jobs = await self._store.open_jobs(ctx.account_id, RUNNING_READ)
+        running = [job for job in jobs if not (ctx.group and elsewhere(job, ctx.chat))]
         if running:
             await self._show(ctx, wallet_screens.cancellable(await self._drafts.screen_context(ctx), running))
         return bool(running)

@@ -21,6 +21,7 @@ CREATE TABLE accounts (
 );
 
 CREATE INDEX accounts_debt ON accounts (id) WHERE debt > 0;
+CREATE INDEX accounts_external_id ON accounts (external_id);
 
 CREATE TABLE jobs (
     id                bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -89,6 +90,11 @@ CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
+-- An account's jobs by id: its history.
+CREATE INDEX jobs_account ON jobs (account_id, id);
+-- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
+CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
 
 CREATE TABLE ledger (
     key         text PRIMARY KEY,
@@ -107,6 +113,15 @@ CREATE TABLE ledger (
 );
 
 CREATE INDEX ledger_account ON ledger (account_id, at);
+
+-- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
+-- the newer ones.
+CREATE TABLE ledger_checkpoints (
+    account_id  bigint PRIMARY KEY,
+    at          timestamptz NOT NULL,
+    available   bigint NOT NULL,
+    held        bigint NOT NULL
+);
 
 CREATE TABLE inbox (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -209,6 +224,7 @@ CREATE TABLE profiles (
     CONSTRAINT profiles_inviter_is_older CHECK (referred_by < account_id)
 );
 
+CREATE INDEX profiles_created_at ON profiles (created_at);
 CREATE INDEX profiles_username ON profiles (username);
 CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
 
@@ -270,6 +286,8 @@ CREATE TABLE free_runs (
     PRIMARY KEY (account_id, request_key),
     CONSTRAINT free_runs_source_known CHECK (source IN ('day', 'gift'))
 );
+
+CREATE INDEX free_runs_account ON free_runs (account_id, source, at);
 
 CREATE TABLE promos (
     code         text PRIMARY KEY,

@@ -9,6 +9,7 @@ ON CONFLICT (charge) DO NOTHING RETURNING charge;
 SELECT * FROM payments WHERE charge = :charge;
 
 -- name: payments
+-- use: operator
 -- Return the payments of an account, newest first.
 SELECT * FROM payments WHERE account_id = :account_id ORDER BY at DESC LIMIT :limit;
 

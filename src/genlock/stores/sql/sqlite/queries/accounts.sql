@@ -37,5 +37,6 @@ WHERE id = :account_id AND changes() = 1;
 SELECT * FROM ledger WHERE key = :key;
 
 -- name: ledger_entries
+-- use: screen
 -- Return the latest ledger entries of an account, newest first.
 SELECT * FROM ledger WHERE account_id = :account_id ORDER BY at DESC, key DESC LIMIT :limit;

@@ -66,6 +66,7 @@ WHERE id = :callback_id
 RETURNING (SELECT j.id FROM jobs j WHERE j.provider = :provider AND j.task_id = :task_id) AS job_id;
 
 -- name: match_orphans
+-- use: periodic
 -- Match orphans with jobs that know their task by now, and make the running ones due for a status query.
 UPDATE jobs SET due_at = :now
 WHERE state = 'running' AND lease_owner IS NULL AND id IN (
@@ -80,15 +81,36 @@ RETURNING id AS callback_id,
     (SELECT j.id FROM jobs j WHERE j.provider = inbox.provider AND j.task_id = inbox.task_id) AS job_id;
 
 -- name: expire_orphans
+-- use: periodic
 -- Set old orphans to expired. Only the current holder of the active role may, in its own epoch.
 UPDATE inbox SET state = 'expired'
 WHERE state = 'orphan' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: callbacks
--- Return the newest callbacks in a state, each with the job whose secret it carried or whose task it names.
+-- name: new_callbacks
+-- use: operator
+-- Return the newest callbacks that are not settled.
+WITH waiting AS MATERIALIZED (SELECT * FROM inbox WHERE due_at IS NOT NULL)
+SELECT *, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
+FROM waiting b ORDER BY id DESC LIMIT :limit;
+
+-- name: orphan_callbacks
+-- use: operator
+-- Return the newest callbacks whose job is not known.
+WITH orphan AS MATERIALIZED (SELECT * FROM inbox WHERE state = 'orphan')
+SELECT *, NULL AS correlation_id FROM orphan ORDER BY id DESC LIMIT :limit;
+
+-- name: callback_id_range
+-- use: operator
+-- Return the lowest and the highest id of a callback.
+SELECT (SELECT min(id) FROM inbox) AS first, (SELECT max(id) FROM inbox) AS last;
+
+-- name: callbacks_between
+-- use: operator
+-- Return the callbacks in a state within a range of ids, newest first, each with the job whose secret it carried or whose
+-- task it names.
 SELECT b.id, b.provider, j.id AS job_id, b.task_id, b.body, b.state, b.note, b.received_at, j.correlation_id
 FROM inbox b LEFT JOIN jobs j ON j.id = coalesce(b.job_id, (
     SELECT t.id FROM jobs t WHERE b.state = 'matched' AND t.provider = b.provider AND t.task_id = b.task_id))
-WHERE b.state = :state ORDER BY b.id DESC LIMIT :limit;
+WHERE b.id >= :floor AND b.id < :before AND b.state = :state ORDER BY b.id DESC LIMIT :limit;

@@ -10,6 +10,7 @@ from genlock.domain.job import State
 
 #: every counter of the engine and the stores: its description and its labels
 COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "store_statements": ("Statements that the store ran.", ("operation",)),
     "store_batches": ("Statements that served a batch of callers.", ("operation",)),
     "store_batch_items": ("Callers served by those statements.", ("operation",)),
     "store_retries": ("Statements repeated after a temporary failure.", ("operation", "reason")),

@@ -11,6 +11,7 @@ from telegram import Bot
 from telegram.request import HTTPXRequest
 
 from genlock.channels.telegram.errors import RateLimited, TokenRefused, classify_error, is_known_error
+from genlock.channels.telegram.http_client import AiohttpRequest
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.errors import ChannelError, LevelRefused, StoreError
 from genlock.domain.events import Event
@@ -38,14 +39,14 @@ def make_bot(token: str, api_url: str = API_URL) -> Bot:
         token,
         base_url=f"{base}/bot",
         base_file_url=f"{base}/file/bot",
-        request=HTTPXRequest(
-            connection_pool_size=CONNECTIONS,
-            connect_timeout=5.0,
-            read_timeout=20.0,
-            write_timeout=10.0,
-            media_write_timeout=60.0,
-            pool_timeout=10.0,
-            **options,
+        request=AiohttpRequest(
+            connections=CONNECTIONS,
+            connect_seconds=5.0,
+            read_seconds=20.0,
+            write_seconds=10.0,
+            media_write_seconds=60.0,
+            verify=verify,
+            trust_env=is_https,
         ),
         get_updates_request=HTTPXRequest(connection_pool_size=1, connect_timeout=5.0, read_timeout=10.0, **options),
     )

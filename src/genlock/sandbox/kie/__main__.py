@@ -17,6 +17,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--speed", type=float, default=60.0, help="factor by which tasks are faster than in reality")
     parser.add_argument("--creates-per-10-seconds", type=int, default=20)
     parser.add_argument("--queries-per-second", type=int, default=10)
+    parser.add_argument("--same-media", action="store_true", help="give all results of a kind the same content")
     parser.add_argument("--json", action="store_true", help="print the addresses as one line of JSON")
     return parser.parse_args()
 
@@ -30,6 +31,7 @@ async def main(options: argparse.Namespace) -> None:
         speed=options.speed,
         create_limit=(options.creates_per_10_seconds, 10.0),
         status_limit=(options.queries_per_second, 1.0),
+        same_media=options.same_media,
     ) as kie:
         sys.stdout.write(_json(kie) if options.json else _settings(kie))
         sys.stdout.flush()

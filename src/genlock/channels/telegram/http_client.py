@@ -22,7 +22,7 @@ class RequestNotSent(Exception):
 class AiohttpRequest(BaseRequest):
     """Sends each call once: a lost answer is reported, never repeated here."""
 
-    def __init__(  # noqa: PLR0913 - the time-outs of a connection, all with names
+    def __init__(
         self,
         *,
         connections: int,
@@ -61,7 +61,7 @@ class AiohttpRequest(BaseRequest):
             self._session = aiohttp.ClientSession(connector=connector, headers=headers, trust_env=self._trust_env)
         return self._session
 
-    async def do_request(  # noqa: PLR0913 - the signature of the base class
+    async def do_request(
         self,
         url: str,
         method: str,
@@ -69,7 +69,7 @@ class AiohttpRequest(BaseRequest):
         read_timeout: Any = BaseRequest.DEFAULT_NONE,
         write_timeout: Any = BaseRequest.DEFAULT_NONE,
         connect_timeout: Any = BaseRequest.DEFAULT_NONE,
-        pool_timeout: Any = BaseRequest.DEFAULT_NONE,  # noqa: ARG002 - waiting for a connection counts as connecting
+        pool_timeout: Any = BaseRequest.DEFAULT_NONE,
     ) -> tuple[int, bytes]:
         """Make one request; return the status and the body. Raises TimedOut and NetworkError."""
         files = request_data.multipart_data if request_data else {}

@@ -42,10 +42,18 @@ class Simulators:
 @asynccontextmanager
 async def running_simulators(*, speed: float) -> AsyncIterator[Simulators]:
     """Run both simulators until the block ends. `speed` is how much faster than in reality tasks run."""
-    kie_options = ("--speed", str(speed), "--creates-per-10-seconds", "10000", "--queries-per-second", "1000", "--same-media")
+    kie_options = (
+        "--speed",
+        str(speed),
+        "--creates-per-10-seconds",
+        "10000",
+        "--queries-per-second",
+        "1000",
+        "--same-media",
+    )
     async with (
         running_simulator("telegram", "--token", TOKEN) as telegram,
-        running_simulator("kie", "--json", "--port", "0", "--credits", "1e9", *kie_options) as kie,
+        running_simulator("kie", *kie_options) as kie,
     ):
         yield Simulators(
             telegram_url=telegram["url"], kie_url=kie["url"], kie_files_url=kie["files_url"], kie_key=kie["key"]

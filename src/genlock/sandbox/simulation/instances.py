@@ -47,6 +47,7 @@ _NOT_SIMULATED = {
     "store.is_callback_secret",
     "store.count_unauthenticated_callbacks",
     "store.job_by_request_key",
+    "store.order_state",
     "store.resend_paid_job",
     "store.account",
     "store.set_account_address",

@@ -110,6 +110,8 @@ class Engine:
         """Start the periodic tasks, and `extra` ones. The first heartbeat is written before the first claim."""
         ctx = self.ctx
         await ctx.store.heartbeat(ctx.instance, ctx.rules.silent_seconds)
+        if self.updates:
+            self.updates.open()
         dead = await ctx.store.orphaned_instances()
         await self.worker.take_over(dead)
         await self.leader.take_over(dead)

@@ -59,6 +59,8 @@ class UpdateWorker:
         self.wake = asyncio.Event()
         #: whether queues may be due that did not fit the capacity
         self._claim_next = False
+        #: whether this instance has a heartbeat, so that others take over what it leases if it crashes
+        self._started = False
         self._stopping = False
         self._uncertain_commits = 0
 
@@ -96,10 +98,14 @@ class UpdateWorker:
 
     # handling
 
+    def open(self) -> None:
+        """Lease queues from now on. Called after the instance's first heartbeat."""
+        self._started = True
+
     def _free_capacity(self, *, urgent: bool) -> int:
         """Return how many more queues this instance may handle now."""
         running = sum(one.urgent == urgent for one in self._queues.values())
-        return 0 if self._stopping else (URGENT_CAPACITY if urgent else CAPACITY) - running
+        return 0 if self._stopping or not self._started else (URGENT_CAPACITY if urgent else CAPACITY) - running
 
     async def _begin(self, queue: UpdateQueue, *, urgent: bool) -> None:
         """Handle a queue that was leased when its update was stored; give it back if the worker stops."""

@@ -42,15 +42,8 @@ class Simulators:
 @asynccontextmanager
 async def running_simulators(*, speed: float) -> AsyncIterator[Simulators]:
     """Run both simulators until the block ends. `speed` is how much faster than in reality tasks run."""
-    kie_options = (
-        "--speed",
-        str(speed),
-        "--creates-per-10-seconds",
-        "10000",
-        "--queries-per-second",
-        "1000",
-        "--same-media",
-    )
+    limits = ("--creates-per-10-seconds", "10000", "--queries-per-second", "1000", "--credits", "1e9")
+    kie_options = ("--json", "--port", "0", "--speed", str(speed), "--same-media", *limits)
     async with (
         running_simulator("telegram", "--token", TOKEN) as telegram,
         running_simulator("kie", *kie_options) as kie,

@@ -52,6 +52,7 @@ _NOT_SIMULATED = {
     "store.account",
     "store.set_account_address",
     "store.take_permits",
+    "store.take_call_permits",
     "store.prune",
     "store.block_limit",
     "store.is_job_message",

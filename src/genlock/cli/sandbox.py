@@ -131,3 +131,20 @@ def bench(
 
     sizes = Sizes(rounds=rounds, history=history).scaled(scale)
     raise typer.Exit(run(store, database_url, sizes, parts or PARTS, as_json=as_json))
+
+
+@app.command()
+def soak(
+    store: StoreName = "postgres",
+    database_url: DatabaseUrl = None,
+    minutes: Annotated[float, typer.Option(help="How long the load lasts.", min=0.1)] = 10.0,
+    per_second: Annotated[
+        float, typer.Option(help="Orders per second, by command and by buttons in turn.", min=0.1)
+    ] = 2.0,
+    as_json: Json = False,
+) -> None:
+    """Order at a steady rate and print memory, latency, CPU and bytes per order, minute by minute."""
+    _require_simulators()
+    from genlock.sandbox.bench.soak import run
+
+    raise typer.Exit(run(store, database_url, minutes, per_second, as_json=as_json))

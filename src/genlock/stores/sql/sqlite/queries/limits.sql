@@ -36,9 +36,7 @@ RETURNING key, 0.0 AS wait;
 UPDATE limits
 SET next_at = max(next_at, :now - CAST((:shared_burst - 1) * :shared_interval * 1000000 AS INTEGER))
 WHERE key = :shared_key
-RETURNING key, (next_at - :now) / 1000000.0 AS wait, CASE
-    WHEN next_at > :now + :horizon * 1000000 THEN 0
-    ELSE 1 + CAST((:now + :horizon * 1000000 - next_at) / (:shared_interval * 1000000) AS INTEGER) END AS room;
+RETURNING key, (next_at - :now) / 1000000.0 AS wait, 0 AS room;  -- unused: there is one writer
 INSERT INTO permit_item
 SELECT i.value FROM json_each(:keys) i LEFT JOIN limits k ON k.key = i.value
 WHERE k.next_at IS NULL OR k.next_at <= :now

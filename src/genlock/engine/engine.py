@@ -56,9 +56,10 @@ class Engine:
                 PeriodicTask(
                     name="claim_updates", period_seconds=rules.claim_seconds, run=self.updates.claim, wake=wake
                 ),
+                # Isolated queues wait for seconds anyway; two statements twice a second would be most of an idle load.
                 PeriodicTask(
                     name="claim_poison_updates",
-                    period_seconds=rules.claim_seconds,
+                    period_seconds=4 * rules.claim_seconds,
                     run=self.updates.claim_poison_queues,
                 ),
             ]

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from time import perf_counter
+from typing import Any
 
 import asyncpg
 import uvloop
@@ -54,11 +55,11 @@ async def soak(url: str, load: OrderLoad, minutes: float) -> AsyncIterator[Perio
             yield Period(minute=round((perf_counter() - started) / 60, 1), orders=load.orders, **period)
 
 
-async def _run_period(bench: OrderBench, url: str, orders: int, *, by_buttons: bool) -> dict[str, float]:
+async def _run_period(bench: OrderBench, url: str, orders: int, *, by_buttons: bool) -> dict[str, Any]:
     before, size = await bench.usage(), await _database_bytes(url)
     took = sorted(await bench.run(orders, by_buttons=by_buttons))
     cost = per_order(before, await bench.usage(), orders)
-    period = {
+    period: dict[str, Any] = {
         "service_megabytes": round(bench.instance.megabytes, 1),
         "seconds_p50": round(took[orders // 2], 2),
         "seconds_p99": round(took[orders * 99 // 100], 2),

@@ -7,7 +7,7 @@ LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --ge
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help sandbox test quick provision check docs screenshots bench simulate smoke chaos lock images clean
+.PHONY: help sandbox test quick provision check docs screenshots bench soak simulate smoke chaos lock images clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ screenshots: provision ## Take the pictures of the docs from the running sandbox
 
 bench: .venv/installed ## Measure the engine against the plain protocol, and the running service
 	$(BIN)/genlock bench $(ARGS)
+
+soak: .venv/installed ## Run the product under a steady load and print what it uses (ARGS="--minutes 60 --per-second 5")
+	$(BIN)/genlock soak $(ARGS)
 
 simulate: .venv/installed ## Crash the engine at every point, from many seeds
 	$(BIN)/genlock simulate $(ARGS)

@@ -17,7 +17,7 @@ from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
-from genlock.ports import Database, Reschedule
+from genlock.ports import Database, Reschedule, SharedLimit
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
 from genlock.stores.parking import Parking
@@ -255,6 +255,7 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
     await store.take_permits(["chat"], 1.0, 2, 0.0)
+    await store.take_call_permits(["chat"], 1.0, 2, shared=SharedLimit(key="bot", interval=0.1, burst=1, horizon=1.0))
     await store.block_limit("chat", 5.0)
     await store.prune_limits(60.0, role)
     await store.release_role("active", "me")

@@ -44,6 +44,7 @@ GAUGES: dict[str, str] = {
     "updates_dead": "Dead-lettered updates: their handler failed in every attempt.",
     "refunds_open": "Refunds of Stars that Telegram has not confirmed yet.",
     "refund_age": "Seconds since the oldest of these was started.",
+    "bot_refused": "1 if Telegram refused the token or the whole bot in the last ten minutes.",
     "instances": "Running instances.",
     "ledger_violations": "Ledger violations found by the leader's last check.",
     "lately_ended": "Recent jobs that ended in the last ten minutes.",

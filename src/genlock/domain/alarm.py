@@ -13,6 +13,8 @@ FAILURES_SHARE = 0.5
 REFUND_SECONDS = 900
 #: how long there may be no active instance before operators are notified
 INACTIVE_SECONDS = 30
+#: the kv entry that an instance writes while the channel refuses the whole bot
+BOT_REFUSED_KEY = "bot_refused"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,10 @@ def _refunds(stats: Stats) -> Finding | None:
     return _waiting_too_long(stats, "refunds_open", "refund_age", REFUND_SECONDS)
 
 
+def _bot_refused(stats: Stats) -> Finding | None:
+    return Finding() if stats.get("bot_refused", 0) else None
+
+
 def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
@@ -91,6 +97,7 @@ ALARMS = (
     Alarm(name="provider_failing", check=_provider),
     Alarm(name="updates_dead", check=_updates_dead),
     Alarm(name="refund_open", check=_refunds),
+    Alarm(name="bot_refused", check=_bot_refused),
 )
 #: raised by the instance that becomes active, about the time before: no figure shows it while it lasts
 NO_ACTIVE = Alarm(name="no_active", check=lambda _: None)

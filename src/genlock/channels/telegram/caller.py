@@ -10,7 +10,7 @@ import httpx
 from telegram import Bot
 from telegram.request import HTTPXRequest
 
-from genlock.channels.telegram.errors import RateLimited, TokenRefused, classify_error, is_known_error
+from genlock.channels.telegram.errors import BotFrozen, RateLimited, TokenRefused, classify_error, is_bug_or_unknown
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.errors import ChannelError, LevelRefused, StoreError
 from genlock.domain.events import Event
@@ -59,10 +59,18 @@ def bot_id(token: str) -> str:
 class Caller:
     """Calls the Bot API behind the shared rate limiter and the error table."""
 
-    def __init__(self, bot: Bot, limiter: TelegramRateLimiter, observer: Observer) -> None:
+    def __init__(
+        self,
+        bot: Bot,
+        limiter: TelegramRateLimiter,
+        observer: Observer,
+        on_bot_refused: Callable[[ChannelError], Awaitable[None]] | None = None,
+    ) -> None:
         self.bot = bot
         self._limiter = limiter
         self.observer = observer
+        #: called when Telegram refuses the token or has frozen the bot
+        self._on_bot_refused = on_bot_refused
 
     async def call(
         self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority, **arguments: Any
@@ -84,16 +92,19 @@ class Caller:
     async def _handle_error(self, error: ChannelError, chat: int | None, method: Callable[..., Any]) -> None:
         """Count the error, stop the chat after a 429, and report errors that an operator should see."""
         self.observer.count("channel_errors", 1, reason=type(error).__name__)
-        if isinstance(error, RateLimited):
+        if isinstance(error, RateLimited | BotFrozen):
             try:
-                await self._limiter.stop(chat, error.after)
-            except StoreError as failure:  # this instance stops; the others will get a 429 of their own
+                await self._limiter.stop(chat if isinstance(error, RateLimited) else None, error.after)
+            except StoreError as failure:  # this instance stops; the others will get the same answer
                 self.observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
-        elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not is_known_error(error)):
+        whole_bot = isinstance(error, TokenRefused | BotFrozen)
+        if whole_bot or (isinstance(error, LevelRefused) and is_bug_or_unknown(error)):
             name = getattr(method, "__name__", "")
             self.observer.event(
                 Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
             )
+        if whole_bot and self._on_bot_refused is not None:
+            await self._on_bot_refused(error)
 
     async def close(self) -> None:
         for request in self.bot._request:  # noqa: SLF001 - `shutdown` closes only what `initialize` opened

@@ -39,6 +39,9 @@ FROM update_queues WHERE due_at IS NOT NULL
 UNION ALL
 SELECT 'ledger_violations', value::float8 FROM kv WHERE key = 'ledger_violations'
 UNION ALL
+SELECT 'bot_refused', count(*)::float8 FROM kv
+WHERE key = 'bot_refused' AND at > :now - make_interval(secs => :window::float8)
+UNION ALL
 SELECT unnest(ARRAY['refunds_open', 'refund_age']),
     unnest(ARRAY[count(*), extract(epoch FROM :now - min(at))])::float8
 FROM kv WHERE starts_with(key, 'chat:refund:')

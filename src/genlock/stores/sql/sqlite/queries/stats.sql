@@ -42,6 +42,8 @@ SELECT 'update_age', (:now - min(due_at)) / 1e6 FROM update_queues WHERE due_at 
 UNION ALL
 SELECT 'ledger_violations', CAST(value AS REAL) FROM kv WHERE key = 'ledger_violations'
 UNION ALL
+SELECT 'bot_refused', count(*) FROM kv WHERE key = 'bot_refused' AND at > :now - CAST(:window * 1000000 AS INTEGER)
+UNION ALL
 SELECT 'refunds_open', count(*) FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
 UNION ALL
 SELECT 'refund_age', (:now - min(at)) / 1e6 FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'

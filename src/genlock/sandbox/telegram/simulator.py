@@ -19,15 +19,16 @@ async with running_telegram(token="42:sandbox") as telegram:
     telegram.faults.once(Fault.REFUSED, method="sendPhoto", text="Bad Request: PHOTO_EXT_INVALID")
     telegram.journal                                       # every Bot API call, see Call
     telegram.calls("sendPhoto")                            # those of one method
-    telegram.limiter.on = True                             # 1/s per chat, 20/min per group, 30/s in all; off by default
+    telegram.limiter.on = True                             # 1/s per chat, 20/min per group, 30/s in all, and the queue
+                                                           # of equal uploads above 100 kB; off by default
     telegram.upload_seconds = 0.5                          # additional duration of media edits, for races
 
 It also runs as a program (`python -m genlock.sandbox.telegram`), and all of this can be done over HTTP on the same
 port: see control.py. It serves one bot, identified by its token. Like a Bot API server run with `--local` it accepts
 plain HTTP webhooks on this machine, but it has the size limits of api.telegram.org.
 
-Not simulated: rich messages, stickers, polls, inline mode, channels, subscriptions, Markdown. Such calls get
-`Not Found: method not found` or `unsupported parse_mode`.
+Not simulated: rich messages, stickers, polls, inline mode, channels, subscriptions. Such calls get
+`Not Found: method not found`.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ from typing import Any
 
 from aiohttp import web
 
-from genlock.sandbox.telegram import edits, messages, payments, profile
+from genlock.sandbox.telegram import edits, forwards, messages, payments, profile
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_response, ok_response, read_call
 from genlock.sandbox.telegram.chat_page import add_page
 from genlock.sandbox.telegram.control import add_control
@@ -94,6 +95,7 @@ NAMES: dict[str, Method] = {
     "getWebhookInfo": get_webhook_info,
     **messages.METHODS,
     **edits.METHODS,
+    **forwards.METHODS,
     **profile.METHODS,
     **payments.METHODS,
 }
@@ -226,6 +228,7 @@ class TelegramSimulator:
     async def _execute(self, call: Call, method: Method, arguments: CallArguments) -> web.Response:
         try:
             cost = len(arguments.json("media", "media") or [1]) if call.method == "sendMediaGroup" else 1
+            await asyncio.sleep(self.limiter.upload_wait(arguments.uploaded_bytes))
             self.limiter.admit(call.method, call.chat, cost=cost)
             result = await method(self.state, arguments)
         except ApiError as refused:

@@ -67,6 +67,16 @@ async def test_a_refused_caption_is_shown_as_plain_text_with_its_buttons(harness
     assert "caption_entities" not in shown.content
 
 
+async def test_an_upload_with_a_refused_caption_is_uploaded_again_whole(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: failed to get HTTP URL content", method="editMessageMedia", times=1)
+    refuse(harness, "Bad Request: MEDIA_CAPTION_TOO_LONG", method="editMessageMedia", times=1)
+    job = await harness.end(job, url)
+    assert (job.delivery, job.parts[0].level, harness.uploads()) == (Delivery.DELIVERED, Level.BYTES, 2)
+    sizes = {call.uploaded for call in harness.telegram.calls("editMessageMedia")} - {0}
+    assert len(sizes) == 1, "both uploads have the whole file"
+
+
 async def test_an_unknown_refusal_of_every_level_is_retried_later_and_not_refunded(harness: Harness, url: str) -> None:
     job = await harness.running()
     refuse(harness, "Bad Request: SOMETHING_NEW_INVALID")

@@ -23,9 +23,9 @@ ChannelError
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-import httpx
 from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, InvalidToken, RetryAfter, TelegramError
 
+from genlock.channels.telegram.http import NOT_SENT
 from genlock.channels.telegram.refusals import Meaning, meaning_of
 from genlock.domain.errors import (
     ChannelBusy,
@@ -118,8 +118,6 @@ _ERRORS: Mapping[Meaning, Callable[[str], ChannelError]] = {
     Meaning.LEVEL_REFUSED: LevelRefused,
     Meaning.CALL_INVALID: CallInvalid,
 }
-#: errors before the request was sent
-NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 #: seconds to wait when Telegram cannot be reached, after a passing failure, and when it refuses the token or the bot
 UNREACHABLE_SECONDS = 2.0
 PASSING_FAILURE_SECONDS = 5.0

@@ -94,6 +94,31 @@ async def test_an_uploaded_thumbnail_is_shown(client: Client, ann: SimulatedUser
     assert "thumbnail" not in sent["audio"], "too large"
 
 
+async def test_a_webhook_keeps_its_address_and_certificate(client: Client) -> None:
+    given = {"url": "https://bot.example/hook", "ip_address": "127.0.0.9", "certificate": Bytes(b"pem", "c.pem")}
+    await client.call("setWebhook", **given)
+    info = await client.call("getWebhookInfo")
+    assert (info["ip_address"], info["has_custom_certificate"]) == ("127.0.0.9", True)
+    await client.call("deleteWebhook")
+    info = await client.call("getWebhookInfo")
+    assert (info.get("ip_address"), info["has_custom_certificate"]) == (None, False)
+
+
+async def test_a_command_has_only_small_letters_digits_and_underscores(client: Client) -> None:
+    for name in ("Menu", "a-b", "x" * 33):
+        with pytest.raises(ApiFailure, match=r"(?i)bot_command_invalid"):
+            await client.call("setMyCommands", commands=[{"command": name, "description": "d"}])
+
+
+async def test_an_invoice_in_another_currency_needs_a_payment_provider(client: Client, ann: SimulatedUser) -> None:
+    given = {"title": "T", "description": "D", "payload": "p", "currency": "EUR"}
+    prices = [{"label": "a", "amount": 150}, {"label": "b", "amount": 50}]
+    with pytest.raises(ApiFailure, match=r"(?i)payment_provider_invalid"):
+        await client.call("sendInvoice", chat_id=ann.id, prices=prices, **given)
+    sent = await client.call("sendInvoice", chat_id=ann.id, prices=prices, provider_token="1:TEST:x", **given)
+    assert (sent["invoice"]["currency"], sent["invoice"]["total_amount"]) == ("EUR", 200)
+
+
 async def test_buttons_without_a_text_are_dropped(client: Client, ann: SimulatedUser) -> None:
     keyboard = {"inline_keyboard": [[{"text": "", "callback_data": "a"}, {"text": "B", "callback_data": "b"}]]}
     await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup=keyboard)

@@ -6,7 +6,14 @@ from typing import Any
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
 from genlock.sandbox.telegram.markup import Markup, is_inline, read_inline
 from genlock.sandbox.telegram.media import WRONG_TYPE
-from genlock.sandbox.telegram.messages import Method, caption_of, check_right, input_media, media_kind
+from genlock.sandbox.telegram.messages import (
+    Method,
+    caption_of,
+    check_right,
+    input_media,
+    media_kind,
+    message_numbers,
+)
 from genlock.sandbox.telegram.state import MEDIA, Message, TelegramState
 from genlock.sandbox.telegram.text import read_text
 
@@ -149,10 +156,7 @@ async def delete_message(state: TelegramState, arguments: CallArguments) -> bool
 
 async def delete_messages(state: TelegramState, arguments: CallArguments) -> bool:
     """Delete those that exist and skip the others."""
-    numbers = arguments.json("message_ids", "message identifiers")
-    if not isinstance(numbers, list) or not 1 <= len(numbers) <= 100:
-        raise bad_request("message identifiers are not specified")
-    for number in numbers:
+    for number in message_numbers(arguments):
         try:
             await delete_message(
                 state, CallArguments({"chat_id": arguments.values.get("chat_id"), "message_id": number})

@@ -5,10 +5,8 @@ from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
 from genlock.sandbox.telegram.markup import read_markup
-from genlock.sandbox.telegram.messages import Method, caption_of, post_message
+from genlock.sandbox.telegram.messages import Method, caption_of, message_numbers, post_message
 from genlock.sandbox.telegram.state import Chat, Message, TelegramState
-
-IDS_MAX = 100
 
 
 async def forward_message(state: TelegramState, arguments: CallArguments) -> Any:
@@ -25,7 +23,7 @@ def send_many(one: Callable[[TelegramState, Chat, Message, CallArguments], Messa
     """Return the method for several messages: it skips those that do not exist or may not be forwarded."""
 
     async def send(state: TelegramState, arguments: CallArguments) -> Any:
-        numbers = _numbers(arguments)
+        numbers = message_numbers(arguments)
         chat, source = state.writable(state.chat(arguments)), state.chat(arguments, "from_chat_id")
         found = [source.messages[number] for number in numbers if number in source.messages]
         if not found:
@@ -41,20 +39,6 @@ def send_many(one: Callable[[TelegramState, Chat, Message, CallArguments], Messa
         return [{"message_id": message.id} for message in sent]
 
     return send
-
-
-def _numbers(arguments: CallArguments) -> list[int]:
-    numbers = arguments.json("message_ids", "message_ids")
-    if not numbers:
-        raise bad_request("message identifiers are not specified")
-    if not isinstance(numbers, list):
-        raise bad_request("expected an Array of message identifiers")
-    if len(numbers) > IDS_MAX:
-        raise bad_request("too many message identifiers specified")
-    found = [CallArguments({"id": number}).number("id") for number in numbers]
-    if any(number <= 0 for number in found):
-        raise bad_request("invalid message identifier specified")
-    return found
 
 
 def _source(state: TelegramState, arguments: CallArguments, action: str) -> Message:

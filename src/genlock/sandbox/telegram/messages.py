@@ -11,6 +11,7 @@ from genlock.sandbox.telegram.text import read_caption, read_entities, read_text
 
 Method = Callable[[TelegramState, CallArguments], Awaitable[Any]]
 ALBUM_MAX = 10
+IDS_MAX = 100
 MEDIA_KINDS = {"photo", "video", "audio", "document", "animation"}
 #: errors inside an album are reported with the item's number and these codes
 SERVER_ERRORS = {
@@ -211,6 +212,21 @@ def _thread(chat: Chat, arguments: CallArguments) -> int | None:
     if topic.closed:
         raise bad_request("TOPIC_CLOSED")
     return number
+
+
+def message_numbers(arguments: CallArguments) -> list[int]:
+    """Return the argument `message_ids`."""
+    numbers = arguments.json("message_ids", "message_ids")
+    if not numbers:
+        raise bad_request("message identifiers are not specified")
+    if not isinstance(numbers, list):
+        raise bad_request("expected an Array of message identifiers")
+    if len(numbers) > IDS_MAX:
+        raise bad_request("too many message identifiers specified")
+    found = [CallArguments({"id": number}).number("id") for number in numbers]
+    if any(number <= 0 for number in found):
+        raise bad_request("invalid message identifier specified")
+    return found
 
 
 def post_message(

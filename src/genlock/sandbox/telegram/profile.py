@@ -9,6 +9,7 @@ from genlock.sandbox.telegram.state import Chat, TelegramState
 
 DOWNLOAD_MAX = 20_971_520
 QUERY_SECONDS = 60
+COMMAND = re.compile("[a-z0-9_]{1,32}")
 ANSWER_MAX = 200
 RIGHTS = (
     *("can_be_edited", "is_anonymous", "can_manage_chat", "can_delete_messages", "can_manage_video_chats"),
@@ -36,11 +37,14 @@ async def log_out(_: TelegramState, __: CallArguments) -> bool:
 
 
 async def set_commands(state: TelegramState, arguments: CallArguments) -> bool:
-    commands = arguments.objects("commands", "list of bot commands")
+    commands = arguments.objects("commands", "commands")
     if len(commands) > 100:
         raise bad_request("BOT_COMMANDS_TOO_MUCH")
     for command in commands:
-        if not 1 <= len(str(command.get("command", "")).removeprefix("/")) <= 32:
+        for name in ("command", "description"):
+            if not isinstance(command.get(name), str):
+                raise bad_request(f"can't parse BotCommand: Can't find field \"{name}\"")
+        if not COMMAND.fullmatch(command["command"].removeprefix("/")):
             raise bad_request("BOT_COMMAND_INVALID")
         if not 1 <= len(str(command.get("description", ""))) <= 256:
             raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
@@ -60,7 +64,7 @@ async def delete_commands(state: TelegramState, arguments: CallArguments) -> boo
 
 
 def _scope(arguments: CallArguments) -> str:
-    scope = arguments.object("scope", "bot command scope") or {"type": "default"}
+    scope = arguments.object("scope", "BotCommandScope") or {"type": "default"}
     return (
         f"{scope.get('type')}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{arguments.text('language_code')}"
     )

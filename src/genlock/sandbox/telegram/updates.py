@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, Upload, bad_request
 from genlock.sandbox.telegram.events import Events
@@ -163,7 +164,8 @@ class Updates:
         self._allow(arguments)
         if arguments.flag("drop_pending_updates"):
             self.pending.clear()
-        ip, certified = arguments.text("ip_address"), isinstance(arguments.media("certificate"), Upload)
+        ip = arguments.text("ip_address") or _local_address(url)
+        certified = isinstance(arguments.media("certificate"), Upload)
         same = (url, secret, connections, ip, certified)
         if self.webhook and self.webhook.settings == same and not arguments.flag("drop_pending_updates"):
             return "Webhook is already set"
@@ -198,3 +200,9 @@ class Updates:
         if self.webhook:
             info |= self.webhook.as_json()
         return info | ({"allowed_updates": self.allowed} if self.allowed else {})
+
+
+def _local_address(url: str) -> str:
+    """Return the address of a URL on this machine. Other names are not resolved: that would leave the machine."""
+    host = urlsplit(url).hostname or ""
+    return "127.0.0.1" if host in {"localhost", "127.0.0.1"} else ""

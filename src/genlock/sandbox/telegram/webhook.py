@@ -39,7 +39,7 @@ class Webhook:
     url: str
     secret: str
     connections: int
-    #: the address that the bot named, instead of the one that DNS gives
+    #: the address that the bot named, or that of this machine
     ip: str = ""
     #: the bot has uploaded a certificate of its own
     certified: bool = False

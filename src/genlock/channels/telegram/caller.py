@@ -84,7 +84,11 @@ class Caller:
             self.observer.event(
                 Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
             )
-        if whole_bot and self._on_bot_refused is not None:
+        await self.report_bot_refusal(error)
+
+    async def report_bot_refusal(self, error: Exception) -> None:
+        """Report that Telegram refuses the whole bot, if the error says so."""
+        if isinstance(error, TokenRefused | BotFrozen) and self._on_bot_refused is not None:
             await self._on_bot_refused(error)
 
     async def close(self) -> None:

@@ -73,6 +73,8 @@ PATTERNS: tuple[tuple[Meaning, tuple[str, ...]], ...] = (
             "rpc_*",
             "interdc_*",
             "wrong file_id or the file is temporarily unavailable",
+            # normally with the new id in `parameters`, which is handled before
+            "group chat was upgraded to a supergroup chat",
         ),
     ),
     (

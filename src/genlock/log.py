@@ -1,4 +1,4 @@
-"""Events as log lines: `[correlation id] [EVENT] key=value`, or JSON. Secrets are masked in every line."""
+"""Events as log lines: `[correlation id] [EVENT] key=value`, or JSON. Secrets are masked and controls escaped."""
 
 import asyncio
 import json
@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from genlock.domain.events import Event
+from genlock.domain.printable import escape_unprintable
 
 _LEVELS = {
     Event.RESULT_CONTRADICTION: logging.ERROR,
@@ -20,6 +21,7 @@ _LEVELS = {
     Event.ATTENTION: logging.WARNING,
     Event.INSTANCE_DEAD: logging.WARNING,
     Event.STORE_RETRY: logging.WARNING,
+    Event.STORE_TIMEOUT: logging.WARNING,
     Event.CHANNEL_UNREACHABLE: logging.WARNING,
     Event.UNKNOWN_STATE: logging.WARNING,
     Event.CALLBACK_UNREADABLE: logging.WARNING,
@@ -110,7 +112,7 @@ class Mask:
 
 
 class MaskingFormatter(logging.Formatter):
-    """Masks secrets in every line: ours, those of libraries, and tracebacks."""
+    """Masks secrets and escapes what does not print, in every line: ours, those of libraries, and tracebacks."""
 
     def __init__(self, mask: Mask, *, as_json: bool) -> None:
         super().__init__("%(message)s")
@@ -119,9 +121,9 @@ class MaskingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = super().format(record)
-        if record.name != "genlock":  # a line of a library
+        if record.name != "genlock" or record.exc_info:  # not an event
             line = self._library_line(record, line)
-        return self._mask(line)
+        return escape_unprintable(self._mask(line))
 
     def _library_line(self, record: logging.LogRecord, line: str) -> str:
         if self._as_json:
@@ -165,4 +167,5 @@ def set_up_logging(mask: Mask, *, as_json: bool, stream: TextIO, level: int = lo
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("genlock").setLevel(level)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # its warnings are about malformed requests from anywhere
     logging.getLogger("asyncpg").setLevel(logging.ERROR)  # its warnings are retried and reported by the store

@@ -207,6 +207,21 @@ async def test_an_update_that_fails_for_a_transient_reason_is_retried_more_often
     await instance.until(lambda: instance.seen == [8])
 
 
+async def test_an_update_whose_handler_never_finishes_is_tried_twice(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "backoff", lambda *_, **__: 0.01)
+    monkeypatch.setattr(module, "HANDLER_SECONDS_MAX", 0.01)
+
+    async def hang(_: Update) -> None:
+        await asyncio.Event().wait()
+
+    instance.act = hang
+    await instance.updates.receive(message(1, number=8))
+    await instance.until(lambda: bool(instance.recorder.of(Event.UPDATE_DEAD)))
+    assert instance.attempts == [1, 2]
+
+
 async def test_an_update_of_an_unreachable_user_is_done(instance: Instance) -> None:
     async def closed(_: Update) -> None:
         raise RecipientUnreachable("blocked")

@@ -18,6 +18,8 @@ URGENT_CAPACITY = 50
 #: tries of an update whose handler fails, and of one that fails for a transient reason
 TRIES = 5
 TRANSIENT_TRIES = 40
+#: tries of an update whose handler does not finish in time: most likely it never will
+TIMEOUT_TRIES = 2
 HANDLER_SECONDS_MAX = 300.0
 NOTE_MAX = 500
 #: errors after which waiting helps
@@ -125,18 +127,20 @@ class UpdateWorker:
         if (running := self._queues.get(queue.id)) is not None:
             running.queue, running.since = queue, started
         current_correlation_id.set(update.correlation_id)
-        state, note = UpdateState.DONE, ""
+        state, note, limit = UpdateState.DONE, "", None
         exhausted = update.attempts > TRANSIENT_TRIES or queue.crash_count >= ctx.rules.crashes_max
         try:
             if exhausted:
                 raise RuntimeError("too many attempts or crashes, and the handler never finished")  # noqa: TRY301 - it fails like any other
-            async with asyncio.timeout(HANDLER_SECONDS_MAX):
+            async with asyncio.timeout(HANDLER_SECONDS_MAX) as limit:
                 await self._handlers[update.bot](update)
         except RecipientUnreachable as unreachable:
             note = unreachable.reason  # the user cannot be answered, so the update is done
         except Exception as error:  # noqa: BLE001 - one broken update must not stop the others
             note = repr(error)[:NOTE_MAX]
             tries = TRANSIENT_TRIES if isinstance(error, TRANSIENT) else TRIES
+            if limit is not None and limit.expired():
+                tries = TIMEOUT_TRIES
             if not exhausted and update.attempts < tries:
                 await self._retry_later(queue, update, error, note)
                 return None

@@ -30,13 +30,14 @@ from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
 from genlock.ports.provider import Provider, ProviderBundle, PublicLists, RateLimit
 from genlock.ports.retention import RetentionStore
-from genlock.ports.stats import InvariantStore, StatsStore, Violation
+from genlock.ports.stats import AgedJob, InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
 from genlock.ports.updates import Settled, UpdateStore
 
 __all__ = [
     "Accepted",
     "AccountStore",
+    "AgedJob",
     "AuditStore",
     "BroadcastStore",
     "Button",

@@ -17,11 +17,17 @@ class JobQueries(Protocol):
     ) -> list[Job]:
         """Jobs, newest first, filtered by state and account; `before` is a job id, for paging."""
 
+    async def open_jobs(self, account_id: int, limit: int) -> list[Job]:
+        """Return the jobs of an account that have not ended, newest first."""
+
     async def jobs_needing_attention(self, limit: int) -> list[Job]:
         """Return the operator's list, oldest first."""
 
     async def is_job_message(self, account_id: int, message: str) -> bool:
-        """Whether a message shows one of the account's jobs, and so must not be overwritten."""
+        """Whether a message shows one of the account's jobs, and so must not be overwritten.
+
+        For an account with hundreds of jobs the answer is always yes.
+        """
 
     async def activity(self, account_id: int) -> Activity:
         """Return how many jobs the account has running and has ordered lately."""

@@ -18,13 +18,19 @@ class ProfileStore(Protocol):
         """Raises AccountNotFound."""
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        """Return profiles by account id, external id, username or a part of the name, in any capitalisation."""
+        """Return profiles by account id, external id or username, or by a part of the name, in any capitalisation.
+
+        Names are compared among the newest profiles only.
+        """
 
     async def newest_profiles(self, limit: int) -> list[Profile]:
         """Return the latest users, newest first."""
 
     async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
         """Return accounts with their wallets, newest first: all, or found as by find_profiles."""
+
+    async def debtors(self, limit: int) -> list[AccountSummary]:
+        """Return accounts that owe credits after refunds by Telegram, the largest debt first."""
 
     async def set_language(self, account_id: int, language: str) -> None: ...
 

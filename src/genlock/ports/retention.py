@@ -9,7 +9,10 @@ class RetentionStore(Protocol):
     """Only the current holder of the role may delete."""
 
     async def prune_limits(self, idle_seconds: float, role: Role) -> int:
-        """Delete limits that were not used for `idle_seconds`; a new row behaves the same. Returns their number."""
+        """Delete limits that were not used for `idle_seconds`; a new row behaves the same. Returns their number.
+
+        Each call looks at the next few thousand of them, and begins again after the last.
+        """
 
     async def prune(self, what: str, older_than: float, limit: int, role: Role) -> int:
         """Delete up to `limit` old rows. Returns how many there were.

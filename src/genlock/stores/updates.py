@@ -7,10 +7,13 @@ from genlock.domain.update import NewUpdate, Received, Update, UpdateQueue, Upda
 from genlock.ports import Lease, Settled
 from genlock.stores.batch import Item
 from genlock.stores.rows import read_update, read_update_queue
+from genlock.stores.scan import newest_between
 from genlock.stores.session import Session, Subject
 
 #: a second press of the same button on the same message within this time is ignored
 REPEAT_SECONDS = 3.0
+#: the states that an index knows, with their statements
+_INDEXED = {UpdateState.NEW: "new_updates", UpdateState.DEAD: "dead_updates"}
 _RECEIVED = {None: Received.KNOWN, "new": Received.FRESH, "repeated": Received.REPEATED}
 
 
@@ -97,7 +100,12 @@ class Updates(Subject):
         return len(rows)
 
     async def updates(self, state: UpdateState, limit: int) -> list[Update]:
-        rows = await self.session.one("updates", state=state.value, limit=limit)
+        if state in _INDEXED:
+            rows = await self.session.one(_INDEXED[state], limit=limit)
+        else:
+            rows = await newest_between(
+                self.session, "updates_between", "update_row_range", limit=limit, state=state.value
+            )
         return [read_update(row, self.session.time) for row in rows]
 
     async def retry_update(self, update: int) -> bool:

@@ -27,6 +27,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
 from tests.engine.world import FakeProvider, Recorder
+from tests.media.thread_reader import ThreadReader
 from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
@@ -50,7 +51,7 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
             limiter = TelegramRateLimiter(store, "42")
             caller = Caller(make_bot(telegram.token, telegram.url), limiter, recorder)
             stack.push_async_callback(caller.close)
-            channel = TelegramChannel(caller, PlainTexts(), Downloads())
+            channel = TelegramChannel(caller, PlainTexts(), Downloads(), ThreadReader())
             channels = {"telegram": channel}
             engines.append(
                 make_engine(store, recorder, providers={"mill": FakeProvider()}, channels=channels, rules=RULES)
@@ -280,7 +281,7 @@ def test_a_cancelled_call_uses_no_permit() -> None:
 
 def test_a_store_failure_raises_busy() -> None:
     async def scenario() -> None:
-        limiter = TelegramRateLimiter(Broken(), "42")  # type: ignore[arg-type]
+        limiter = TelegramRateLimiter(Broken(), "42")
         for priority in (Priority.RESULT, Priority.RESULT, Priority.PROGRESS):
             with pytest.raises(ChannelBusy):
                 await limiter.acquire(5, priority)
@@ -288,7 +289,24 @@ def test_a_store_failure_raises_busy() -> None:
     quickly(scenario())
 
 
+def test_a_refusal_by_the_bots_limit_costs_no_permit_of_the_chat() -> None:
+    """Broadcasts and progress edits do not wait: the chat's permit would be lost for a second."""
+
+    async def scenario() -> None:
+        async with some_limiters() as [limiter]:
+            await limiter.acquire(1, Priority.PROGRESS)
+            with pytest.raises(ChannelBusy):
+                await limiter.acquire(2, Priority.PROGRESS)  # the bot has just called
+            await asyncio.sleep(BOT.interval)
+            await limiter.acquire(2, Priority.PROGRESS)
+
+    quickly(scenario())
+
+
 class Broken:
+    async def reserve_permits(self, *_: Any) -> list[float]:
+        raise StoreUnavailable
+
     async def take_permits(self, *_: Any) -> list[float]:
         raise StoreUnavailable
 
@@ -302,7 +320,7 @@ async def test_a_429_raises_busy_even_if_the_store_fails(telegram: TelegramSimul
             """Grant the permit at once."""
 
     recorder = Recorder()
-    caller = Caller(make_bot(telegram.token, telegram.url), Free(Broken(), "42"), recorder)  # type: ignore[arg-type]
+    caller = Caller(make_bot(telegram.token, telegram.url), Free(Broken(), "42"), recorder)
     ann = telegram.add_user("Ann")
     telegram.faults.once(Fault.TOO_MANY, chat=ann.id, seconds=9)
     with pytest.raises(ChannelBusy) as busy:

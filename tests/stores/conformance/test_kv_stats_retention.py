@@ -7,6 +7,7 @@ import pytest
 from genlock.domain.draft import SavedDraft
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
+from genlock.domain.money import EntryKind
 from genlock.domain.update import Received, UpdateState
 from genlock.domain.upload import Upload
 from genlock.ports import Role
@@ -103,9 +104,41 @@ async def test_stats_do_not_count_errors_of_the_user_as_failures(store: SqlDatab
 
 async def test_balances_that_do_not_match_the_ledger_are_found(store: SqlDatabase, raw: Raw) -> None:
     account = await account_with(store, 500)
-    assert await store.money_violations() == []
+    assert await store.wallet_violations(0, account) == []
     await raw(f"UPDATE accounts SET available = 600 WHERE id = {account}")  # noqa: S608
-    assert [violation.subject for violation in await store.money_violations()] == [str(account), "all"]
+    assert [violation.subject for violation in await store.wallet_violations(0, account)] == [str(account)]
+    assert await store.wallet_violations(account, account + 1) == []
+
+
+async def test_an_account_with_many_entries_is_checked_from_its_last_checkpoint(
+    store: SqlDatabase, raw: Raw, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.stores.invariants.CHECKPOINT_ENTRIES_MIN", 3)
+    account, small = await account_with(store, 500), await account_with(store, 5)
+    for number in range(3):
+        assert await store.transfer(account, EntryKind.GRANT, 1, f"old-{number}")
+    clock.advance(3601)
+    assert await store.transfer(account, EntryKind.GRANT, 1, "new")
+    await store.save_ledger_checkpoints(0, 10**9)
+
+    assert await raw("SELECT account_id, available, held FROM ledger_checkpoints") == [(account, 503, 0)]
+    assert await store.wallet_violations(0, 10**9) == []
+
+    await raw("UPDATE ledger SET amount = 9 WHERE key = 'new'")
+    assert [violation.subject for violation in await store.wallet_violations(0, 10**9)] == [str(account)]
+    await raw("UPDATE ledger SET amount = 1 WHERE key = 'new'")
+    await raw("UPDATE ledger SET amount = 9 WHERE key = 'old-0'")
+    assert await store.wallet_violations(0, 10**9) == []  # only the check of everything reads it again
+    assert [one.subject for one in await store.violations(settled=False)] == [str(account)]
+    await raw("UPDATE ledger SET amount = 1 WHERE key = 'old-0'")
+    clock.advance(7200)
+    for number in range(3):
+        assert await store.transfer(account, EntryKind.GRANT, 1, f"newer-{number}")
+    clock.advance(3601)
+    await store.save_ledger_checkpoints(0, 10**9)
+    assert await raw("SELECT account_id, available, held FROM ledger_checkpoints") == [(account, 507, 0)]
+    assert await store.wallet_violations(0, 10**9) == []
+    assert small != account
 
 
 # retention
@@ -197,6 +230,18 @@ async def test_uploads_that_no_order_and_no_draft_uses_are_pruned(
     assert sorted(await raw("SELECT address FROM uploads")) == [("begun",), ("ordered",), ("young",)]
     await store.save_draft(1, 7, SavedDraft(version=1, message=None, body="{}"))
     assert await store.prune("uploads", DAY - 1, 10, role) == 1, "no draft uses it any more"
+
+
+async def test_stats_count_models_that_cost_more_than_was_charged_for(store: SqlDatabase, clock: ManualClock) -> None:
+    await store.kv_put("cost_above_price:old", "3")
+    clock.advance(3601)
+    assert (await store.stats())["costs_above_price"] == 0
+    await store.kv_put("cost_above_price:one", "11")
+    await store.kv_put("cost_above_price:one", "12")
+    await store.kv_put("cost_above_price:two", "9")
+    stats = await store.stats()
+
+    assert (stats["costs_above_price"], stats["cost_above_price_job"]) == (2, 12)
 
 
 async def test_stats_count_refunds_that_are_not_confirmed(store: SqlDatabase, clock: ManualClock) -> None:

@@ -137,12 +137,8 @@ class Orders:
     async def show_again(self, ctx: UpdateContext, job: Job) -> None:
         """Send a result again, from Telegram's copy. A repeated update does not send it twice."""
         t, view = ctx.translator, self._view
-        if job.state is not State.SUCCEEDED:
-            key = "order.nothing_to_show" if job.ended else "order.not_ended"
-            await view.toast(ctx, t.plain(key), alert=True)
-            return
-        if job.attention_code is AttentionCode.POISON:  # it crashes workers: a user must not be able to start it again
-            await view.toast(ctx, t.plain("order.again_broken"), alert=True)
+        if (reason := _cannot_show(job)) is not None:
+            await view.toast(ctx, t.plain(reason), alert=True)
             return
         if ctx.repeated:
             return
@@ -168,6 +164,9 @@ class Orders:
         """Make a draft with the values of a past job, to be confirmed or changed."""
         view = self._view
         model = self._storefront.by_id(job.model)
+        if job.erased:
+            await view.toast(ctx, ctx.translator.plain("order.erased_input"), alert=True)
+            return
         if model is None:
             await view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
@@ -228,6 +227,17 @@ class Orders:
 def _key(ctx: UpdateContext, version: int) -> str:
     """Idempotency key: one version of a draft is ordered once, however often the button is pressed."""
     return f"draft:{ctx.chat}:{version}"
+
+
+def _cannot_show(job: Job) -> str | None:
+    """Return the text that says why a result cannot be shown again; None if it can."""
+    if job.state is not State.SUCCEEDED:
+        return "order.nothing_to_show" if job.ended else "order.not_ended"
+    if not job.parts:
+        return "order.erased_result"
+    if job.attention_code is AttentionCode.POISON:  # it crashes workers: a user must not be able to start it again
+        return "order.again_broken"
+    return None
 
 
 def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:

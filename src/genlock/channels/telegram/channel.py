@@ -46,6 +46,7 @@ from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
 from genlock.media.download import Downloads
+from genlock.media.process import MediaReader
 from genlock.ports import Channel, MessageTexts, OutgoingMessage, Placed
 
 T = TypeVar("T")
@@ -62,12 +63,18 @@ class TelegramChannel(Channel):
     name = "telegram"
 
     def __init__(
-        self, caller: Caller, texts: MessageTexts, downloads: Downloads, *, local_bot_api: bool = False
+        self,
+        caller: Caller,
+        texts: MessageTexts,
+        downloads: Downloads,
+        media: MediaReader,
+        *,
+        local_bot_api: bool = False,
     ) -> None:
         self._caller = caller
         self._bot = caller.bot
         self._texts = FallbackTexts(texts, caller.observer)
-        self._contents = Contents(downloads, local_bot_api=local_bot_api)
+        self._contents = Contents(downloads, media, local_bot_api=local_bot_api)
 
     def split(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """Split long texts into several messages or, if that makes too many, show the text as a file."""

@@ -201,6 +201,6 @@ def _good_ends(job_id: int | None, task_id: str | None, provider: str) -> set[In
     if task_id is None:
         return {InboxState.UNREADABLE}
     if job_id is None:
-        return {InboxState.MATCHED, InboxState.EXPIRED}
+        return {InboxState.MATCHED, InboxState.EXPIRED, InboxState.DONE}  # done: an earlier one named the same task
     # The instances that have the new provider may have been paused until the callback expired.
     return {InboxState.DONE} if provider == "kie" else {InboxState.DONE, InboxState.EXPIRED}

@@ -129,9 +129,27 @@ SET lease_owner = NULL, crash_count = crash_count + CASE WHEN :died::boolean THE
 WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:keep::bigint[]))
 RETURNING id;
 
--- name: updates
--- Return the newest updates in a state.
-SELECT *, 0 AS attempts FROM updates WHERE state = :state ORDER BY id DESC LIMIT :limit;
+-- name: new_updates
+-- use: operator
+-- Return the newest updates that are not handled.
+WITH waiting AS MATERIALIZED (SELECT * FROM updates WHERE state = 'new')
+SELECT *, 0 AS attempts FROM waiting ORDER BY id DESC LIMIT :limit;
+
+-- name: dead_updates
+-- use: operator
+-- Return the newest updates that failed in every attempt.
+SELECT *, 0 AS attempts FROM updates WHERE state = 'dead' ORDER BY id DESC LIMIT :limit;
+
+-- name: update_row_range
+-- use: operator
+-- Return the lowest and the highest id of a stored update.
+SELECT min(id) AS first, max(id) AS last FROM updates;
+
+-- name: updates_between
+-- use: operator
+-- Return the updates in a state within a range of ids, newest first.
+SELECT *, 0 AS attempts FROM updates
+WHERE id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
 
 -- name: retry_update
 -- Queue a dead update again.

@@ -1,4 +1,5 @@
 -- name: prune_updates
+-- use: periodic
 -- Delete old updates, a few at a time. Only the current holder of the active role may, in its own epoch.
 DELETE FROM updates
 WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
@@ -7,6 +8,7 @@ WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
 RETURNING id;
 
 -- name: prune_callbacks
+-- use: periodic
 -- Delete old callbacks, a few at a time. Only the current holder of the active role may, in its own epoch.
 DELETE FROM inbox
 WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
@@ -15,7 +17,8 @@ WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
 RETURNING id;
 
 -- name: prune_unauthenticated_callbacks
--- Delete old callbacks that belong to no job, a few at a time. Only the current holder of the active role may, in its
+-- use: periodic
+-- Delete old callbacks that carried no job's secret, a few at a time. Only the current holder of the active role may, in its
 -- own epoch.
 DELETE FROM inbox
 WHERE id IN (
@@ -27,6 +30,7 @@ WHERE id IN (
 RETURNING id;
 
 -- name: prune_uploads
+-- use: periodic
 -- Delete old uploads that no order and no draft uses, a few at a time. Only the current holder of the active role may,
 -- in its own epoch.
 DELETE FROM uploads
@@ -39,9 +43,16 @@ WHERE address IN (
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING address;
 
+-- name: step_limits
+-- use: periodic
+-- Return the last key of the next limits.
+SELECT max(key) AS until FROM (SELECT key FROM limits WHERE key > :after ORDER BY key LIMIT :size) step;
+
 -- name: prune_limits
--- Delete limits that were not used for long. Only the current holder of the active role may, in its own epoch.
+-- use: periodic
+-- Delete limits that were not used for long, after one key up to another. Only the current holder of the active role may,
+-- in its own epoch.
 DELETE FROM limits
-WHERE next_at < :now - CAST(:idle_seconds * 1000000 AS INTEGER)
+WHERE key > :after AND key <= :until AND next_at < :now - CAST(:idle_seconds * 1000000 AS INTEGER)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING key;

@@ -112,9 +112,27 @@ SET lease_owner = NULL, crash_count = crash_count + :died,
 WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:keep))
 RETURNING id;
 
--- name: updates
--- Return the newest updates in a state.
-SELECT *, 0 AS attempts FROM updates WHERE state = :state ORDER BY id DESC LIMIT :limit;
+-- name: new_updates
+-- use: operator
+-- Return the newest updates that are not handled.
+WITH waiting AS MATERIALIZED (SELECT * FROM updates WHERE state = 'new')
+SELECT *, 0 AS attempts FROM waiting ORDER BY id DESC LIMIT :limit;
+
+-- name: dead_updates
+-- use: operator
+-- Return the newest updates that failed in every attempt.
+SELECT *, 0 AS attempts FROM updates WHERE state = 'dead' ORDER BY id DESC LIMIT :limit;
+
+-- name: update_row_range
+-- use: operator
+-- Return the lowest and the highest id of a stored update.
+SELECT (SELECT min(id) FROM updates) AS first, (SELECT max(id) FROM updates) AS last;
+
+-- name: updates_between
+-- use: operator
+-- Return the updates in a state within a range of ids, newest first.
+SELECT *, 0 AS attempts FROM updates
+WHERE id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
 
 -- name: retry_update
 -- Queue a dead update again.

@@ -228,11 +228,13 @@ def _make_catalog(settings: "ServiceSettings", closing: AsyncExitStack) -> tuple
 
 
 def _make_caller(settings: "ServiceSettings", store: Database, observer: Observer, closing: AsyncExitStack) -> "Caller":
+    from genlock.channels.telegram.bot_refusals import BotRefusals
     from genlock.channels.telegram.caller import Caller, make_bot
     from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 
     bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
-    caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), observer)
+    refusals = BotRefusals(store, observer)
+    caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), observer, refusals.record)
     closing.push_async_callback(caller.close)
     return caller
 

@@ -48,6 +48,7 @@ GAUGES: dict[str, str] = {
     "refund_age": "Seconds since the oldest of these was started.",
     "costs_above_price": "Models with a job in the last hour that cost more than its price was made from.",
     "external_refunds": "Refunds of Stars in the last hour that Telegram made without us.",
+    "bot_refused": "1 if Telegram refused the token or the whole bot in the last ten minutes.",
     "instances": "Running instances.",
     "ledger_check_age": "Seconds since the leader's money check last completed a round.",
     "ledger_violations": "Ledger violations found by the leader's last check.",

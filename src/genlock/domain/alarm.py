@@ -15,6 +15,8 @@ REFUND_SECONDS = 900
 INACTIVE_SECONDS = 30
 #: The money check runs every few seconds. After so long without a completed round it fails, or does not run.
 LEDGER_CHECK_SECONDS = 1800
+#: the kv entry that an instance writes while the channel refuses the whole bot
+BOT_REFUSED_KEY = "bot_refused"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +96,10 @@ def _external_refunds(stats: Stats) -> Finding | None:
     return Finding(numbers={"count": count}) if count else None
 
 
+def _bot_refused(stats: Stats) -> Finding | None:
+    return Finding() if stats.get("bot_refused", 0) else None
+
+
 def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
@@ -111,6 +117,7 @@ ALARMS = (
     Alarm(name="refund_open", check=_refunds),
     Alarm(name="cost_above_price", check=_cost_above_price),
     Alarm(name="external_refund", check=_external_refunds),
+    Alarm(name="bot_refused", check=_bot_refused),
 )
 #: raised by the instance that becomes active, about the time before: no figure shows it while it lasts
 NO_ACTIVE = Alarm(name="no_active", check=lambda _: None)

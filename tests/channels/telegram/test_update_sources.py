@@ -11,6 +11,7 @@ from telegram.error import Conflict
 
 from genlock.app import SystemClock
 from genlock.channels.telegram import update_sources
+from genlock.channels.telegram.bot_refusals import BotRefusals
 from genlock.channels.telegram.caller import Caller, make_bot
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import (
@@ -55,7 +56,10 @@ class Harness:
     @asynccontextmanager
     async def caller(self) -> AsyncIterator[Caller]:
         caller = Caller(
-            make_bot(self.telegram.token, self.telegram.url), TelegramRateLimiter(self.store, "42"), self.recorder
+            make_bot(self.telegram.token, self.telegram.url),
+            TelegramRateLimiter(self.store, "42"),
+            self.recorder,
+            BotRefusals(self.store, self.recorder).record,
         )
         yield caller
         await caller.close()
@@ -101,6 +105,14 @@ async def test_the_leader_fetches_updates_in_order(harness: Harness) -> None:
         await harness.until(lambda: len(harness.recorder.of(Event.POLLING)) == 2)
         await harness.ann.say("three")
         await harness.until(lambda: "three" in harness.texts())
+
+
+async def test_a_poll_that_telegram_refuses_the_whole_bot_is_recorded_for_the_alarm(harness: Harness) -> None:
+    harness.telegram.faults.switch(Fault.REFUSED, method="getUpdates", text="Bad Request: logged out")
+    async with harness.polling():
+        async with asyncio.timeout(15):
+            while not (await harness.store.stats())["bot_refused"]:  # noqa: ASYNC110 - the store sends no signal
+                await asyncio.sleep(0.01)
 
 
 async def test_an_instance_that_is_not_the_leader_does_not_poll(harness: Harness) -> None:

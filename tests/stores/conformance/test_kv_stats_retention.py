@@ -83,6 +83,14 @@ async def test_stats_count_orphans_and_dead_updates(store: SqlDatabase, clock: M
     assert (stats["orphans"], stats["orphans_fresh"], stats["updates_dead"]) == (3, 1, 1)
 
 
+async def test_stats_say_for_ten_minutes_that_the_bot_was_refused(store: SqlDatabase, clock: ManualClock) -> None:
+    assert (await store.stats())["bot_refused"] == 0
+    await store.kv_put("bot_refused", "BotFrozen")
+    assert (await store.stats())["bot_refused"] == 1
+    clock.advance(601)
+    assert (await store.stats())["bot_refused"] == 0
+
+
 async def test_stats_do_not_count_errors_of_the_user_as_failures(store: SqlDatabase, clock: ManualClock) -> None:
     for code in ("provider_failed", "moderation"):
         await end(store, await running(store, code), State.FAILED, error_code=code)

@@ -14,7 +14,7 @@ from telegram import Bot, WebhookInfo
 from telegram.error import Conflict, TimedOut
 
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
-from genlock.channels.telegram.errors import TokenRefused, classify_error
+from genlock.channels.telegram.errors import BotFrozen, TokenRefused, classify_error
 from genlock.channels.telegram.updates import read_update
 from genlock.domain.errors import ChannelError, StoreError
 from genlock.domain.events import Event
@@ -123,7 +123,8 @@ class Poller:
         cause = error if isinstance(error, StoreError) else classify_error(error)
         self._observer.event(_event_for(cause), step="poll updates", error=f"{type(cause).__name__}: {cause}")
         self._observer.count("stage_errors", 1, state="poll updates")
-        most = 60.0 if isinstance(cause, TokenRefused) else 15.0
+        await self._caller.report_bot_refusal(cause)
+        most = 60.0 if isinstance(cause, TokenRefused | BotFrozen) else 15.0
         await asyncio.sleep(backoff(self._failures, random.random(), base=0.5, most=most))  # noqa: S311 - spreads only
         self._failures += 1
 

@@ -43,6 +43,9 @@ SELECT 'ledger_check_age', extract(epoch FROM :now - at)::float8 FROM kv WHERE k
 UNION ALL
 SELECT 'ledger_violations', value::float8 FROM kv WHERE key = 'ledger_violations'
 UNION ALL
+SELECT 'bot_refused', count(*)::float8 FROM kv
+WHERE key = 'bot_refused' AND at > :now - make_interval(secs => :window::float8)
+UNION ALL
 SELECT unnest(ARRAY['refunds_open', 'refund_age']),
     unnest(ARRAY[count(*), extract(epoch FROM :now - min(at))])::float8
 FROM kv WHERE starts_with(key, 'chat:refund:')

@@ -46,6 +46,8 @@ SELECT 'ledger_check_age', (:now - at) / 1e6 FROM kv WHERE key = 'money_check'
 UNION ALL
 SELECT 'ledger_violations', CAST(value AS REAL) FROM kv WHERE key = 'ledger_violations'
 UNION ALL
+SELECT 'bot_refused', count(*) FROM kv WHERE key = 'bot_refused' AND at > :now - CAST(:window * 1000000 AS INTEGER)
+UNION ALL
 SELECT 'refunds_open', count(*) FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
 UNION ALL
 SELECT 'refund_age', (:now - min(at)) / 1e6 FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'

@@ -8,6 +8,7 @@ from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, Placeholde
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
 from genlock.engine import operate
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from tests.engine.world import URL, World, die, idle, work
 
@@ -282,6 +283,18 @@ async def test_a_put_again_that_fails_is_tried_again_but_not_for_ever(world: Wor
 
     assert row.attention_reason is None
     assert 1800 <= (world.clock.now() - (row.ended_at or row.created_at)).total_seconds() < 1900
+
+
+async def test_a_message_whose_delivery_was_given_up_is_put_again(world: World) -> None:
+    """The channel's answers were lost, but it may have shown the message."""
+    world.channel.fractions = (0.1,)
+    engine = world.engine(EngineRules(delivery_attempts=1), expected=EXPECTED)
+    job = await unknown_edit(world, engine)
+    world.channel.faults.add("put", ChannelOutcomeUnknown(), done=True)
+    await world.call_back(engine, job, state="failed")
+    assert (await world.see(job)).delivery is Delivery.UNDELIVERABLE
+
+    assert await put_all_again(world, engine, job)
 
 
 async def test_no_message_is_put_again_in_a_chat_whose_address_changed(world: World, engine: Engine) -> None:

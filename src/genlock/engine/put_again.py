@@ -28,7 +28,8 @@ def text_to_put_again(job: Job, parts: tuple[Part, ...]) -> Part | None:
         return None
     first = parts[0]
     if first.message == job.progress_message:
-        part = first if first.step is Step.DONE else None
+        # A result that was not confirmed is not paid for, so it is not put again; our own message is.
+        part = first if first.step is Step.DONE or first.kind is PartKind.MESSAGE else None
     elif first.gone:
         part = None  # the message was deleted, and its part sent instead
     else:  # the end on this message was followed by a late result, or by another delivery on new messages

@@ -138,7 +138,7 @@ def _row(screen: ScreenContext, job: Job) -> str:
 def _state_icon(job: Job) -> str:
     if not job.ended:
         return "⏳"
-    return "" if job.state is State.SUCCEEDED else "✖️"
+    return "" if job.has_result else "✖️"
 
 
 def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
@@ -157,7 +157,7 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
     rows: list[Row] = []
     if not job.ended:
         rows.append((button(t.plain("button.stop"), "cancel", job.id),))
-    elif job.state is State.SUCCEEDED:
+    elif job.has_result:
         rows.append((button(t.plain("button.again"), "again", job.id),))
     if screen.storefront.by_id(job.model):
         rows.append(
@@ -173,6 +173,6 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
 def _state(job: Job) -> str:
     if not job.ended or job.delivery in (Delivery.PENDING, Delivery.SENDING):
         return "waiting"
-    if job.state is State.SUCCEEDED:
+    if job.has_result:
         return "delivered"
     return "cancelled" if job.state is State.CANCELLED else "failed"

@@ -18,7 +18,7 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
 from genlock.domain.field import FILES
-from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
+from genlock.domain.job import Actor, AttentionCode, Delivery, Job
 from genlock.domain.money import HoldState
 from genlock.domain.update import correlation_id
 from genlock.engine import operate
@@ -137,7 +137,7 @@ class Orders:
     async def show_again(self, ctx: UpdateContext, job: Job) -> None:
         """Send a result again, from Telegram's copy. A repeated update does not send it twice."""
         t, view = ctx.translator, self._view
-        if job.state is not State.SUCCEEDED:
+        if not job.has_result:
             key = "order.nothing_to_show" if job.ended else "order.not_ended"
             await view.toast(ctx, t.plain(key), alert=True)
             return

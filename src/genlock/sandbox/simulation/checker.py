@@ -65,8 +65,7 @@ def _check_end(job: Job, truth: Truth) -> Findings:
         job.id in truth.acknowledged_successes
         and job.state in (State.EXPIRED, State.FAILED)
         and not (job.late or _has_invalid_result(job, truth))
-        # An operator who submits a parked job again gives up the task of the first submit.
-        and len(truth.tasks_of(job.id)) <= 1
+        and _knows_its_task(job, truth)
         and End.LISTED not in reached
     ):
         found.append(("No result is lost.", f"a success was acknowledged, but: {row}"))
@@ -77,6 +76,15 @@ def _check_end(job: Job, truth: Truth) -> Findings:
     if job.state is State.CANCELLED and job.id in truth.acknowledged_successes and job.cost is None:
         found.append(("The cost of a cancelled job is recorded.", row))
     return found
+
+
+def _knows_its_task(job: Job, truth: Truth) -> bool:
+    """Whether the job's task is the only one that was created for it.
+
+    A job may have adopted another job's task, named at its own URL, and an operator who submits a parked job again
+    gives up the task of the first submit.
+    """
+    return {task.id for task in truth.tasks_of(job.id)} <= {job.task_id}
 
 
 def _has_invalid_result(job: Job, truth: Truth) -> bool:
@@ -149,7 +157,8 @@ def _check_chat(job: Job, truth: Truth) -> Findings:
             found.append(("A delivered result is in the chat.", f"{part.message} should show {expected!r}: {message}"))
     values = [part.value for part in job.parts if part.kind is not PartKind.MESSAGE]
     results = [_valid_values(task, truth) for task in _tasks(job, truth)]
-    if job.has_result and values not in results:
+    complete = all(part.step is Step.DONE for part in job.parts)
+    if job.has_result and complete and values not in results:
         found.append(("Every part of the result is delivered.", f"{values}, but the provider made {results}"))
     return found
 
@@ -168,6 +177,8 @@ def _check_once(job: Job, truth: Truth, rules: EngineRules) -> Findings:
     times = Counter(message.shows[1] for message in shown if message.shows and not message.deleted)
     gone = {*truth.unreachable, *truth.moved}  # no edit can reach messages there
     late = [message for message in shown if message.progress and not message.deleted and message.address not in gone]
+    if job.delivery is Delivery.UNDELIVERABLE and job.has_result:
+        late = []  # a result that was given up is not put again
     found += [("A late progress edit never overwrites a result.", str(message)) for message in late]
     for value, count in times.items():
         # A late result that is invalid leaves the user with a second message about the failure.

@@ -19,7 +19,7 @@ from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
 from genlock.engine.context import EngineContext
-from genlock.engine.put_again import text_to_put_again
+from genlock.engine.put_again import part_to_put_again
 from genlock.ports import Channel, Placed
 
 #: the share of a lease during which its holder may call the channel; after that it must renew the lease first
@@ -212,7 +212,7 @@ async def _finish(
     shown = shown_results(parts)
     if attention and shown and delivery is not Delivery.DELIVERED:
         delivery, attention = Delivery.DELIVERED, (attention[0], f"{shown} of {len(parts)} parts shown: {attention[1]}")
-    overwritable = text_to_put_again(job, parts) is not None
+    overwritable = part_to_put_again(job, parts) is not None
     end = await ctx.finish_delivery(job, delivery, parts, attention, overwritable=overwritable)
     ctx.observer.count("deliveries", 1, outcome=delivery, level=_level(parts))
     if attention:

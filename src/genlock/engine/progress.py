@@ -2,8 +2,8 @@
 
 Only the holder of a running job's lease shows progress. The statement that renews its lease also records in the job the
 message that is edited; the statement that releases the lease clears the record, but only if the channel has answered.
-So whichever instance ends the job sees whether an edit may still take effect, and the message is put again if it shows
-a text (see put_again.py).
+So whichever instance ends the job sees whether an edit may still take effect, and puts the end again (see
+put_again.py).
 """
 
 from genlock.domain.errors import ChannelError, ChannelOutcomeUnknown

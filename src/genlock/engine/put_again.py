@@ -1,8 +1,9 @@
-"""Put a text end again, while an earlier progress edit with an unknown outcome may still overwrite it.
+"""Put the end of a job again, while an earlier progress edit with an unknown outcome may still overwrite it.
 
-No edit can be called back once its answer is lost, and no answer says when it takes effect. So the end is put on the
-message again at growing distances, until the connection of such an edit must be over. A file needs none of this: a text
-edit cannot overwrite it. The job is a row that is due later, and any instance may continue.
+No edit can be called back once its answer is lost, and nothing says when it takes effect. So the end is put on its
+message again at growing distances, until the connection of such an edit must be over. For a file that is soon: the
+channel refuses to edit its text, unless it accepted the edit before it got the file. The job is a row that is due
+later, and any instance may continue.
 """
 
 from dataclasses import replace
@@ -18,11 +19,13 @@ from genlock.engine.context import EngineContext
 FIRST_SECONDS = 4.0
 #: each distance is this many times the age of the end
 GROWTH = 2.0
+#: how long after a file was put a text edit that was accepted before may take effect
+FILE_SECONDS = 12.0
 #: between attempts of the last put, when the channel does not answer
 RETRY_SECONDS = 20.0
 
 
-def text_to_put_again(job: Job, parts: tuple[Part, ...]) -> Part | None:
+def part_to_put_again(job: Job, parts: tuple[Part, ...]) -> Part | None:
     """Return the part that a late progress edit of the job may overwrite; None if it cannot overwrite any."""
     if job.progress_message is None or not parts:
         return None
@@ -34,18 +37,17 @@ def text_to_put_again(job: Job, parts: tuple[Part, ...]) -> Part | None:
         part = None  # the message was deleted, and its part sent instead
     else:  # the end on this message was followed by a late result, or by another delivery on new messages
         part = message_instead(first) if job.late else first
-    if part is None or (part.kind is PartKind.FILE and part.level is not Level.TEXT):
-        return None
-    return replace(part, message=job.progress_message, step=Step.PUT)
+    return part and replace(part, message=job.progress_message, step=Step.PUT)
 
 
 async def put_again(ctx: EngineContext, job: Job) -> float | None:
-    """Put the text again. Returns the seconds until the next put; None when no late edit is possible any more."""
-    part = text_to_put_again(job, job.parts)
+    """Put the end again. Returns the seconds until the next put; None when no late edit is possible any more."""
+    part = part_to_put_again(job, job.parts)
     if part is None:
         return None
     age = (job.read_at - (job.ended_at or job.read_at)).total_seconds()
-    over = ctx.rules.late_progress_seconds
+    is_file = part.kind is PartKind.FILE and part.level is not Level.TEXT
+    over = FILE_SECONDS if is_file else ctx.rules.late_progress_seconds
     try:
         # The message of a late job is about the end before its result arrived.
         await ctx.channels[job.channel].put(replace(job, late=False), 0, part)

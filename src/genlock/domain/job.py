@@ -55,14 +55,10 @@ class Delivery(StrEnum):
     NONE = "none"  #: the job has not ended → pending or sending by the write that ends it
     PENDING = "pending"  #: waits for a worker → sending by the next claim
     SENDING = "sending"  #: the lease holder delivers it → delivered, undeliverable, unknown, or pending for a retry
-    DELIVERED = (
-        "delivered"  #: the channel confirmed every part, or some and the rest cannot be shown (then on the operator's
-    )
-    #: list); the same commit captures the hold
-    UNDELIVERABLE = (
-        "undeliverable"  #: nothing could be shown: unreachable user or unusable result; hold released, on the
-    )
-    #: operator's list
+    DELIVERED = "delivered"  #: the channel confirmed every part, or some and the rest cannot be shown: then the job is
+    #: on the operator's list; the same commit captures the hold
+    UNDELIVERABLE = "undeliverable"  #: nothing was shown: unreachable user or unusable result; hold released,
+    #: on the operator's list
     UNKNOWN = "unknown"  #: the answer to a send was lost; it is not repeated; the user is told; hold released,
     #: on the operator's list
 

@@ -60,19 +60,29 @@ class NoLimits(TelegramRateLimiter):
 
 
 class UpdateRecorder(Recorder):
-    """Counts updates that the update worker has settled: handled, dead, or answered as a repeated tap."""
+    """Counts settled updates (handled, dead, or answered as a repeated tap) and ended deliveries."""
 
     def __init__(self) -> None:
         super().__init__()
         self.settled = 0
-        self.moved = asyncio.Event()
+        self.deliveries_ended = 0
+        self._moved = asyncio.Event()
 
     def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
         super().event(event, correlation_id, **facts)
         repeated = event is Event.UPDATE_RECEIVED and facts["arrival"] is Received.REPEATED
         if repeated or event in (Event.UPDATE_DONE, Event.UPDATE_DEAD):
             self.settled += 1
-            self.moved.set()
+            self._moved.set()
+        elif event in (Event.MARK_DELIVERED, Event.ATTENTION):
+            self.deliveries_ended += 1
+            self._moved.set()
+
+    async def more(self, count: Callable[[], int], than: int) -> None:
+        """Wait until a count is larger than it was."""
+        while count() <= than:
+            self._moved.clear()
+            await self._moved.wait()
 
 
 class Intake:
@@ -139,9 +149,7 @@ class BotWorld:
         wanted = self.recorder.settled + updates
         yield
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while self.recorder.settled < wanted:
-                self.recorder.moved.clear()
-                await self.recorder.moved.wait()
+            await self.recorder.more(lambda: self.recorder.settled, than=wanted - 1)
         assert self.intake.failures == []
 
     @asynccontextmanager
@@ -278,7 +286,9 @@ async def running_bot(
     store: Any = await open_store(database_url, observer=recorder)
     async with (
         running_telegram() as telegram,
-        running_kie(catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
+        running_kie(
+            catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0), same_media=True
+        ) as kie,
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)

@@ -18,6 +18,7 @@ from genlock.domain.job import NewJob
 from genlock.domain.money import EntryKind
 from genlock.log import Silent
 from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
+from tests.commands import run_command
 
 pytestmark = pytest.mark.process
 
@@ -30,15 +31,8 @@ class Shell:
         self._folder = folder
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "genlock", *arguments],
-            env={**os.environ, "GENLOCK_DATABASE_URL": self.url, **environment},
-            cwd=self._folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        settings = {**os.environ, "GENLOCK_DATABASE_URL": self.url, **environment}
+        return run_command(*arguments, environment=settings, folder=self._folder)
 
     def json(self, *arguments: str) -> Any:
         return json.loads(self.run(*arguments, "--json").stdout)

@@ -1,7 +1,8 @@
 """Telegram's errors are classified; some failures prove that nothing was sent."""
 
-import httpx
+import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 from telegram.error import (
     BadRequest,
     ChatMigrated,
@@ -116,12 +117,17 @@ def test_an_unknown_refusal_refuses_the_level_and_is_reported() -> None:
     assert not is_known_error(found)
 
 
+NO_CONNECTION = aiohttp.ClientConnectorError(ConnectionKey("h", 443, True, True, None, None, None), OSError(111, "no"))  # noqa: FBT003
+
+
 def caused(error: TelegramError, cause: Exception) -> TelegramError:
     error.__cause__ = cause
     return error
 
 
-@pytest.mark.parametrize("cause", [httpx.ConnectError(""), httpx.ConnectTimeout(""), httpx.PoolTimeout("")], ids=repr)
+@pytest.mark.parametrize(
+    "cause", [NO_CONNECTION, aiohttp.ConnectionTimeoutError(""), aiohttp.InvalidURL("x")], ids=repr
+)
 @pytest.mark.parametrize("error", [NetworkError("x"), TimedOut()], ids=repr)
 def test_without_a_connection_nothing_was_sent(error: TelegramError, cause: Exception) -> None:
     assert type(classify_error(caused(error, cause))) is ChannelBusy
@@ -130,11 +136,12 @@ def test_without_a_connection_nothing_was_sent(error: TelegramError, cause: Exce
 @pytest.mark.parametrize(
     "cause",
     [
-        httpx.ReadTimeout(""),
-        httpx.WriteTimeout(""),
-        httpx.WriteError(""),
-        httpx.ReadError(""),
-        httpx.RemoteProtocolError(""),
+        TimeoutError(),
+        aiohttp.SocketTimeoutError(""),
+        aiohttp.ClientOSError(),
+        aiohttp.ClientConnectionResetError(),
+        aiohttp.ServerDisconnectedError(),
+        aiohttp.ClientPayloadError(),
         ValueError("not JSON"),
     ],
     ids=repr,

@@ -1,16 +1,12 @@
 """Call the Bot API: every call waits for a permit, a 429 stops all instances, and errors are ChannelErrors."""
 
-import importlib.util
-import logging
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-import httpx
 from telegram import Bot
-from telegram.request import HTTPXRequest
 
 from genlock.channels.telegram.errors import RateLimited, TokenRefused, classify_error, is_known_error
+from genlock.channels.telegram.http import HttpRequest
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.errors import ChannelError, LevelRefused, StoreError
 from genlock.domain.events import Event
@@ -25,29 +21,14 @@ CONNECTIONS = 64
 
 def make_bot(token: str, api_url: str = API_URL) -> Bot:
     """Return python-telegram-bot's Bot. It sends nothing before the first call."""
-    # httpx would log every request with its URL, which contains the token.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    # httpcore tries to import this module several times a request; the entry saves the search on disk.
-    if "sniffio" not in sys.modules and importlib.util.find_spec("sniffio") is None:
-        sys.modules["sniffio"] = None  # type: ignore[assignment]
-    is_https = api_url.startswith("https")
-    verify = httpx.create_ssl_context() if is_https else False  # made once: loading the certificates is slow
-    options: dict[str, Any] = {"httpx_kwargs": {"verify": verify, "trust_env": is_https}}
     base = api_url.rstrip("/")
+    trust_env = api_url.startswith("https")
     return Bot(
         token,
         base_url=f"{base}/bot",
         base_file_url=f"{base}/file/bot",
-        request=HTTPXRequest(
-            connection_pool_size=CONNECTIONS,
-            connect_timeout=5.0,
-            read_timeout=20.0,
-            write_timeout=10.0,
-            media_write_timeout=60.0,
-            pool_timeout=10.0,
-            **options,
-        ),
-        get_updates_request=HTTPXRequest(connection_pool_size=1, connect_timeout=5.0, read_timeout=10.0, **options),
+        request=HttpRequest(connections=CONNECTIONS, read_seconds=20.0, trust_env=trust_env),
+        get_updates_request=HttpRequest(connections=1, read_seconds=10.0, trust_env=trust_env),
     )
 
 

@@ -19,9 +19,9 @@ ChannelError
 import re
 from collections.abc import Callable, Iterator
 
-import httpx
 from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, InvalidToken, RetryAfter, TelegramError
 
+from genlock.channels.telegram.http import NOT_SENT
 from genlock.domain.errors import (
     ChannelBusy,
     ChannelError,
@@ -173,8 +173,6 @@ TABLE: tuple[tuple[Callable[[str], ChannelError], tuple[str, ...]], ...] = (
         ),
     ),
 )
-#: errors before the request was sent
-NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 #: seconds to wait when Telegram cannot be reached, and when it refuses the token
 UNREACHABLE_SECONDS = 2.0
 TOKEN_REFUSED_SECONDS = 60.0

@@ -28,6 +28,7 @@ from tests.stores.builders import (
     submitting,
     unchanged,
 )
+from tests.stores.conftest import Raw
 
 OPEN: dict[State, Callable[[Store], Awaitable[Job]]] = {
     State.QUEUED: queued,
@@ -184,6 +185,16 @@ async def test_a_result_after_a_late_one_changes_nothing(store: Store) -> None:
         for state in (State.SUCCEEDED, State.FAILED, State.EXPIRED, State.CANCELLED):
             assert (await end(store, told, state)).verdict is Verdict.DUPLICATE
         assert await unchanged(store, late)
+
+
+async def test_a_job_whose_secret_was_erased_takes_no_late_result(store: Store, raw: Raw) -> None:
+    for told in (await delivered_expiry(store), await delivered_failure(store)):
+        await raw(f"UPDATE jobs SET secret_hash = NULL WHERE id = {told.id}")  # noqa: S608
+        callback = await store.store_callback("kie", told.id, hash_secret(SECRET), b"{}")
+
+        assert (await end(store, told, State.SUCCEEDED, callback_id=callback.id)).verdict is Verdict.DUPLICATE
+
+        assert await unchanged(store, told)
 
 
 async def test_a_result_that_was_found_invalid_does_not_come_late(store: Store) -> None:

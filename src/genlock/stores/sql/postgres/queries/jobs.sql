@@ -93,7 +93,8 @@ RETURNING j.id;
 
 -- name: end_job
 -- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
--- it. A report about a task that is not the job's own, or belongs to another job, ends nothing.
+-- it. A report about a task that is not the job's own, or belongs to another job, ends nothing. A job without its secret
+-- was never submitted, or was erased: it takes no late result.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
@@ -111,7 +112,7 @@ WITH item AS (
             THEN 'wrong_task'
             WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
             WHEN j.state IN ('expired', 'failed') AND i.state = 'succeeded' AND NOT j.late
-                AND j.error_code <> 'broken_result'
+                AND j.error_code <> 'broken_result' AND j.secret_hash IS NOT NULL
             THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
             WHEN j.state = 'cancelled' THEN 'cancelled'
             WHEN j.state = 'succeeded' AND i.state = 'failed' THEN 'contradiction'

@@ -80,7 +80,8 @@ RETURNING id;
 
 -- name: end_job
 -- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
--- it. A report about a task that is not the job's own, or belongs to another job, ends nothing.
+-- it. A report about a task that is not the job's own, or belongs to another job, ends nothing. A job without its secret
+-- was never submitted, or was erased: it takes no late result.
 INSERT INTO end_item
 SELECT
     i.job_id, i.token, i.state, value ->> 'parts', i.task_id, value ->> 'error_code',
@@ -94,7 +95,7 @@ SELECT
         THEN 'wrong_task'
         WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
         WHEN j.state IN ('expired', 'failed') AND i.state = 'succeeded' AND NOT j.late
-            AND j.error_code <> 'broken_result'
+            AND j.error_code <> 'broken_result' AND j.secret_hash IS NOT NULL
         THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
         WHEN j.state = 'cancelled' THEN 'cancelled'
         WHEN j.state = 'succeeded' AND i.state = 'failed' THEN 'contradiction'

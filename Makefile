@@ -45,11 +45,13 @@ screenshots: provision ## Take the pictures of the docs from the running sandbox
 bench: .venv/installed ## Measure the engine against the plain protocol, and the running service
 	$(BIN)/genlock bench $(ARGS)
 
-soak: .venv/installed ## Run the product under a steady load and print what it uses (ARGS="--minutes 60 --per-second 5")
-	$(BIN)/genlock soak $(ARGS)
-
 simulate: .venv/installed ## Crash the engine at every point, from many seeds
 	$(BIN)/genlock simulate $(ARGS)
+
+# The time as the first seed: no two nights run the same ones.
+soak: .venv/installed ## The nightly run: seeds that were never run before (SEEDS=20000), then a steady load (ARGS="--minutes 60")
+	$(BIN)/genlock simulate --seeds $(or $(SEEDS),20000) --first-seed $$(date +%s)
+	$(BIN)/genlock soak $(ARGS)
 
 smoke: .venv/installed ## One order through the product and the simulators, in nine phases
 	$(BIN)/genlock smoke $(ARGS)

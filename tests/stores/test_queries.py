@@ -204,6 +204,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     assert not await store.transfer(account_id, *_known(await store.ledger_entries(account_id, 1)))
     long = await queued(store)
     assert await store.renew_lease(long.id, long.lease_token, ME)
+    assert await store.begin_progress(long.id, long.lease_token, ME)
     assert await store.reschedule(Reschedule(job_id=long.id, token=long.lease_token, after=60.0))
     assert await store.retry_job(long.id)
     assert not await store.adopt_task(long.id, "", "task")

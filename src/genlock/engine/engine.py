@@ -43,7 +43,13 @@ class Engine:
             *self._keep_alive_tasks(),
             # Twice per heartbeat, so that a role that was given up is taken at once.
             PeriodicTask(name="elect_leader", period_seconds=rules.heartbeat_seconds / 2, run=self.leader.elect),
-            PeriodicTask(name="sweep_callbacks", period_seconds=rules.sweep_seconds, run=self.sweeper.sweep),
+            # With jitter: an instance that lacks a callback's provider could otherwise always be the first to claim it.
+            PeriodicTask(
+                name="sweep_callbacks",
+                period_seconds=rules.sweep_seconds,
+                run=self.sweeper.sweep,
+                jitter=self.ctx.rng,
+            ),
             PeriodicTask(
                 name="prune_limits",
                 period_seconds=rules.limits_idle_seconds / 10,

@@ -18,7 +18,7 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
 from genlock.domain.field import FILES
-from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
+from genlock.domain.job import Actor, AttentionCode, Delivery, Job
 from genlock.domain.money import HoldState
 from genlock.domain.update import correlation_id
 from genlock.engine import operate
@@ -237,7 +237,7 @@ def _key(ctx: UpdateContext, version: int) -> str:
 
 def _cannot_show(job: Job) -> str | None:
     """Return the text that says why a result cannot be shown again; None if it can."""
-    if job.state is not State.SUCCEEDED:
+    if not job.has_result:
         return "order.nothing_to_show" if job.ended else "order.not_ended"
     if not job.parts:
         return "order.erased_result"

@@ -44,6 +44,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs in steps runs in more steps here, not in larger ones."""
     monkeypatch.setattr("genlock.stores.scan.STEP", STEP)
     monkeypatch.setattr("genlock.stores.retention.LIMITS_AT_ONCE", STEP)
+    monkeypatch.setattr("genlock.stores.retention.ROWS_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.broadcasts.COUNTED_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.broadcasts.PROFILES_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.profiles.NAMES_READ", STEP)

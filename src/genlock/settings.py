@@ -112,14 +112,14 @@ class Settings(BaseSettings):
         "the operator pays what the provider bills for them",
     )
     keep_uploads_days: int = Field(
-        default=365, ge=0, description="days after which files of an order can no longer be used again; 0: for ever"
+        default=365, ge=0, description="days after which files of an order can no longer be used again; 0: forever"
     )
-    keep_drafts_days: int = Field(default=180, ge=0, description="days after which a draft is deleted; 0: for ever")
+    keep_drafts_days: int = Field(default=180, ge=0, description="days after which a draft is deleted; 0: forever")
     keep_audit_days: int = Field(
-        default=730, ge=0, description="days after which a line of the audit log is deleted; 0: for ever"
+        default=730, ge=0, description="days after which a line of the audit log is deleted; 0: forever"
     )
     keep_promo_uses_days: int = Field(
-        default=365, ge=0, description="days after the end of a promo code when its uses are deleted; 0: for ever"
+        default=365, ge=0, description="days after the end of a promo code when its uses are deleted; 0: forever"
     )
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),

@@ -37,7 +37,7 @@ class Retention:
     ctx: EngineContext
     leader: Leader
     store: RetentionStore
-    #: in seconds by table; a table that is missing is kept for ever
+    #: in seconds by table; a table that is missing is kept forever
     keep: Mapping[str, float] = field(default_factory=lambda: KEEP_SECONDS)
 
     async def prune(self) -> None:
@@ -50,6 +50,6 @@ class Retention:
 
 
 def keep_seconds(days: Mapping[str, int]) -> dict[str, float]:
-    """Return how long rows are kept, with an operator's own numbers of days; 0 days: for ever."""
+    """Return how long rows are kept, with an operator's own numbers of days; 0 days: forever."""
     own = {table: number * DAY for table, number in days.items()}
     return {table: seconds for table, seconds in {**KEEP_SECONDS, **own}.items() if table not in own or own[table]}

@@ -148,11 +148,12 @@ async def compose(
         caller=caller,
         web=make_web([*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints]),
         alarms=alarms,
-        periodic_tasks=periodic_tasks(engine, store, alarms, router, receive_updates, observer),
+        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer),
     )
 
 
 def periodic_tasks(
+    settings: "ServiceSettings",
     engine: Engine,
     store: Database,
     alarms: "Alarms",
@@ -168,7 +169,15 @@ def periodic_tasks(
 
     task = PeriodicTask
     leader_task = partial(PeriodicTask, leader_only=True)
-    prune = Retention(engine.ctx, engine.leader, store).prune
+    keep = retention.keep_seconds(
+        {
+            "ordered_uploads": settings.keep_uploads_days,
+            "drafts": settings.keep_drafts_days,
+            "audit": settings.keep_audit_days,
+            "promo_uses": settings.keep_promo_uses_days,
+        }
+    )
+    prune = Retention(engine.ctx, engine.leader, store, keep).prune
     check_money = MoneyCheck(engine.ctx, engine.leader, store).round
     return [
         task(name="receive_updates", period_seconds=BOT_TASK_SECONDS, run=receive_updates),

@@ -129,6 +129,16 @@ class Settings(BaseSettings):
         description="orders per user and day that may be cancelled after they were submitted to the provider; "
         "the operator pays what the provider bills for them",
     )
+    keep_uploads_days: int = Field(
+        default=365, ge=0, description="days after which files of an order can no longer be used again; 0: forever"
+    )
+    keep_drafts_days: int = Field(default=180, ge=0, description="days after which a draft is deleted; 0: forever")
+    keep_audit_days: int = Field(
+        default=730, ge=0, description="days after which a line of the audit log is deleted; 0: forever"
+    )
+    keep_promo_uses_days: int = Field(
+        default=365, ge=0, description="days after the end of a promo code when its uses are deleted; 0: forever"
+    )
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="private hosts that media may be fetched from, such as simulators: `host:port`, with commas",

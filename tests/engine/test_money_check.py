@@ -37,7 +37,7 @@ async def test_only_the_leader_checks(store: SqlDatabase) -> None:
     assert await store.kv_get(POSITION) is None
 
 
-async def test_a_wrong_balance_is_found_and_forgotten_when_it_is_repaired(store: SqlDatabase) -> None:
+async def test_a_wrong_balance_is_reported_until_it_is_repaired(store: SqlDatabase) -> None:
     check = await a_leader(store)
     account_id = await account_with(store, 5)
     await check.round()

@@ -39,7 +39,7 @@ _ROWS = {
     ),
     "update_queues": (1, "(bot, name, urgent, waiting) SELECT 'bot', 'old-' || n, false, 0"),
     "drafts": (
-        1, "(account_id, chat, version, message, body, updated_at) SELECT {account}, n, 1, n, '{{}}', {ago}",
+        1, "(account_id, chat, version, message, body, updated_at) SELECT n, n, 1, n, '{{}}', {ago}",
     ),
     "uploads": (
         1, "(address, account_id, file, kind, at, ordered) SELECT 'old-' || n, {account}, 'f', 'image', {ago}, true",

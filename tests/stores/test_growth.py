@@ -30,7 +30,7 @@ GROWS = {
     "check_wallets": "the check on demand reads all entries of an account; the periodic one begins at its checkpoint",
     "save_ledger_checkpoints": "the first checkpoint of an account reads all of its entries",
 }
-#: rows that the planner may read more by chance; on SQLite, instructions
+#: rows that may be read more for other reasons; on SQLite, instructions
 SLACK = {"sqlite": 3000, "postgres": 60}
 READ_BY_POSTGRES = """
 SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint
@@ -44,6 +44,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs in steps runs in more steps here, not in larger ones."""
     monkeypatch.setattr("genlock.stores.scan.STEP", STEP)
     monkeypatch.setattr("genlock.stores.retention.LIMITS_AT_ONCE", STEP)
+    monkeypatch.setattr("genlock.stores.retention.ROWS_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.broadcasts.COUNTED_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.broadcasts.PROFILES_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.profiles.NAMES_READ", STEP)

@@ -17,6 +17,7 @@ from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
+from genlock.engine.retention import KEEP_SECONDS, ROLLING
 from genlock.ports import Database, Reschedule, SharedLimit
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
@@ -183,8 +184,8 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await store.save_ledger_checkpoints(0, 10)
     await store.aged_jobs(0, 60.0, 10)
     role = await store.take_role("active", "me", 3.0)
-    for what in ("updates", "callbacks", "unauthenticated_callbacks", "uploads"):
-        await store.prune(what, 0.0, 10, role)
+    for what in KEEP_SECONDS:
+        await (store.prune_next if what in ROLLING else store.prune)(what, 0.0, 10, role)
     after = await store.last_callback_id()
     await store.store_callback("kie", None, "", b"marked")
     assert await store.find_callbacks(after, b"mark") == [(None, "new")]

@@ -17,5 +17,12 @@ class RetentionStore(Protocol):
     async def prune(self, what: str, older_than: float, limit: int, role: Role) -> int:
         """Delete up to `limit` old rows. Returns how many there were.
 
-        `what`: updates, callbacks, unauthenticated_callbacks or uploads (those that no order or draft uses).
+        `what`: updates, callbacks, unauthenticated_callbacks, uploads (those that no order or draft uses),
+        ordered_uploads, audit or promo_uses (of codes for credits that have ended).
+        """
+
+    async def prune_next(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        """Delete up to `limit` old rows among the next ones, and continue there in the next call. Returns how many.
+
+        `what`: free_runs (daily ones), drafts or update_queues (empty ones, of any age).
         """

@@ -69,7 +69,7 @@ async def _apply_concurrently(connection: Any, url: str, known: Sequence[Migrati
 
 
 async def _run_each(url: str, migration: Migration) -> None:
-    """Run each statement by itself. An index that an interrupted attempt left behind is invalid, and built again."""
+    """Run each statement by itself. An index that an interrupted attempt left over is invalid, and built again."""
     builder = await asyncpg.connect(url, statement_cache_size=0)
     try:
         for statement in statements(migration.text):

@@ -7,10 +7,18 @@ from genlock.stores.session import Session, Subject
 LIMITS_AT_ONCE = 2000
 
 
+#: rows that one call looks at in a table without an index by age
+ROWS_AT_ONCE = 1000
+#: tables without an index by age, and the table by whose id they are passed over
+_ROLLING = {"free_runs": "accounts", "drafts": "accounts", "update_queues": "update_queues"}
+
+
 class Retention(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._limits_after = ""
+        #: for each table without an index by age, the row where the next call continues
+        self._continue_after = dict.fromkeys(_ROLLING, 0)
 
     async def prune_limits(self, idle_seconds: float, role: Role) -> int:
         [step] = await self.session.one("step_limits", after=self._limits_after, size=LIMITS_AT_ONCE)
@@ -27,4 +35,18 @@ class Retention(Subject):
         rows = await self.session.one(
             f"prune_{what}", older_than=older_than, limit=limit, holder=role.holder, epoch=role.epoch
         )
+        return len(rows)
+
+    async def prune_next(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        after = self._continue_after[what]
+        [step] = await self.session.one(f"step_{_ROLLING[what]}", after=after, size=ROWS_AT_ONCE)
+        if step["until"] is None:
+            self._continue_after[what] = 0
+            return 0
+        rows = await self.session.one(
+            f"prune_{what}", after=after, until=step["until"], older_than=older_than, limit=limit,
+            holder=role.holder, epoch=role.epoch,
+        )  # fmt: skip
+        if len(rows) < limit:
+            self._continue_after[what] = step["until"]
         return len(rows)

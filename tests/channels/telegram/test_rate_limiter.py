@@ -281,7 +281,7 @@ def test_a_cancelled_call_uses_no_permit() -> None:
 
 def test_a_store_failure_raises_busy() -> None:
     async def scenario() -> None:
-        limiter = TelegramRateLimiter(Broken(), "42")
+        limiter = TelegramRateLimiter(Broken(), "42")  # type: ignore[arg-type]
         for priority in (Priority.RESULT, Priority.RESULT, Priority.PROGRESS):
             with pytest.raises(ChannelBusy):
                 await limiter.acquire(5, priority)
@@ -289,24 +289,7 @@ def test_a_store_failure_raises_busy() -> None:
     quickly(scenario())
 
 
-def test_a_refusal_by_the_bots_limit_costs_no_permit_of_the_chat() -> None:
-    """Broadcasts and progress edits do not wait: the chat's permit would be lost for a second."""
-
-    async def scenario() -> None:
-        async with some_limiters() as [limiter]:
-            await limiter.acquire(1, Priority.PROGRESS)
-            with pytest.raises(ChannelBusy):
-                await limiter.acquire(2, Priority.PROGRESS)  # the bot has just called
-            await asyncio.sleep(BOT.interval)
-            await limiter.acquire(2, Priority.PROGRESS)
-
-    quickly(scenario())
-
-
 class Broken:
-    async def reserve_permits(self, *_: Any) -> list[float]:
-        raise StoreUnavailable
-
     async def take_permits(self, *_: Any) -> list[float]:
         raise StoreUnavailable
 
@@ -323,7 +306,7 @@ async def test_a_429_raises_busy_even_if_the_store_fails(telegram: TelegramSimul
             """Grant the permit at once."""
 
     recorder = Recorder()
-    caller = Caller(make_bot(telegram.token, telegram.url), Free(Broken(), "42"), recorder)
+    caller = Caller(make_bot(telegram.token, telegram.url), Free(Broken(), "42"), recorder)  # type: ignore[arg-type]
     ann = telegram.add_user("Ann")
     telegram.faults.once(Fault.TOO_MANY, chat=ann.id, seconds=9)
     with pytest.raises(ChannelBusy) as busy:

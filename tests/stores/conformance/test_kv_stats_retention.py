@@ -8,6 +8,7 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
 from genlock.domain.money import EntryKind
+from genlock.domain.promo import Promo
 from genlock.domain.update import Received, UpdateState
 from genlock.domain.upload import Upload
 from genlock.ports import Role
@@ -261,3 +262,48 @@ async def test_only_the_active_instance_prunes(store: SqlDatabase, clock: Manual
     clock.advance(10)
     await store.take_role("active", "other", 3.0)
     assert await store.prune(what, 1.0, 10, role) == 0
+
+
+async def test_what_is_no_longer_needed_is_pruned_by_age(store: SqlDatabase, raw: Raw, clock: ManualClock) -> None:
+    account = await account_with(store, 5)
+    await store.save_draft(account, 7, SavedDraft(version=0, message=None, body="{}"))
+    await store.add_upload(Upload(address="a", account_id=account, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.mark_upload_used("a")
+    await store.take_free_run(account, "day", 1)
+    await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
+    for code, amount, runs in (("CREDITS", 5, 0), ("RUNS", 0, 5)):
+        promo = Promo(code=code, amount=amount, runs=runs, uses_max=None, per_account=1, until=None)
+        await store.create_promo(promo, lasting=None, author="op")
+        await store.use_promo(code, account, code)
+        await store.close_promo(code)
+    await store.store_update(update(1))
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    role = await store.take_role("active", "me", 3.0)
+
+    async def prune() -> dict[str, int]:
+        rows = {}
+        for what in ("ordered_uploads", "audit", "promo_uses"):
+            rows[what] = await store.prune(what, 60.0, 10, role)
+        for what in ("free_runs", "drafts", "update_queues"):
+            rows[what] = await store.prune_next(what, 60.0, 10, role)
+            assert await store.prune_next(what, 60.0, 10, role) == 0  # after the last row: the next call begins again
+        return rows
+
+    assert set((await prune()).values()) == {0}
+    clock.advance(61)
+    await store.settle_update(queue, UpdateState.DONE, "", ME)
+    assert await prune() == {
+        "ordered_uploads": 1, "audit": 1, "promo_uses": 1, "free_runs": 1, "drafts": 1, "update_queues": 1,
+    }  # fmt: skip
+    assert await raw("SELECT code FROM promo_uses") == [("RUNS",)]  # its free runs are not used up
+    assert await store.store_update(update(2)) is Received.FRESH  # in a new queue
+    assert (await store.claim_update_queues(1, ME, bots=["bot"], urgent=False))[0].update is not None
+
+
+async def test_a_zombie_leader_prunes_nothing(store: SqlDatabase, clock: ManualClock) -> None:
+    await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
+    clock.advance(61)
+    await store.take_role("active", "me", 3.0)
+    zombie = Role(holder="other", epoch=1)
+    assert await store.prune("audit", 60.0, 10, zombie) == 0
+    assert await store.prune_next("update_queues", 0.0, 10, zombie) == 0

@@ -105,17 +105,12 @@ class TelegramRateLimiter:
             raise ChannelBusy(max(closed - now, BOT.interval), "other calls wait for permits")
         rate = _rate(chat)
         try:
-            # The bot's permit first: it is free again in a moment, the chat's in a second.
-            wait = 0.0
-            free = bool(await self._limits.reserve_permits(self._bot_key, 1, BOT.interval, BOT.burst, 0.0))
-            if free:
-                # One permit stays free for a result that may come in the next moment.
-                spare = rate.interval * 0.9
-                [wait] = await self._limits.take_permits([self._key(chat)], rate.interval, rate.burst, spare)
-                self._close(chat, now + max(0.0, wait - spare))
+            # One permit stays free for a result that may come in the next moment.
+            [wait] = await self._limits.take_permits([self._key(chat)], rate.interval, rate.burst, rate.interval * 0.9)
+            free = wait <= 0.0 and await self._limits.reserve_permits(self._bot_key, 1, BOT.interval, BOT.burst, 0.0)
         except StoreError as error:
             raise ChannelBusy(1.0, f"the rate limits cannot be read: {error}") from error
-        if not free or wait > 0.0:
+        if not free:
             raise ChannelBusy(max(wait, BOT.interval), "no permit is free")
 
     # calls that wait

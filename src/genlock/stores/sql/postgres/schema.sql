@@ -18,7 +18,9 @@ CREATE TABLE accounts (
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
     CONSTRAINT accounts_held_not_negative CHECK (held >= 0),
     CONSTRAINT accounts_debt_not_negative CHECK (debt >= 0)
-);
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 
 CREATE INDEX accounts_debt ON accounts (id) WHERE debt > 0;
 CREATE INDEX accounts_external_id ON accounts (external_id);
@@ -85,7 +87,10 @@ CREATE TABLE jobs (
     CONSTRAINT jobs_captured_means_succeeded CHECK (hold_state <> 'captured' OR state = 'succeeded'),
     CONSTRAINT jobs_leased_means_due CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
     CONSTRAINT jobs_running_means_task_known CHECK (state <> 'running' OR task_id IS NOT NULL)
-) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+) WITH (
+    fillfactor = 100, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000);
 
 -- The index that workers claim from: it contains only jobs that are due at some time, not the finished ones.
 CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
@@ -112,7 +117,9 @@ CREATE TABLE ledger (
     CONSTRAINT ledger_sides_differ CHECK (debit <> credit),
     CONSTRAINT ledger_accounts_known CHECK (
         debit IN ('available', 'held', 'house') AND credit IN ('available', 'held', 'house'))
-);
+) WITH (
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 100000,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000);
 
 CREATE INDEX ledger_account ON ledger (account_id, at);
 
@@ -137,7 +144,9 @@ CREATE TABLE inbox (
     received_at  timestamptz NOT NULL,
     CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
     CONSTRAINT inbox_due_means_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
-);
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
@@ -175,7 +184,9 @@ CREATE TABLE updates (
     received_at   timestamptz NOT NULL,
     CONSTRAINT updates_once UNIQUE (bot, update_id),
     CONSTRAINT updates_state_known CHECK (state IN ('new', 'done', 'repeated', 'dead'))
-);
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 
 CREATE INDEX updates_waiting ON updates (bot, ordering_key, id) WHERE state = 'new';
 CREATE INDEX updates_dead ON updates (id) WHERE state = 'dead';
@@ -256,6 +267,7 @@ CREATE TABLE uploads (
 );
 
 CREATE INDEX uploads_account ON uploads (account_id, at);
+CREATE INDEX uploads_ordered ON uploads (at) WHERE ordered;
 CREATE INDEX uploads_unordered ON uploads (at) WHERE NOT ordered;
 
 CREATE TABLE payments (

@@ -257,6 +257,7 @@ CREATE TABLE uploads (
 ) STRICT;
 
 CREATE INDEX uploads_account ON uploads (account_id, at);
+CREATE INDEX uploads_ordered ON uploads (at) WHERE ordered = 1;
 CREATE INDEX uploads_unordered ON uploads (at) WHERE ordered = 0;
 
 CREATE TABLE payments (

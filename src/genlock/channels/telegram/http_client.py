@@ -98,7 +98,7 @@ def _given(seconds: Any, default: float) -> float:
 
 
 def _multipart(fields: Mapping[str, str], files: Mapping[str, Any]) -> aiohttp.FormData:
-    form = aiohttp.FormData()
+    form = aiohttp.FormData(quote_fields=False)  # else names are percent-encoded, and Telegram shows them so
     for name, value in fields.items():
         form.add_field(name, value)
     for name, (filename, content, kind) in files.items():

@@ -54,9 +54,11 @@ class LogObserver:
         if not self._logger.isEnabledFor(level):
             return
         if self._as_json:
-            self._logger.log(level, "%s", json_line(event, correlation_id, fields, self._instance))
+            line = json_line(event, correlation_id, fields, self._instance)
         else:
-            self._logger.log(level, "%s", human_line(event, correlation_id, fields))
+            line = human_line(event, correlation_id, fields)
+        # A record made here: `Logger.log` would search the stack for the caller, which no line names.
+        self._logger.handle(logging.LogRecord(self._logger.name, level, "", 0, line, None, None))
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         """Ignore counts."""
@@ -120,6 +122,8 @@ class MaskingFormatter(logging.Formatter):
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
+        if record.name == "genlock" and record.exc_info is None:
+            return self._mask(record.getMessage())
         line = super().format(record)
         if record.name != "genlock" or record.exc_info:  # not an event
             line = self._library_line(record, line)

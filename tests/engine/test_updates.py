@@ -126,6 +126,24 @@ async def instance(live_store: SqlDatabase, recorder: Recorder) -> AsyncIterator
     await instance.engine.stop()
 
 
+async def test_a_received_update_needs_no_claim(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def claim_nothing(*_: Any, **__: Any) -> list[Any]:
+        return []
+
+    monkeypatch.setattr(instance.store, "claim_update_queues", claim_nothing)
+    await instance.updates.receive(message(1, number=71))
+    await instance.until(lambda: instance.seen == [71])
+
+
+async def test_an_instance_without_a_heartbeat_leaves_updates_to_the_others(
+    instance: Instance, live_store: SqlDatabase, recorder: Recorder
+) -> None:
+    starting = make_instance(live_store, recorder, "starting")
+    await starting.updates.receive(message(1, number=72))
+    await instance.until(lambda: instance.seen == [72])
+    assert starting.seen == []
+
+
 async def test_an_update_is_handled_at_once(instance: Instance) -> None:
     assert await instance.updates.receive(message(1, number=70)) is Received.FRESH
     assert await instance.updates.receive(message(1, number=70)) is Received.KNOWN
@@ -321,7 +339,7 @@ async def test_an_update_that_crashes_every_process_is_dead_lettered_while_other
 
     instance.act = die_of_it
     await instance.engine.start()
-    await instance.until(lambda: 2 in instance.seen)
+    await recorder.until(Event.UPDATE_DONE, update=2)
 
     assert begun == crashes_max
     [dead_update] = await live_store.updates(UpdateState.DEAD, 10)

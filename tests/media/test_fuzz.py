@@ -20,6 +20,7 @@ from genlock.media.sniff import MediaType, NotMedia, could_be, likely_format, re
 from tests.media.forgeries import played_seconds
 from tests.media.mutations import image_seeds, media_seeds, mutated
 
+pytestmark = pytest.mark.timeout(1800)  # for all cases of a test together, with many cases asked for
 #: CPU seconds that no file may take; the files here are small
 CPU_SECONDS_MAX = 5.0
 SLICES = 4

@@ -416,6 +416,9 @@ async def test_blocked_deactivated_and_unstarted_users_cannot_be_written_to(
     assert (failure.value.kind, failure.value.text) == ("forbidden", "bot was blocked by the user")
     edited = await client.call("editMessageText", chat_id=ann.id, message_id=sent["message_id"], text="edits pass")
     assert edited["text"] == "edits pass"
+    telegram.state.edits_pass_block = False
+    with pytest.raises(ApiFailure, match="bot was blocked by the user"):
+        await client.call("editMessageText", chat_id=ann.id, message_id=sent["message_id"], text="edits do not")
 
     gone = telegram.add_user("Gone")
     await gone.deactivate()

@@ -17,7 +17,7 @@ from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
-from genlock.ports import Database, Reschedule
+from genlock.ports import Database, Reschedule, SharedLimit
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
 from genlock.stores.parking import Parking
@@ -204,6 +204,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     assert not await store.transfer(account_id, *_known(await store.ledger_entries(account_id, 1)))
     long = await queued(store)
     assert await store.renew_lease(long.id, long.lease_token, ME)
+    assert await store.begin_progress(long.id, long.lease_token, ME)
     assert await store.reschedule(Reschedule(job_id=long.id, token=long.lease_token, after=60.0))
     assert await store.retry_job(long.id)
     assert not await store.adopt_task(long.id, "", "task")
@@ -255,6 +256,7 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
     await store.take_permits(["chat"], 1.0, 2, 0.0)
+    await store.take_call_permits(["chat"], 1.0, 2, shared=SharedLimit(key="bot", interval=0.1, burst=1, horizon=1.0))
     await store.block_limit("chat", 5.0)
     await store.prune_limits(60.0, role)
     await store.release_role("active", "me")

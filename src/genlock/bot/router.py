@@ -215,8 +215,9 @@ class BotRouter:
 
     async def _make_context(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
         account_id = await self._account_id(user.id)
-        profile = await self._store.ensure_profile(
+        profile, saved = await self._store.ensure_profile_and_draft(
             account_id,
+            chat=message.chat.id,
             language=self._bundle.texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
@@ -224,7 +225,6 @@ class BotRouter:
         )
         if profile.fresh or not first:  # an attempt before may have crashed here
             await self._gifts.welcome(account_id)
-        saved = await self._store.draft(account_id, message.chat.id)
         ctx = UpdateContext(
             update=update.update_id,
             first=first,

@@ -31,6 +31,9 @@ class UnlimitedPermits:
     async def take_permits(self, keys: Any, *_: Any) -> list[float]:
         return [0.0 for _ in keys]
 
+    async def take_call_permits(self, keys: Any, *_: Any, **__: Any) -> tuple[list[float | None], list[float]]:
+        return [0.0 for _ in keys], [0.0 for _ in keys]
+
     async def block_limit(self, *_: Any) -> None: ...
 
 

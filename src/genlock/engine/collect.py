@@ -1,6 +1,5 @@
 """Collect: callbacks and status answers become results, both in `apply_report`; the first terminal report wins."""
 
-from dataclasses import replace
 from typing import Any
 
 from genlock.domain.delivery import MESSAGE_ONLY, plan
@@ -178,7 +177,7 @@ async def poll(ctx: EngineContext, job: Job) -> Job | None:
         after, failed = backoff(job.attempts, ctx.rng.random(), base=2.0, most=60.0), True
     else:
         if report.outcome in _TERMINAL:
-            return await apply_report(ctx, job.id, job.provider, report, job.correlation_id, holder=job)
+            return await apply_report(ctx, job.id, job.provider, report, job.correlation_id)
         _report_unknown_state(ctx, report, job.correlation_id)
         after = ctx.poll_interval(job.provider).delay(age, ctx.rng.random())
         point = next_progress_point(ctx, job, age)
@@ -187,8 +186,8 @@ async def poll(ctx: EngineContext, job: Job) -> Job | None:
     overdue = (job.read_at - job.deadline_at).total_seconds()
     if overdue >= (0.0 if answered else ctx.rules.last_answer_seconds):
         return await expire(ctx, job, "deadline", "the provider took too long")
-    await show_progress(ctx, job, age)
-    await ctx.reschedule(job, after=after, failed=failed)
+    settled = await show_progress(ctx, job, age)
+    await ctx.reschedule(job, after=after, failed=failed, progress_settled=settled)
     return None
 
 
@@ -219,20 +218,14 @@ async def apply_report(
     correlation_id: str,
     *,
     callback_id: int | None = None,
-    holder: Job | None = None,
 ) -> Job | None:
-    """End a job by a terminal report. Returns the job if this report ended it, leased to us for delivery.
-
-    `holder` is the job as this instance held it: then no other worker was interrupted by the end.
-    """
+    """End a job by a terminal report. Returns the job if this report ended it, leased to us for delivery."""
     ending = _end_by(job_id, report, callback_id=callback_id)
     ended = await ctx.store.end_job(ending, ctx.lease)
     _report_verdict(ctx, provider, ending, ended, correlation_id)
     await _compare_cost(ctx, ended)
     if ended.verdict is Verdict.MISSING and callback_id is not None:
         await ctx.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
-    if ended.job and holder and ended.job.lease_token == holder.lease_token + 1:
-        return replace(ended.job, interrupted=False)
     return ended.job
 
 
@@ -285,6 +278,8 @@ def _report_verdict(ctx: EngineContext, provider: str, ending: EndJob, ended: Jo
         event, correlation_id, job=job_id, state=ending.state, verdict=verdict, task_id=ending.task_id, seconds=took
     )
     ctx.observer.count("results", 1, verdict=verdict)
+    if verdict is Verdict.LATE and ended.job and ended.job.state is State.FAILED:
+        ctx.observer.event(Event.RESULT_CONTRADICTION, correlation_id, job=job_id, state=ending.state, verdict=verdict)
     by_callback = ending.arrival is not None or ending.callback_id is not None
     if by_callback:
         ctx.observer.count("callbacks", 1, outcome=verdict)

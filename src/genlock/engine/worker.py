@@ -15,6 +15,7 @@ from genlock.engine.context import EngineContext, LeaseLost
 from genlock.engine.deliver import deliver, notify
 from genlock.engine.late_cost import query_late_cost
 from genlock.engine.poison import is_poison, park_poison_job
+from genlock.engine.put_again import put_again
 from genlock.engine.submit import settle_unknown, submit
 
 #: the longest time for which an instance leaves a job to others because it lacks the job's provider, channel or bot
@@ -38,8 +39,15 @@ async def advance(ctx: EngineContext, job: Job, on_new_lease: Callable[[Job], No
         await deliver(ctx, current)
     elif current.notice is Notice.DUE:
         await notify(ctx, current)
-    elif current.state is State.CANCELLED:
-        await query_late_cost(ctx, current)
+    else:
+        await _follow_up(ctx, current)
+
+
+async def _follow_up(ctx: EngineContext, job: Job) -> None:
+    """Do what an ended job still needs after its delivery."""
+    put_after, query_after = await put_again(ctx, job), await query_late_cost(ctx, job)
+    after = min((seconds for seconds in (put_after, query_after) if seconds is not None), default=None)
+    await ctx.reschedule(job, after=after, progress_settled=put_after is None)
 
 
 async def _advance_open(ctx: EngineContext, job: Job) -> Job | None:

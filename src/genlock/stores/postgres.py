@@ -105,6 +105,7 @@ class PostgresSession(Session):
         return await self._fetch(name, {**shared, **columns})
 
     async def _fetch(self, name: str, params: Params) -> list[Row]:
+        self.observer.count("store_statements", 1, operation=name)
         text, names = self.statements[name]
         params["now"] = self._clock.now() if self._clock else None
         values = [params[parameter] for parameter in names]

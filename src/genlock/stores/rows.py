@@ -75,6 +75,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         ended_at=time(row["ended_at"]),
         delivered_at=time(row["delivered_at"]),
         crash_count=row["crash_count"],
+        progress_message=row["progress_message"],
         read_at=not_null(time(row["read_at"])),
     )
 

@@ -113,9 +113,11 @@ class SqliteSession(Session):
         return json.dumps(list(values))
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
+        self.observer.count("store_statements", 1, operation=name)
         return await self.call(lambda connection: self._execute(connection, name, params))
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
+        self.observer.count("store_statements", 1, operation=name)
         if ":items" in self.queries[name].text:
             text = _encode(items)
             if "\\u0000" in text and any("\0" in str(value) for item in items for value in item.values()):

@@ -310,6 +310,9 @@ class Broken:
     async def take_permits(self, *_: Any) -> list[float]:
         raise StoreUnavailable
 
+    async def take_call_permits(self, *_: Any, **__: Any) -> tuple[list[float | None], list[float]]:
+        raise StoreUnavailable
+
     async def block_limit(self, *_: Any) -> None:
         raise StoreUnavailable
 

@@ -29,6 +29,31 @@ async def profiled(store: SqlDatabase, external_id: str, *, name: str = "Ann", r
 # profiles
 
 
+async def test_a_profile_is_returned_with_the_draft_of_the_chat(store: SqlDatabase) -> None:
+    account = await store.ensure_account("chat", "bot", "502")
+    user = {"language": "ru", "name": "Ann", "username": "ann", "referred_by": None}
+    profile, draft = await store.ensure_profile_and_draft(account, chat=CHAT, **user)  # type: ignore[arg-type]
+    assert (profile.fresh, profile.account_id, draft) == (True, account, None)
+    saved = SavedDraft(version=0, message=5, body="{}", uploads=("https://a",))
+    version = await store.save_draft(account, CHAT, saved)
+    profile, draft = await store.ensure_profile_and_draft(account, chat=CHAT, **user)  # type: ignore[arg-type]
+    assert draft == await store.draft(account, CHAT)
+    assert draft is not None
+    assert (draft.version, draft.message, draft.uploads) == (version, 5, ("https://a",))
+    assert (await store.ensure_profile_and_draft(account, chat=CHAT + 1, **user))[1] is None  # type: ignore[arg-type]
+
+
+async def test_the_state_of_an_order_is_its_job_and_the_balance(store: SqlDatabase) -> None:
+    account = await account_with(store, 5000)
+    assert await store.order_state(account, "key") == (None, 5000)
+    job = await queued(store, account_id=account)
+    found, available = await store.order_state(account, job.request_key)
+    assert found is not None
+    assert (found.id, available) == (job.id, (await store.wallet(account)).available)
+    with pytest.raises(AccountNotFound):
+        await store.order_state(10**9, "key")
+
+
 async def test_a_profile_is_created_once_and_updated(store: SqlDatabase, clock: ManualClock) -> None:
     account = await store.ensure_account("chat", "bot", "501")
     first = await store.ensure_profile(account, language="ru", name="Ann", username="ann", referred_by=None)

@@ -8,7 +8,7 @@ from genlock.bot.screen_context import code, shorten
 from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast
 from genlock.domain.figures import Figures
-from genlock.domain.job import Delivery, Job, State
+from genlock.domain.job import Delivery, Job
 from genlock.domain.money import HoldState, Wallet
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import Profile
@@ -227,7 +227,7 @@ def state_key(job: Job) -> str:
         return "delivering"
     if job.delivery in (Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
         return job.delivery.value
-    return "delivered" if job.state is State.SUCCEEDED else job.state.value
+    return "delivered" if job.has_result else job.state.value
 
 
 def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> OutgoingMessage:

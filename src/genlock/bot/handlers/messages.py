@@ -268,11 +268,11 @@ class MessageHandler:
         draft = replace(draft, path=())  # without a path, the first question shows the model's card
         if ctx.partial_text:  # the rest of the text may follow in the next message
             ctx.partial_text = replace(ctx.partial_text, text=text, step=Step.CONFIRM)
+        if draft.step is Step.CONFIRM and text and not ctx.partial_text:
+            await self._orders.order_at_once(ctx, model, draft)
+            return
         if not ctx.repeated:
             await self._drafts.save(ctx, draft)
-        if ctx.draft.step is Step.CONFIRM and text and not ctx.partial_text:
-            await self._orders.order_at_once(ctx, model)
-            return
         await self._drafts.show(ctx)
 
     async def _suggest_models(self, ctx: UpdateContext, line: str) -> None:

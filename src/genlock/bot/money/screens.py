@@ -140,7 +140,7 @@ def _row(screen: ScreenContext, job: Job) -> str:
 def _state_icon(job: Job) -> str:
     if not job.ended:
         return "⏳"
-    return "" if job.state is State.SUCCEEDED else "✖️"
+    return "" if job.has_result else "✖️"
 
 
 def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
@@ -159,7 +159,7 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
     rows: list[Row] = []
     if not job.ended:
         rows.append((button(t.plain("button.stop"), "cancel", job.id),))
-    elif job.state is State.SUCCEEDED and job.parts:
+    elif job.has_result and job.parts:
         rows.append((button(t.plain("button.again"), "again", job.id),))
     if job.erased:
         text = Html(f"{text}\n{t.html('history.erased')}")
@@ -177,6 +177,6 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
 def _state(job: Job) -> str:
     if not job.ended or job.delivery in (Delivery.PENDING, Delivery.SENDING):
         return "waiting"
-    if job.state is State.SUCCEEDED:
+    if job.has_result:
         return "delivered"
     return "cancelled" if job.state is State.CANCELLED else "failed"

@@ -17,6 +17,8 @@ __all__ = ["Caller", "Priority", "make_bot"]
 T = TypeVar("T")
 API_URL = "https://api.telegram.org"
 CONNECTIONS = 64
+#: a deletion is refused if the user was faster or the message is too old: nothing that an operator should see
+EXPECTED_REFUSALS = ("delete_message",)
 
 
 def make_bot(token: str, api_url: str = API_URL) -> Bot:
@@ -78,9 +80,11 @@ class Caller:
                 await self._limiter.stop(chat if isinstance(error, RateLimited) else None, error.after)
             except StoreError as failure:  # this instance stops; the others will get the same answer
                 self.observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
+        name = getattr(method, "__name__", "")
+        if isinstance(error, LevelRefused) and name in EXPECTED_REFUSALS:
+            return
         whole_bot = isinstance(error, TokenRefused | BotFrozen)
         if whole_bot or (isinstance(error, LevelRefused) and is_bug_or_unknown(error)):
-            name = getattr(method, "__name__", "")
             self.observer.event(
                 Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
             )

@@ -51,7 +51,7 @@ from genlock.ports import Channel, MessageTexts, OutgoingMessage, Placed
 
 T = TypeVar("T")
 #: fractions of the expected time at which progress is shown; a group allows only 20 calls a minute in total
-PROGRESS_POINTS = (0.08, 0.25, 0.45, 0.65, 0.85)
+PROGRESS_POINTS = (0.25, 0.5, 0.75)
 GROUP_PROGRESS_POINTS = (0.3, 0.7)
 UPLOAD_READ_SECONDS = 90.0
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)

@@ -22,6 +22,7 @@ async with running_telegram(token="42:sandbox") as telegram:
     telegram.limiter.on = True                             # 1/s per chat, 20/min per group, 30/s in all, and the queue
                                                            # of equal uploads above 100 kB; off by default
     telegram.upload_seconds = 0.5                          # additional duration of media edits, for races
+    telegram.state.edits_pass_block = False                # a user's block also refuses edits; by default they pass
 
 It also runs as a program (`python -m genlock.sandbox.telegram`), and all of this can be done over HTTP on the same
 port: see control.py. It serves one bot, identified by its token. Like a Bot API server run with `--local` it accepts

@@ -167,6 +167,8 @@ class TelegramState:
         self.uploading: dict[tuple[int, int], object] = {}
         #: additional duration of media edits, to provoke races
         self.upload_seconds = 0.0
+        #: whether the bot may edit its messages in the chat of a user who blocked it; Telegram does not document it
+        self.edits_pass_block = True
         self.last_id = 0
         self.stars_ledger = StarsLedger()
 
@@ -205,10 +207,12 @@ class TelegramState:
         return chat
 
     def reachable(self, chat: Chat) -> Chat:
-        """Raise unless the bot may edit its messages in the chat. It may even if the user blocked it."""
+        """Raise unless the bot may edit its messages in the chat."""
         user = self.users[chat.id] if chat.private else None
         if user is not None and user.deactivated:
             raise forbidden("user is deactivated")
+        if user is not None and user.blocked and not self.edits_pass_block:
+            raise forbidden("bot was blocked by the user")
         if chat.bot_status == "kicked":
             raise forbidden(f"bot was kicked from the {chat.type} chat")
         if chat.bot_status == "left":

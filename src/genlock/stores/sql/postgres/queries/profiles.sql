@@ -1,6 +1,6 @@
 -- name: ensure_profile
 -- Create the profile of a user who has just written, or update it where something has changed. The inviter must be an
--- older account of the same bot.
+-- older account of the same bot. With a chat, the draft there is returned as well.
 WITH added AS (
     INSERT INTO profiles AS p (account_id, language, name, username, referred_by, created_at, seen_at)
     SELECT :account_id::bigint, :language::text, :name::text, :username::text,
@@ -18,8 +18,9 @@ WITH added AS (
     LIMIT 1
 )
 SELECT f.*, f.created_at = :now AS fresh,
-    (SELECT external_id FROM accounts owner WHERE owner.id = f.account_id) AS external_id
-FROM found f;
+    (SELECT external_id FROM accounts owner WHERE owner.id = f.account_id) AS external_id,
+    d.version, d.message, d.body, d.uploads
+FROM found f LEFT JOIN drafts d ON d.account_id = f.account_id AND d.chat = :chat::bigint;
 
 -- name: profile
 -- Return one profile.

@@ -90,9 +90,11 @@ FROM update_queues q JOIN (
 WHERE q.waiting <> n.count;
 
 -- name: settled_jobs
--- When no work is in progress, no job is due. A leased job is always due.
+-- When no work is in progress, no job is leased, and none is due but to put its message again after late progress.
 SELECT CAST(id AS TEXT) AS subject, printf('state %s, delivery %s, lease %s', state, delivery, lease_owner) AS detail
-FROM jobs WHERE due_at IS NOT NULL;
+FROM jobs
+WHERE lease_owner IS NOT NULL OR due_at IS NOT NULL AND (
+    delivery IN ('none', 'pending', 'sending') OR notice = 'due' OR progress_message IS NULL);
 
 -- name: settled_inbox
 -- When no work is in progress, every callback is settled.

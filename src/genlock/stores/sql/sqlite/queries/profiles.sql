@@ -1,6 +1,6 @@
 -- name: ensure_profile
 -- Create the profile of a user who has just written, or update it where something has changed. The inviter must be an
--- older account of the same bot.
+-- older account of the same bot. With a chat, the draft there is returned as well.
 INSERT INTO profiles (account_id, language, name, username, referred_by, created_at, seen_at)
 SELECT :account_id, :language, :name, :username,
     (SELECT host.id FROM accounts host JOIN accounts guest ON guest.channel = host.channel AND guest.bot = host.bot
@@ -11,8 +11,10 @@ SET name = excluded.name, username = excluded.username, seen_at = excluded.seen_
 WHERE name <> excluded.name OR username <> excluded.username OR blocked_at IS NOT NULL
     OR seen_at < :now - 600000000;
 SELECT p.*, p.created_at = :now AS fresh,
-    (SELECT external_id FROM accounts owner WHERE owner.id = p.account_id) AS external_id
-FROM profiles p WHERE p.account_id = :account_id;
+    (SELECT external_id FROM accounts owner WHERE owner.id = p.account_id) AS external_id,
+    d.version, d.message, d.body, d.uploads
+FROM profiles p LEFT JOIN drafts d ON d.account_id = p.account_id AND d.chat = :chat
+WHERE p.account_id = :account_id;
 
 -- name: profile
 -- Return one profile.

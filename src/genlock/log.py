@@ -123,7 +123,7 @@ class MaskingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         if record.name == "genlock" and record.exc_info is None:
-            return self._mask(record.getMessage())
+            return escape_unprintable(self._mask(record.getMessage()))
         line = super().format(record)
         if record.name != "genlock" or record.exc_info:  # not an event
             line = self._library_line(record, line)

@@ -14,7 +14,8 @@ ENGLISH = package_texts().languages["en"].texts
 #: sections whose keys the code composes
 COMPOSED = (
     "about.", "admin.", "alarm.", "balance.", "category.", "choice.", "command.", "example.", "failed.", "history.",
-    "invite.", "member.", "refused.", "title.", "ask.", "card.facts_", "language.choose", "list.row_",
+    "invite.", "member.", "refused.", "title.", "ask.", "card.facts_", "language.choose", "list.row_", "topup.banned",
+    "topup.maintenance",
 )  # fmt: skip
 
 

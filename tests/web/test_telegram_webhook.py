@@ -104,10 +104,10 @@ async def test_a_button_press_with_any_data_is_stored(instance: Instance, data: 
 async def test_an_update_that_can_never_be_stored_is_acknowledged(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(_: object) -> None:
+    async def fail(*_: object) -> None:
         raise ValueError("a text with a NUL character cannot be stored")
 
-    monkeypatch.setattr(instance.store, "store_update", fail)
+    monkeypatch.setattr(instance.store, "receive_update", fail)
     assert (await request(instance.web, PATH, body(), RIGHT))[0] == 200
     assert len(instance.recorder.of(Event.UPDATE_REFUSED, status=200)) == 1
 
@@ -115,10 +115,10 @@ async def test_an_update_that_can_never_be_stored_is_acknowledged(
 async def test_an_update_that_cannot_be_stored_now_is_not_acknowledged(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(_: object) -> None:
+    async def fail(*_: object) -> None:
         raise StoreUnavailable
 
-    monkeypatch.setattr(instance.store, "store_update", fail)
+    monkeypatch.setattr(instance.store, "receive_update", fail)
     assert (await request(instance.web, PATH, body(), RIGHT))[0] == 503
     monkeypatch.undo()
     assert (await request(instance.web, PATH, body(), RIGHT))[0] == 200

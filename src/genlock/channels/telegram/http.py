@@ -106,7 +106,7 @@ def _body(request: RequestData | None) -> aiohttp.FormData | Payload | None:
         return None
     if not request.contains_files:
         return BytesPayload(urlencode(request.json_parameters).encode(), content_type=FORM)
-    form = aiohttp.FormData()
+    form = aiohttp.FormData(quote_fields=False)  # else names are percent-encoded, and Telegram shows them so
     for name, value in request.json_parameters.items():
         form.add_field(name, value)
     for name, (filename, content, kind) in request.multipart_data.items():

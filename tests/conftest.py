@@ -48,7 +48,7 @@ def postgres_server() -> Iterator[Postgres]:
     if url := os.environ.get(TEST_POSTGRES_URL):
         yield Postgres(url)
         return
-    with PostgresServer.running() as server:
+    with PostgresServer.running(durable=False) as server:
         yield server
 
 
@@ -63,7 +63,7 @@ def postgres_url(postgres_server: Postgres) -> Iterator[str]:
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
     """A private server that the test may stop, crash and start again."""
-    with PostgresServer.running() as server:
+    with PostgresServer.running(durable=False) as server:
         yield server
 
 

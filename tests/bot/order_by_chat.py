@@ -44,6 +44,7 @@ class ChatOrder:
         self.model = model
         self.wanted = {name: value for name, value in wanted.items() if name not in model.fixed}
         self.by_link = by_link
+        self._recorder = user.world.recorder
         self.taps = 0
         self.texts = 0
 
@@ -56,11 +57,12 @@ class ChatOrder:
         """The draft after the bot has handled the action and shows the result."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
+                settled = self._recorder.settled
                 now = await self.draft()
                 if now.version > before.version and (now.message is not None or now.step is Step.ORDERED):
                     return now
                 assert not self.user.world.intake.failures, self.user.world.intake.failures
-                await asyncio.sleep(0.005)
+                await self._recorder.more(lambda: self._recorder.settled, than=settled)
 
     async def press(self, verb: str, *args: object) -> Draft:
         """Tap a button of the draft, found by its callback data."""
@@ -78,6 +80,7 @@ class ChatOrder:
         """The message that shows the current version of the draft and has a wanted button."""
         shown: list[str] = []
         for _ in range(1000):
+            settled = self._recorder.settled
             now = await self.draft()
             mark = f"w:{base36(now.version)}:"
             for message in self.user.client.messages:
@@ -85,7 +88,7 @@ class ChatOrder:
                 if message.id == now.message and any(data.startswith(mark) for data in shown):
                     assert any(map(wanted, shown)), f"{self.model.id}: {shown}"
                     return now, message
-            await asyncio.sleep(0.005)  # the screen has not arrived yet
+            await self._recorder.more(lambda: self._recorder.settled, than=settled)
         raise AssertionError(f"{self.model.id}: no screen, but {shown}")
 
     async def _press(self, message: Any, data: str) -> None:
@@ -179,11 +182,12 @@ class ChatOrder:
         store = self.user.world.store
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
+                ended = self._recorder.deliveries_ended
                 job = await store.job(job_id)
                 assert job is not None
                 if job.delivery in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
                     return job
-                await asyncio.sleep(0.02)
+                await self._recorder.more(lambda: self._recorder.deliveries_ended, than=ended)
 
 
 def _typed(one: Field, value: Any) -> str:

@@ -17,7 +17,7 @@ from tests.bot.order_by_chat import TEXT_MAX, ChatOrder
 from tests.bot.world import running_bot, sqlite_url
 from tests.packaged import CATALOG
 
-AT_ONCE = 12
+AT_ONCE = 4
 KINDS = {Output.IMAGE: {"photo", "document"}, Output.VIDEO: {"video"}, Output.AUDIO: {"audio"}, Output.TEXT: {"text"}}
 
 

@@ -453,7 +453,7 @@ async def test_a_refund_that_is_asked_for_again_stays_the_one_that_was_begun(off
     world.telegram.faults.switch(Fault.DROP_BEFORE, method="refundStarPayment", times=2)
     for operator in ("one", "two"):
         with pytest.raises(ChannelOutcomeUnknown):
-            await world.bot._payments.refund(charge, operator)
+            await world.bot._payments._refunds.refund(charge, operator)
     [fact] = await world.store.kv_list("chat:refund:", world.bot_id)
 
     assert fact.value == "one", "so its age is that of the first try"

@@ -32,6 +32,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.updates import UpdateWorker
 from genlock.i18n.translator import Texts, package_texts
 from genlock.media.download import Downloads
+from genlock.media.process import MediaReader
 from genlock.ports import Channel, Database, Provider
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
@@ -40,6 +41,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Recorder
+from tests.media.thread_reader import ThreadReader
 from tests.packaged import CATALOG
 
 CREDITS = 1000
@@ -60,19 +62,29 @@ class NoLimits(TelegramRateLimiter):
 
 
 class UpdateRecorder(Recorder):
-    """Counts updates that the update worker has settled: handled, dead, or answered as a repeated tap."""
+    """Counts settled updates (handled, dead, or answered as a repeated tap) and ended deliveries."""
 
     def __init__(self) -> None:
         super().__init__()
         self.settled = 0
-        self.moved = asyncio.Event()
+        self.deliveries_ended = 0
+        self._moved = asyncio.Event()
 
     def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
         super().event(event, correlation_id, **facts)
         repeated = event is Event.UPDATE_RECEIVED and facts["arrival"] is Received.REPEATED
         if repeated or event in (Event.UPDATE_DONE, Event.UPDATE_DEAD):
             self.settled += 1
-            self.moved.set()
+            self._moved.set()
+        elif event in (Event.MARK_DELIVERED, Event.ATTENTION):
+            self.deliveries_ended += 1
+            self._moved.set()
+
+    async def more(self, count: Callable[[], int], than: int) -> None:
+        """Wait until a count is larger than it was."""
+        while count() <= than:
+            self._moved.clear()
+            await self._moved.wait()
 
 
 class Intake:
@@ -86,15 +98,24 @@ class Intake:
         self.failures: list[BaseException] = []
         self._drop = ""
         self.dropped: list[NewUpdate] = []
+        self._dropping = asyncio.Event()
 
     def drop_next(self, kind: str) -> None:
         """Lose the next message that has this member, before it reaches the queue."""
         self._drop = kind
+        self._dropping.clear()
+
+    async def next_dropped(self) -> NewUpdate:
+        """Wait for the message that was to be lost, and give it."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self._dropping.wait()
+        return self.dropped[-1]
 
     async def take_in(self, update: NewUpdate) -> None:
         if self._drop and self._drop in json.loads(update.body).get("message", {}):
             self._drop = ""
             self.dropped.append(update)
+            self._dropping.set()
             return
         await self.receive(update)
 
@@ -139,9 +160,7 @@ class BotWorld:
         wanted = self.recorder.settled + updates
         yield
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while self.recorder.settled < wanted:
-                self.recorder.moved.clear()
-                await self.recorder.moved.wait()
+            await self.recorder.more(lambda: self.recorder.settled, than=wanted - 1)
         assert self.intake.failures == []
 
     @asynccontextmanager
@@ -272,24 +291,30 @@ async def running_bot(
     speed: float = 200.0,
     catalog: Catalog = CATALOG,
     texts: Texts | None = None,
+    media: MediaReader | None = None,
 ) -> AsyncIterator[BotWorld]:
+    media = media or ThreadReader()
     recorder = UpdateRecorder()
     rules = rules or BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
     store: Any = await open_store(database_url, observer=recorder)
     async with (
         running_telegram() as telegram,
-        running_kie(catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0)) as kie,
+        running_kie(
+            catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0), same_media=True
+        ) as kie,
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, local_bot_api=True)
+        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, media, local_bot_api=True)
         intake = Intake()
         engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, catalog, rules)
 
         def make() -> BotRouter:
             bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
-            return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=provider.upload)
+            return make_router(
+                bundle=bundle, store=store, engine=engine, catalog=catalog, upload=provider.upload, media=media
+            )
 
         intake.bot = bot = make()
         await bot.start()

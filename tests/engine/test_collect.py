@@ -11,6 +11,7 @@ from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.result import Outcome, Piece, Report
+from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.ports.provider import RateLimit
@@ -155,20 +156,110 @@ async def test_simultaneous_callbacks_to_many_instances_have_one_effect(world: W
     assert sorted(lines) == sorted([EntryKind.HOLD, EntryKind.CAPTURE if state == "success" else EntryKind.RELEASE])
 
 
-@pytest.mark.parametrize(("first", "second"), [("success", "failed"), ("failed", "success")])
-async def test_a_report_that_says_the_opposite_raises_an_alarm_and_changes_nothing(
-    world: World, engine: Engine, first: str, second: str
-) -> None:
+async def test_a_failure_after_a_success_raises_an_alarm_and_changes_nothing(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    await world.call_back(engine, job, state=first)
+    await world.call_back(engine, job)
     settled = await world.see(job)
 
-    await world.call_back(engine, job, state=second)
+    await world.call_back(engine, job, state="failed")
 
     assert await world.see(job) == settled
     assert len(world.recorder.of(Event.RESULT_CONTRADICTION, job=job.id)) == 1
     assert len(world.channel.shown) == 1
-    assert await world.spent() == (PRICE if first == "success" else 0)
+    assert await world.spent() == PRICE
+
+
+async def test_a_success_after_a_told_failure_is_shown_once_late_and_free_and_raises_an_alarm(
+    world: World, engine: Engine
+) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job, state="failed", code="nsfw")
+    told = job.placeholder
+
+    for state in ("success", "success", "failed", "success"):
+        await world.call_back(engine, job, state=state, cost=12)
+
+    row = await world.see(job)
+    assert (row.state, row.late, row.delivery) == (State.FAILED, True, Delivery.DELIVERED)
+    assert (row.hold_state, row.cost, row.error_code) == (HoldState.RELEASED, 12, "nsfw")
+    assert world.channel.shown == [(told, "text nsfw"), (row.placeholder, f"address {URL}")]
+    assert world.channel.notices == [job.id, job.id]
+    assert len(world.recorder.of(Event.RESULT_LATE, job=job.id)) == 1
+    assert len(world.recorder.of(Event.RESULT_CONTRADICTION, job=job.id)) == 1
+    assert await world.spent() == 0
+
+
+async def test_simultaneous_successes_after_a_failure_show_one_result(world: World) -> None:
+    engines = [world.engine() for _ in range(3)]
+    job = await world.running(engines[0])
+    await world.call_back(engines[0], job, state="failed")
+
+    await asyncio.gather(*(world.call_back(engine, job) for engine in engines for _ in range(2)))
+    world.clock.turn(60)
+    for callback in await world.store.claim_callbacks(10, 10.0):
+        engines[0].worker.start_callback(callback)
+    await idle(*engines)
+
+    assert len(world.channel.showing(URL)) == 1
+    assert len(world.recorder.of(Event.RESULT_LATE, job=job.id)) == 1
+    assert await world.spent() == 0
+
+
+async def test_a_success_while_an_operator_resends_the_failure_is_shown(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await world.call_back(engine, job, state="failed")
+    await operate.resend(engine.ctx, job.id, "operator")
+
+    await world.call_back(engine, job)
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.late, row.delivery, row.hold_state) == (True, Delivery.DELIVERED, HoldState.RELEASED)
+    assert len(world.channel.showing(URL)) == 1
+    assert await world.spent() == 0
+
+
+async def test_a_success_after_a_cancellation_is_not_shown(world: World, engine: Engine) -> None:
+    job = await world.running(engine)
+    await engine.cancel(job.id, "user")
+    await idle(engine)
+
+    await world.call_back(engine, job)
+
+    row = await world.see(job)
+    assert (row.state, row.late) == (State.CANCELLED, False)
+    assert world.channel.showing(URL) == []
+
+
+async def test_a_repeated_success_whose_result_is_invalid_is_not_shown_again(world: World, engine: Engine) -> None:
+    world.channel.broken = {URL}
+    job = await world.running(engine)
+    for _ in range(2):
+        await world.call_back(engine, job)
+
+    assert [text for _, text in world.channel.shown] == ["text broken_result"]
+    assert len(world.recorder.of(Event.RESULT_DUPLICATE, job=job.id)) == 1
+
+
+@pytest.mark.parametrize("first", ["failed", "expired"])
+async def test_a_late_result_that_is_invalid_leaves_a_message_in_its_place(
+    world: World, engine: Engine, first: str
+) -> None:
+    world.channel.broken = {URL}
+    job = await world.running(engine, deadline_seconds=60)
+    if first == "failed":
+        await world.call_back(engine, job, state="failed", code="nsfw")
+    else:
+        world.clock.turn(60)
+        await work(engine)
+
+    await world.call_back(engine, job)
+
+    row = await world.see(job)
+    assert (row.state, row.late, row.error_code) == (State.FAILED, False, "broken_result")
+    assert world.channel.messages[row.placeholder or ""] == "text broken_result"
+    assert row.placeholder != job.placeholder
+    assert await world.spent() == 0
 
 
 async def test_a_result_recorded_before_the_first_poll_is_not_polled_for(world: World, engine: Engine) -> None:

@@ -8,7 +8,7 @@ import pytest
 from genlock.domain.delivery import Part, Step
 from genlock.domain.errors import ActionNotAllowed
 from genlock.domain.events import Event
-from genlock.domain.job import Delivery, Job, Notice, State
+from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
 from genlock.domain.money import HoldState
 from genlock.domain.poison import ISOLATED_FROM, SLOTS, free_slots
 from genlock.engine import operate
@@ -156,7 +156,22 @@ async def test_a_send_that_may_have_been_made_ends_as_unknown_for_a_poison_job(w
     await work(engine)
 
     assert (await world.see(job)).delivery is Delivery.UNKNOWN
-    assert world.channel.calls == []
+    assert [call.operation for call in world.channel.calls] == ["notify"]
+
+
+async def test_a_poison_job_of_which_a_part_was_shown_is_paid_for(world: World, engine: Engine) -> None:
+    job = await world.ended(engine, URL, f"{URL}2")
+    [held] = await world.store.claim_jobs(1, engine.ctx.lease)
+    parts = (replace(held.parts[0], step=Step.DONE, message=job.placeholder), held.parts[1])
+    assert await world.store.save_parts(job.id, held.lease_token, parts, engine.ctx.lease)
+    await world.store.release_leases(engine.ctx.instance)
+    job = await after_crashes(world, job, CRASHES_MAX)
+
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.delivery, row.hold_state) == (Delivery.DELIVERED, HoldState.CAPTURED)
+    assert row.attention_code is AttentionCode.POISON
 
 
 @pytest.mark.parametrize("state", [State.QUEUED, State.RUNNING])

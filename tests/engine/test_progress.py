@@ -1,19 +1,18 @@
 """Progress: shown by the lease holder at a few points, and never in the way of the result."""
 
-import asyncio
+from typing import Any
 
 import pytest
 
-from genlock.domain.errors import ChannelBusy
+from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, PlaceholderGone, RecipientUnreachable
 from genlock.domain.events import Event
-from genlock.domain.job import Delivery, State
+from genlock.domain.job import Delivery, Job, State
+from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from tests.engine.world import URL, FaultProxy, World, idle, work
+from tests.engine.world import URL, World, die, idle, work
 
 EXPECTED = 100.0
-#: quick enough to wait for
-QUICK = EngineRules(progress_seconds=0.05)
 
 
 @pytest.fixture
@@ -100,63 +99,210 @@ async def test_an_instance_without_the_lease_shows_no_progress(world: World, eng
     assert len(world.recorder.of(Event.LEASE_LOST, job=job.id)) == 1
 
 
-async def test_a_result_during_a_progress_edit_is_put_at_once_and_again_afterwards(
-    world: World,
-) -> None:
-    """The progress edit arrives after the result, where nothing would stop it; the second put repairs that."""
+# edits that may take effect after the end
+
+
+async def unknown_edit(world: World, engine: Engine, **changes: Any) -> Job:
+    """Return a running job with a progress edit whose answer was lost."""
+    job = await world.running(engine, notice=False, **changes)
+    world.channel.faults.add("progress", ChannelOutcomeUnknown())
+    world.clock.turn(10)
+    await work(engine)
+    assert said(world) == ["progress"]
+    return await world.see(job)
+
+
+def late_edit(world: World, message: str | None) -> None:
+    """Let the edit whose answer was lost take effect now."""
+    assert message is not None
+    world.channel.messages[message] = "progress 0.10"
+
+
+async def put_all_again(world: World, engine: Engine, job: Job) -> list[float]:
+    """Follow the job until nothing is due, a late edit before each put. Return the ages of the puts in seconds."""
+    ages, message = [], job.placeholder or ""
+    shown = world.channel.messages[message]
+    while (row := await world.see(job)).due_at is not None:
+        late_edit(world, message)
+        world.clock.turn((row.due_at - world.clock.now()).total_seconds())
+        await work(engine)
+        assert world.channel.messages[message] == shown
+        ages.append((world.clock.now() - (row.ended_at or row.created_at)).total_seconds())
+    return ages
+
+
+async def test_a_failure_during_a_progress_edit_is_told_at_once_and_put_again_afterwards(world: World) -> None:
     world.channel.fractions = (0.1,)
-    slow, quick = (world.engine(QUICK, expected=EXPECTED) for _ in range(2))
+    slow, quick = (world.engine(expected=EXPECTED) for _ in range(2))
     job = await world.running(slow, notice=False)
     world.clock.turn(10)
     world.channel.progress_gate.shut()
     await world.claim_one(slow)
     await world.channel.progress_gate.holds()
 
-    callback = asyncio.create_task(world.call_back(quick, job))
-    await world.channel.gate.reached(1)
+    await world.call_back(quick, job, state="failed", code="nsfw")
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
     world.channel.progress_gate.open()
-    await callback
     await idle(slow)
+    assert world.channel.messages[job.placeholder or ""] == "progress 0.10"
+    world.clock.turn(4)
+    await work(quick)
 
     assert said(world) == ["progress", "put", "put"]
-    assert world.channel.messages[job.placeholder or ""] == f"address {URL}"
-    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert world.channel.messages[job.placeholder or ""] == "text nsfw"
 
 
-async def test_a_result_that_interrupts_no_worker_is_put_once(world: World, engine: Engine) -> None:
+async def test_a_text_end_is_put_again_until_no_late_edit_is_possible(world: World, engine: Engine) -> None:
+    job = await unknown_edit(world, engine)
+    await world.call_back(engine, job, state="failed")
+
+    assert await put_all_again(world, engine, job) == [4, 12, 36, 108, 324, 900]
+    assert (await world.see(job)).progress_message is None
+
+
+@pytest.mark.parametrize("notice", [True, False])
+async def test_a_cancellation_is_put_again_beside_the_queries_of_its_cost(
+    world: World, engine: Engine, *, notice: bool
+) -> None:
+    job = await world.running(engine, notice=notice)
+    world.channel.faults.add("progress", ChannelOutcomeUnknown())
+    world.clock.turn(10)
+    await work(engine)
+    await engine.cancel(job.id, "user")
+    await idle(engine)
+
+    ages = await put_all_again(world, engine, job)
+
+    assert len(ages) > 6
+    assert ages[-1] >= 900
+
+
+async def test_a_file_is_put_again_for_a_short_time_only(world: World, engine: Engine) -> None:
+    """A text edit cannot overwrite a file, unless the channel accepted the edit before the file."""
+    job = await unknown_edit(world, engine)
+    await world.call_back(engine, job)
+
+    assert await put_all_again(world, engine, job) == [4, 12]
+    assert (await world.see(job)).progress_message is None
+
+
+async def test_a_progress_edit_with_an_answer_leaves_nothing_to_put_again(world: World, engine: Engine) -> None:
     job = await world.running(engine, notice=False)
     world.clock.turn(10)
     await work(engine)
-    await world.call_back(engine, job)
+    await world.call_back(engine, job, state="failed")
+
+    assert (await world.see(job)).due_at is None
     assert said(world) == ["progress", "put"]
 
 
-async def test_the_poll_that_finds_the_result_interrupts_no_worker(world: World, engine: Engine) -> None:
-    from tests.engine.world import success  # noqa: PLC0415
+async def test_a_later_answer_does_not_settle_an_earlier_edit(world: World, engine: Engine) -> None:
+    job = await unknown_edit(world, engine)
+    while (world.clock.now() - job.created_at).total_seconds() < 51:
+        world.clock.turn(await due_in(world, job.id))
+        await work(engine)
+    assert said(world) == ["progress", "progress"]
 
+    await world.call_back(engine, job, state="failed")
+
+    assert await put_all_again(world, engine, job)
+
+
+async def test_an_edit_of_an_instance_that_crashed_is_known_to_the_one_that_ends_the_job(
+    world: World, engine: Engine
+) -> None:
     job = await world.running(engine, notice=False)
-    assert job.task_id
-    world.provider.reports[job.task_id] = success(job.task_id)
+    dying = world.engine(expected=EXPECTED)
     world.clock.turn(10)
+    world.channel.progress_gate.shut()
+    await world.claim_one(dying)
+    await world.channel.progress_gate.holds()
+    await die(dying)
+    world.channel.progress_gate.open()
+
+    await world.call_back(engine, job, state="failed")
+
+    assert await put_all_again(world, engine, job) == [4, 12, 36, 108, 324, 900]
+
+
+async def test_the_puts_are_continued_by_another_instance(world: World, engine: Engine) -> None:
+    job = await unknown_edit(world, engine)
+    await world.call_back(engine, job, state="failed")
+    world.clock.turn(4)
+    dying = world.engine(expected=EXPECTED)
+    world.channel.gate.shut()
+    await world.claim_one(dying)
+    await world.channel.gate.holds()
+    await die(dying)
+    world.channel.gate.open()
+
+    assert (await put_all_again(world, engine, job))[-1] >= 900
+
+
+async def test_the_message_of_an_expired_job_is_put_again_after_its_late_result(world: World, engine: Engine) -> None:
+    job = await unknown_edit(world, engine, deadline_seconds=20)
+    world.clock.turn(20)
     await work(engine)
-    assert said(world) == ["put"]
+    await world.call_back(engine, job)
+    assert (await world.see(job)).late
+
+    assert await put_all_again(world, engine, job)
+    assert len(world.channel.showing(URL)) == 1
 
 
-async def test_the_instance_that_takes_over_an_interrupted_delivery_puts_the_first_part_again(world: World) -> None:
-    """The deliverer died between its two puts: the journal says that the first part is still to be put."""
-    world.channel.fractions = (0.1,)
-    slow = world.engine(EngineRules(progress_seconds=5.0), expected=EXPECTED)
-    proxy = FaultProxy(world.store)
-    job = await world.running(slow, notice=False)
-    world.clock.turn(10)
-    [taken] = await world.store.claim_jobs(1, slow.ctx.lease)
-    dying = world.engine(EngineRules(progress_seconds=5.0), store=proxy, expected=EXPECTED)
-    urls = [URL, f"{URL}2"]
-    callback = asyncio.create_task(world.call_back(dying, job, urls=urls))
-    await world.channel.gate.reached(3)
-    await asyncio.sleep(0)
+async def test_the_first_message_is_put_again_after_a_resend(world: World, engine: Engine) -> None:
+    job = await unknown_edit(world, engine)
+    await world.call_back(engine, job, state="failed")
+    await operate.resend(engine.ctx, job.id, "operator")
+    await work(engine)
+
+    assert await put_all_again(world, engine, job)
+
+
+@pytest.mark.parametrize("error", [PlaceholderGone(), RecipientUnreachable("blocked")], ids=repr)
+async def test_a_message_that_cannot_be_edited_any_more_is_not_put_again(
+    world: World, engine: Engine, error: Exception
+) -> None:
+    job = await unknown_edit(world, engine)
+    await world.call_back(engine, job, state="failed")
+    world.channel.faults.add("put", error)
+    world.clock.turn(4)
+    await work(engine)
+
     row = await world.see(job)
-    assert taken.lease_token + 1 == row.lease_token
-    assert [part.step for part in row.parts] == ["put", "put"]
-    assert row.parts[0].message == job.placeholder
-    callback.cancel()
+    assert (row.due_at, row.attention_reason) == (None, None)
+
+
+async def test_a_put_again_that_fails_is_tried_again_but_not_for_ever(world: World, engine: Engine) -> None:
+    job = await unknown_edit(world, engine)
+    await world.call_back(engine, job, state="failed")
+    world.channel.faults.add("put", *[ChannelBusy(3), ChannelOutcomeUnknown()] * 200)
+    while (row := await world.see(job)).due_at is not None:
+        world.clock.turn((row.due_at - world.clock.now()).total_seconds())
+        await work(engine)
+
+    assert row.attention_reason is None
+    assert 1800 <= (world.clock.now() - (row.ended_at or row.created_at)).total_seconds() < 1900
+
+
+async def test_a_message_whose_delivery_was_given_up_is_put_again(world: World) -> None:
+    """The channel's answers were lost, but it may have shown the message."""
+    world.channel.fractions = (0.1,)
+    engine = world.engine(EngineRules(delivery_attempts=1), expected=EXPECTED)
+    job = await unknown_edit(world, engine)
+    world.channel.faults.add("put", ChannelOutcomeUnknown(), done=True)
+    await world.call_back(engine, job, state="failed")
+    assert (await world.see(job)).delivery is Delivery.UNDELIVERABLE
+
+    assert await put_all_again(world, engine, job)
+
+
+async def test_no_message_is_put_again_in_a_chat_whose_address_changed(world: World, engine: Engine) -> None:
+    """Message ids belong to a chat: the same id in the new chat is another message."""
+    job = await unknown_edit(world, engine)
+    world.channel.faults.add("put", PlaceholderGone())
+    world.channel.moved = {"send": "elsewhere"}
+    await world.call_back(engine, job, state="failed")
+
+    row = await world.see(job)
+    assert (row.address, row.progress_message, row.due_at) == ("elsewhere", None, None)

@@ -149,10 +149,12 @@ class Faults:
     """The faults of the next calls, by operation."""
 
     def __init__(self) -> None:
-        self._queues: dict[str, deque[Fault]] = {}
+        self._queues: dict[str, deque[Fault | None]] = {}
 
-    def add(self, operation: str, *errors: BaseException, done: bool = False) -> None:
-        self._queues.setdefault(operation, deque()).extend(Fault(error, done) for error in errors)
+    def add(self, operation: str, *errors: BaseException | None, done: bool = False) -> None:
+        """Let the next calls fail, in this order; None lets one succeed."""
+        faults = (None if error is None else Fault(error, done) for error in errors)
+        self._queues.setdefault(operation, deque()).extend(faults)
 
     def before(self, operation: str) -> Fault | None:
         """The next fault: raised if the call is to have no effect, else returned for `after`."""

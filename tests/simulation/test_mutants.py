@@ -83,6 +83,16 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
     "a late result is dropped": [
         Sql("end_job", "THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END", "THEN 'duplicate'")
     ],
+    "a result after a failure is dropped": [Sql("end_job", "j.state IN ('expired', 'failed')", "j.state = 'expired'")],
+    "a result that was found invalid comes again": [Sql("end_job", "j.error_code <> 'broken_result'", "1 = 1")],
+    "a late result comes twice": [Sql("end_job", "NOT j.late", "1 = 1")],
+    "an unknown delivery is silent": [
+        Sql("finish_delivery", "i.delivery = 'unknown' OR value ->> 'attention_code' = 'unknown_delivery'", "1 = 0")
+    ],
+    "a progress edit is not journaled": [Sql("begin_progress", "progress_message = placeholder", "due_at = due_at")],
+    "a resend forgets a progress edit": [
+        Sql("resend_job", "placeholder = NULL", "placeholder = NULL, progress_message = NULL")
+    ],
     "the hold of an invalid result is not released": [
         Sql("mark_result_invalid", "CASE WHEN hold_state = 'held' THEN 'released' ELSE hold_state END", "hold_state"),
         Sql("mark_result_invalid", "AND state = 'succeeded' AND hold_state = 'held'", "AND 1 = 0"),
@@ -112,7 +122,7 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
 
 # in the stages of the engine
 
-ADVANCE, APPLY_REPORT = worker.advance, collect.apply_report
+ADVANCE, APPLY_REPORT, EDIT, FINISH = worker.advance, collect.apply_report, progress._edit, deliver._finish
 
 
 async def finish_before_showing(ctx: EngineContext, job: Job) -> None:
@@ -161,11 +171,10 @@ async def settle_before_effect(
     correlation_id: str,
     *,
     callback_id: int | None = None,
-    holder: Job | None = None,
 ) -> Job | None:
     if callback_id is not None:
         await ctx.store.settle_callback(callback_id, InboxState.DONE)
-    return await APPLY_REPORT(ctx, job_id, provider, report, correlation_id, holder=holder)
+    return await APPLY_REPORT(ctx, job_id, provider, report, correlation_id)
 
 
 def replace_newer(self: worker.Worker, job: Job) -> bool:
@@ -180,14 +189,27 @@ async def ignore_new_lease(ctx: EngineContext, job: Job, on_new_lease: Any = Non
     await ADVANCE(ctx, job)
 
 
-async def put_once(_: Any) -> None:
-    """The first part is not put again, whatever progress edit may still take effect."""
+async def put_once(_: EngineContext, __: Job) -> None:
+    """The end is not put again, whatever progress edit may still take effect."""
 
 
-async def show_progress_without_lease(ctx: EngineContext, job: Job, age: float) -> None:
+async def forget_unknown_edit(ctx: EngineContext, job: Job, age: float, until: float) -> bool:
+    """A progress edit counts as over when its caller stops waiting."""
+    await EDIT(ctx, job, age, until)
+    return True
+
+
+async def finish_by_delivery(ctx: EngineContext, job: Job, parts: Any, delivery: Delivery, attention: Any) -> None:
+    """A delivery that was broken off is not captured, whatever was shown."""
+    unshown = tuple(replace(part, step=Step.PUT) if attention else part for part in parts)
+    await FINISH(ctx, job, unshown, delivery, attention)
+
+
+async def show_progress_without_lease(ctx: EngineContext, job: Job, age: float) -> bool:
     """The lease is not renewed before a progress edit, and the edit has no time limit."""
     if job.placeholder and any(age - 2.0 < point <= age for point in progress._progress_points(ctx, job)):
         await ctx.channels[job.channel].progress(job, 0.5, ctx.loop.time() + 60.0)
+    return True
 
 
 async def show_invalid_result(attempt: Any, index: int, invalid: InvalidResult) -> None:
@@ -218,7 +240,9 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a job expires without a message": (submit, "expire", expire_silently),
     "an invalid result is shown": (deliver.DeliveryAttempt, "_mark_invalid", show_invalid_result),
     "progress is shown without a lease": (collect, "show_progress", show_progress_without_lease),
-    "a result is not put again after late progress": (deliver.DeliveryAttempt, "_put_first_again", put_once),
+    "an end is not put again after late progress": (worker, "put_again", put_once),
+    "a progress edit with an unknown outcome is forgotten": (progress, "_edit", forget_unknown_edit),
+    "a result shown in part is not paid for": (deliver, "_finish", finish_by_delivery),
     "an older lease replaces the work of a newer one": (worker.Worker, "_replace_older", replace_newer),
 }
 
@@ -235,7 +259,6 @@ LIKELY_SEEDS = {
     "a late result overwrites the message about the failure": 25,
     "parts of an older row are resent": 158,
     "the orphan of a submit is not matched": 29,
-    "a result is not put again after late progress": 47,
     "an older lease replaces the work of a newer one": 213,
 }
 

@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.account import Account
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.delivery import again
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
-from genlock.domain.payment import PaymentState
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
 from genlock.engine.retention import KEEP_SECONDS, ROLLING
-from genlock.ports import Database, Reschedule
+from genlock.ports import Database, Reschedule, SharedLimit
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
+from genlock.stores.parking import Parking
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
@@ -189,6 +190,7 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await store.store_callback("kie", None, "", b"marked")
     assert await store.find_callbacks(after, b"mark") == [(None, "new")]
     assert await store.delete_callbacks(after, b"mark") == 1
+    await Parking(store.session).park("restored")
 
 
 async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
@@ -203,6 +205,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     assert not await store.transfer(account_id, *_known(await store.ledger_entries(account_id, 1)))
     long = await queued(store)
     assert await store.renew_lease(long.id, long.lease_token, ME)
+    assert await store.begin_progress(long.id, long.lease_token, ME)
     assert await store.reschedule(Reschedule(job_id=long.id, token=long.lease_token, after=60.0))
     assert await store.retry_job(long.id)
     assert not await store.adopt_task(long.id, "", "task")
@@ -233,6 +236,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await store.counts()
     await delivered(store)
     await use_the_bot_data(store)
+    await erase_everything(store)
     assert await store.violations(settled=True)
 
 
@@ -253,11 +257,22 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
     await store.take_permits(["chat"], 1.0, 2, 0.0)
+    await store.take_call_permits(["chat"], 1.0, 2, shared=SharedLimit(key="bot", interval=0.1, burst=1, horizon=1.0))
     await store.block_limit("chat", 5.0)
     await store.prune_limits(60.0, role)
     await store.release_role("active", "me")
     for state in InboxState:
         await store.callbacks(state, 10)
+
+
+async def erase_everything(store: Database) -> None:
+    account = Account(id=1, channel="chat", bot="bot", external_id="1", address="")
+    await store.store_update(update(99))
+    await store.open_jobs_until(1, 10)
+    await store.erase_jobs(1, 10, 5)
+    await store.erase_messages(account, 5)
+    await store.erase_account(1, 5)
+    await store.erase_inputs(0, -1.0, 5)
 
 
 async def use_the_bot_data(store: Database) -> None:
@@ -268,6 +283,7 @@ async def use_the_bot_data(store: Database) -> None:
     await store.account_summaries(None, 1)
     await store.account_summaries("ann", 1)
     await store.newest_profiles(1)
+    await store.debtors(1)
     await store.set_language(1, "ru")
     await store.set_last_model(1, "z-image")
     await store.set_ban(1, banned=False, reason="")
@@ -280,13 +296,16 @@ async def use_the_bot_data(store: Database) -> None:
     await store.add_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.mark_upload_used("a")
     await store.upload("a")
-    await store.recent_uploads(1)
     await store.activity(1)
     await store.late_cancels(1)
     await store.add_payment("charge", 1, 1, 1)
     await store.payment("charge")
     await store.payments(1, 1)
-    await store.change_payment_state("charge", PaymentState.PAID, PaymentState.REFUNDING)
+    await store.begin_refund("charge", "why")
+    await store.undo_refund("charge", 1, "why")
+    await store.finish_refund("charge")
+    await store.book_external_refund("charge", "why")
+    await store.ledger_entry("key")
     await store.take_free_run(1, "key", 1)
     await store.free_runs(1, 1)
     promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_account=1, until=None)
@@ -304,6 +323,10 @@ async def use_the_bot_data(store: Database) -> None:
     await store.next_recipient(broadcast.id)
     await store.count_broadcast_message(broadcast.id, sent=True)
     await store.end_broadcast(broadcast.id, BroadcastState.DONE)
+    await use_the_operators_lists(store)
+
+
+async def use_the_operators_lists(store: Database) -> None:
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
     await store.audit(1, "bot")

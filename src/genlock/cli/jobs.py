@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from genlock.cli.options import JobId, Json, Limit, choice
-from genlock.cli.output import in_credits, show, show_progress
+from genlock.cli.output import echo, in_credits, show, show_progress
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
 
@@ -94,7 +94,7 @@ def _operate(action: str, job_id: int) -> None:
         return await act(ctx, job_id, "operator")
 
     job = with_store(work)
-    typer.echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance continues it.")
+    echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance continues it.")
 
 
 def _brief(job: Any) -> dict[str, Any]:

@@ -15,6 +15,8 @@ REFUND_SECONDS = 900
 INACTIVE_SECONDS = 30
 #: The money check runs every few seconds. After so long without a completed round it fails, or does not run.
 LEDGER_CHECK_SECONDS = 1800
+#: the kv entry that an instance writes while the channel refuses the whole bot
+BOT_REFUSED_KEY = "bot_refused"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +86,20 @@ def _refunds(stats: Stats) -> Finding | None:
     return _waiting_too_long(stats, "refunds_open", "refund_age", REFUND_SECONDS)
 
 
+def _cost_above_price(stats: Stats) -> Finding | None:
+    count, job = (round(stats.get(name, 0)) for name in ("costs_above_price", "cost_above_price_job"))
+    return Finding(numbers={"count": count, "job": job}) if count else None
+
+
+def _external_refunds(stats: Stats) -> Finding | None:
+    count = round(stats.get("external_refunds", 0))
+    return Finding(numbers={"count": count}) if count else None
+
+
+def _bot_refused(stats: Stats) -> Finding | None:
+    return Finding() if stats.get("bot_refused", 0) else None
+
+
 def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
@@ -99,6 +115,9 @@ ALARMS = (
     Alarm(name="provider_failing", check=_provider),
     Alarm(name="updates_dead", check=_updates_dead),
     Alarm(name="refund_open", check=_refunds),
+    Alarm(name="cost_above_price", check=_cost_above_price),
+    Alarm(name="external_refund", check=_external_refunds),
+    Alarm(name="bot_refused", check=_bot_refused),
 )
 #: raised by the instance that becomes active, about the time before: no figure shows it while it lasts
 NO_ACTIVE = Alarm(name="no_active", check=lambda _: None)

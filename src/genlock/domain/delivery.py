@@ -58,13 +58,33 @@ def plan(pieces: Iterable[Piece]) -> tuple[Part, ...]:
     return tuple(Part(kind=piece.kind, value=piece.value) for piece in pieces if piece.value.strip())[:PARTS_MAX]
 
 
+#: The single part of a job that ended without a result: a message on its placeholder.
+MESSAGE_ONLY: tuple[Part, ...] = (Part(kind=PartKind.MESSAGE, level=Level.TEXT),)
+
+
 def message_instead(part: Part) -> Part:
-    """Return the part that shows our own message in place of an invalid result."""
+    """Return the part that shows our own message in place of another part."""
     return Part(kind=PartKind.MESSAGE, level=Level.TEXT, message=part.message, gone=part.gone)
 
 
-#: The single part of a job that ended without a result: a message on its placeholder.
-MESSAGE_ONLY: tuple[Part, ...] = (Part(kind=PartKind.MESSAGE, level=Level.TEXT),)
+def without_invalid(parts: tuple[Part, ...], index: int) -> tuple[Part, ...]:
+    """Return the parts without an invalid one, and with one message about it at the end.
+
+    The next part that has no message in the chat yet takes over the one of the invalid part.
+    """
+    invalid, rest = parts[index], [*parts[:index], *parts[index + 1 :]]
+    if all(part.kind is not PartKind.MESSAGE for part in rest):
+        rest += MESSAGE_ONLY
+    for place, part in enumerate(rest):
+        if part.step is not Step.DONE and part.message is None:
+            rest[place] = replace(part, message=invalid.message, gone=invalid.gone)
+            break
+    return tuple(rest)
+
+
+def shown_results(parts: Iterable[Part]) -> int:
+    """Return how many parts of a result the channel has confirmed; our own messages do not count."""
+    return sum(part.step is Step.DONE and part.kind is not PartKind.MESSAGE for part in parts)
 
 
 def again(parts: Iterable[Part]) -> tuple[Part, ...]:

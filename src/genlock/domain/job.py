@@ -18,7 +18,8 @@ class State(StrEnum):
     RUNNING = "running"  #: the task id is known → succeeded or failed by the first terminal report, callback or poll;
     #: → expired by the collect stage at the deadline
     SUCCEEDED = "succeeded"  #: an end; the result is recorded and the deliver stage takes over
-    FAILED = "failed"  #: an end; the hold is released and the deliver stage informs the user
+    FAILED = "failed"  #: an end; the hold is released and the deliver stage informs the user; a later result is
+    #: delivered free of charge
     CANCELLED = "cancelled"  #: an end, by the user or an operator; the hold is released
     EXPIRED = "expired"  #: an end: we stopped waiting, the hold is released; a later result is delivered free of charge
 
@@ -39,7 +40,8 @@ class AttentionCode(StrEnum):
     RETRIES_EXHAUSTED = "retries_exhausted"  #: the delivery failed in every attempt
     UNDELIVERABLE = "undeliverable"  #: the user cannot be reached, or the result cannot be shown
     UNKNOWN_DELIVERY = "unknown_delivery"  #: a message may or may not have been sent
-    PARKED = "parked"  #: whether the provider accepted the task is unknown, and the policy leaves it to the operator
+    PARKED = "parked"  #: only an operator can tell whether it goes on: the provider may have accepted the task, or the
+    #: job was restored from a backup
     OTHER = "other"
 
 
@@ -54,9 +56,12 @@ class Delivery(StrEnum):
     NONE = "none"  #: the job has not ended → pending or sending by the write that ends it
     PENDING = "pending"  #: waits for a worker → sending by the next claim
     SENDING = "sending"  #: the lease holder delivers it → delivered, undeliverable, unknown, or pending for a retry
-    DELIVERED = "delivered"  #: the channel confirmed every part; the same commit captures the hold
-    UNDELIVERABLE = "undeliverable"  #: unreachable user or unusable result; hold released, on the operator's list
-    UNKNOWN = "unknown"  #: the answer to a send was lost; it is not repeated; hold released, on the operator's list
+    DELIVERED = "delivered"  #: the channel confirmed every part, or some and the rest cannot be shown: then the job is
+    #: on the operator's list; the same commit captures the hold
+    UNDELIVERABLE = "undeliverable"  #: nothing was shown: unreachable user or unusable result; hold released,
+    #: on the operator's list
+    UNKNOWN = "unknown"  #: the answer to a send was lost; it is not repeated; the user is told; hold released,
+    #: on the operator's list
 
 
 class Notice(StrEnum):
@@ -72,7 +77,7 @@ class Verdict(StrEnum):
     """The outcome of one attempt to end a job."""
 
     WON = "won"  #: this ended the job
-    LATE = "late"  #: a result after the job expired: delivered free of charge
+    LATE = "late"  #: a result after the job expired or failed: delivered free of charge
     BUSY = "busy"  #: as late, but the user is being informed at this moment: the callback is processed later
     DUPLICATE = "duplicate"  #: repeats what is known
     CONTRADICTION = "contradiction"  #: contradicts what is known: alarm
@@ -80,6 +85,10 @@ class Verdict(StrEnum):
     WRONG_TASK = "wrong_task"  #: names a task that is not the job's own: nothing changed
     STALE = "stale"  #: the writer had lost its lease: nothing changed
     MISSING = "missing"  #: there is no such job
+
+
+#: what erasure leaves of an input, as JSON; no order has it
+ERASED_INPUT = "null"
 
 
 @value
@@ -160,12 +169,22 @@ class Job:
     read_at: datetime
     #: consecutive worker crashes while this job was being processed
     crash_count: int = 0
-    #: another worker was processing it when it ended: its progress edit may still take effect
-    interrupted: bool = False
+    #: the message that a progress edit with an unknown outcome may still overwrite
+    progress_message: str | None = None
 
     @property
     def ended(self) -> bool:
         return self.state not in OPEN
+
+    @property
+    def erased(self) -> bool:
+        """Whether the input was erased, at the user's wish or by age; at the user's wish, the result, too."""
+        return self.ended and self.input == ERASED_INPUT
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the provider returned a result, in time or late."""
+        return self.state is State.SUCCEEDED or self.late
 
     @property
     def unpaid(self) -> bool:

@@ -1,6 +1,5 @@
 """Collect: callbacks and status answers become results, both in `apply_report`; the first terminal report wins."""
 
-from dataclasses import replace
 from typing import Any
 
 from genlock.domain.delivery import MESSAGE_ONLY, plan
@@ -21,6 +20,8 @@ _DIGITS_MAX = 18
 _SECRET_LENGTH_MIN = 16
 #: unauthenticated callbacks that are stored within the time an orphan waits
 UNAUTHENTICATED_MAX = 1000
+#: entries of jobs that cost more than was charged for, by model; the statistics count them
+COST_ABOVE_PRICE = "cost_above_price"
 _TERMINAL = (Outcome.SUCCESS, Outcome.FAILURE)
 _VERDICT_EVENTS = {
     Verdict.WON: Event.JOB_ENDED,
@@ -84,6 +85,7 @@ async def end_by_callback(ctx: EngineContext, provider: str, token: str | None, 
     _report_received(ctx, ended.callback, took)
     _report_parsed(ctx, ended.callback, report)
     _report_verdict(ctx, provider, ending, ended, ended.callback.correlation_id)
+    await _compare_cost(ctx, ended)
     return ended
 
 
@@ -175,7 +177,7 @@ async def poll(ctx: EngineContext, job: Job) -> Job | None:
         after, failed = backoff(job.attempts, ctx.rng.random(), base=2.0, most=60.0), True
     else:
         if report.outcome in _TERMINAL:
-            return await apply_report(ctx, job.id, job.provider, report, job.correlation_id, holder=job)
+            return await apply_report(ctx, job.id, job.provider, report, job.correlation_id)
         _report_unknown_state(ctx, report, job.correlation_id)
         after = ctx.poll_interval(job.provider).delay(age, ctx.rng.random())
         point = next_progress_point(ctx, job, age)
@@ -184,8 +186,8 @@ async def poll(ctx: EngineContext, job: Job) -> Job | None:
     overdue = (job.read_at - job.deadline_at).total_seconds()
     if overdue >= (0.0 if answered else ctx.rules.last_answer_seconds):
         return await expire(ctx, job, "deadline", "the provider took too long")
-    await show_progress(ctx, job, age)
-    await ctx.reschedule(job, after=after, failed=failed)
+    settled = await show_progress(ctx, job, age)
+    await ctx.reschedule(job, after=after, failed=failed, progress_settled=settled)
     return None
 
 
@@ -216,19 +218,14 @@ async def apply_report(
     correlation_id: str,
     *,
     callback_id: int | None = None,
-    holder: Job | None = None,
 ) -> Job | None:
-    """End a job by a terminal report. Returns the job if this report ended it, leased to us for delivery.
-
-    `holder` is the job as this instance held it: then no other worker was interrupted by the end.
-    """
+    """End a job by a terminal report. Returns the job if this report ended it, leased to us for delivery."""
     ending = _end_by(job_id, report, callback_id=callback_id)
     ended = await ctx.store.end_job(ending, ctx.lease)
     _report_verdict(ctx, provider, ending, ended, correlation_id)
+    await _compare_cost(ctx, ended)
     if ended.verdict is Verdict.MISSING and callback_id is not None:
         await ctx.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
-    if ended.job and holder and ended.job.lease_token == holder.lease_token + 1:
-        return replace(ended.job, interrupted=False)
     return ended.job
 
 
@@ -281,18 +278,25 @@ def _report_verdict(ctx: EngineContext, provider: str, ending: EndJob, ended: Jo
         event, correlation_id, job=job_id, state=ending.state, verdict=verdict, task_id=ending.task_id, seconds=took
     )
     ctx.observer.count("results", 1, verdict=verdict)
+    if verdict is Verdict.LATE and ended.job and ended.job.state is State.FAILED:
+        ctx.observer.event(Event.RESULT_CONTRADICTION, correlation_id, job=job_id, state=ending.state, verdict=verdict)
     by_callback = ending.arrival is not None or ending.callback_id is not None
     if by_callback:
         ctx.observer.count("callbacks", 1, outcome=verdict)
     if verdict is Verdict.WON:
         ctx.poll_interval(provider).record_result(by_callback=by_callback)
-        _compare_cost(ctx, ended.job)
     if ended.job is None:
         ctx.observer.event(Event.DELIVER_LOCK_SKIP, correlation_id, job=job_id, verdict=verdict)
 
 
-def _compare_cost(ctx: EngineContext, job: Job | None) -> None:
-    """Report a cost above the one the price was calculated from."""
+async def _compare_cost(ctx: EngineContext, ended: JobEnd) -> None:
+    """Report a cost above the one the price was calculated from, and record it for the alarm: one entry per model."""
+    job = ended.job if ended.verdict is Verdict.WON else None
     paid_for = ctx.paid_for(job) if ctx.paid_for and job else None
-    if job and paid_for is not None and job.cost is not None and job.cost > paid_for:
-        ctx.event(Event.COST_ABOVE_PRICE, job, model=job.model, cost=job.cost, paid_for=paid_for)
+    if job is None or paid_for is None or job.cost is None or job.cost <= paid_for:
+        return
+    ctx.event(Event.COST_ABOVE_PRICE, job, model=job.model, cost=job.cost, paid_for=paid_for)
+    try:
+        await ctx.store.kv_put(f"{COST_ABOVE_PRICE}:{job.model}", str(job.id))
+    except StoreError as error:  # the result is shown all the same; the next such bill raises the alarm
+        ctx.event(Event.STAGE_ERROR, job, step="compare cost", error=type(error).__name__)

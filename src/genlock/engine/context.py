@@ -65,17 +65,15 @@ class EngineRules:
     #: jobs that one instance processes at the same time; waiting jobs are only rows and do not count
     capacity: int = 1000
     stop_seconds: float = 15.0
-    #: a progress edit ends this long after its lease was renewed; must be shorter than `silent_seconds`
+    #: how long an instance waits for the answer to a progress edit
     progress_seconds: float = 2.0
+    #: how long after a job's end an earlier progress edit with an unknown outcome may still take effect: the time after
+    #: which the kernel gives up a connection on which nothing is acknowledged
+    late_progress_seconds: float = 900.0
     #: rate limits unused for this long are pruned
     limits_idle_seconds: float = 600.0
     #: shared rate limits by key: `create:NAME` and `status:NAME` of a provider
     limits: Mapping[str, RateLimit] = field(default_factory=dict)
-
-    @property
-    def settle_seconds(self) -> float:
-        """Return how long after a job's end a progress edit may still take effect."""
-        return 2 * self.progress_seconds
 
 
 class LeaseLost(Exception):
@@ -102,6 +100,8 @@ class EngineContext:
     paid_for: Callable[[Job], int | None] | None = None
     #: the bots whose jobs this instance processes; None: the jobs of every bot
     bots: frozenset[str] | None = None
+    #: masks secrets in the text of an error that is stored
+    mask: Callable[[str], str] = str
     #: seconds between the first status queries, by provider; `rules.poll_seconds` for the others
     poll_seconds: Mapping[str, float] = field(default_factory=dict)
     _poll_intervals: dict[str, PollInterval] = field(default_factory=dict, init=False)
@@ -123,10 +123,6 @@ class EngineContext:
     def lease(self) -> Lease:
         return Lease(owner=self.instance, seconds=self.rules.lease_seconds)
 
-    @property
-    def shows_progress(self) -> bool:
-        return self.expected is not None
-
     def poll_interval(self, provider: str) -> PollInterval:
         """Return the adaptive poll interval of a provider."""
         found = self._poll_intervals.get(provider)
@@ -146,9 +142,9 @@ class EngineContext:
             self.event(Event.LEASE_LOST, job, token=job.lease_token)
             raise LeaseLost
 
-    async def renew(self, job: Job) -> None:
-        """Extend the job's lease."""
-        self.fenced(await self.store.renew_lease(job.id, job.lease_token, self.lease), job)
+    async def begin_progress(self, job: Job) -> None:
+        """Journal a progress edit before it is made, and extend the lease."""
+        self.fenced(await self.store.begin_progress(job.id, job.lease_token, self.lease), job)
 
     async def reschedule(  # noqa: PLR0913 - the fields of a row
         self,
@@ -161,12 +157,14 @@ class EngineContext:
         notice: Notice | None = None,
         parts: tuple[Part, ...] | None = None,
         grace: bool = False,
+        progress_settled: bool = False,
         attention: tuple[AttentionCode, str] | None = None,
     ) -> None:
         """Release the job and make it due again `after` seconds (None: when an operator retries it).
 
-        `failed` counts a failed attempt if True, resets the count if False and keeps it if None. `attention` puts the
-        job on the operator's list, with a code and a text.
+        `failed` counts a failed attempt if True, resets the count if False and keeps it if None. `progress_settled`
+        records that no progress edit is on its way. `attention` puts the job on the operator's list, with a code and a
+        text.
         """
         code, reason = attention or (AttentionCode.OTHER, None)
         wait = Reschedule(
@@ -179,6 +177,7 @@ class EngineContext:
             parts=parts,
             grace=grace,
             failed=failed,
+            progress_settled=progress_settled,
             attention_reason=reason,
             attention_code=code,
         )
@@ -214,6 +213,8 @@ class EngineContext:
         delivery: Delivery,
         parts: tuple[Part, ...],
         attention: tuple[AttentionCode, str] | None = None,
+        *,
+        overwritable: bool = False,
     ) -> DeliveryEnd:
         """End the delivery and capture or release the hold, in one commit."""
         code, reason = attention or (AttentionCode.OTHER, None)
@@ -224,6 +225,7 @@ class EngineContext:
             parts=parts,
             attention_reason=reason,
             attention_code=code,
+            overwritable=overwritable,
         )
         done = await self.store.finish_delivery(finish, self.lease)
         self.fenced(done, job)
@@ -236,14 +238,19 @@ class EngineContext:
         self.fenced(row, job)
         assert row is not None
         return replace(
-            job, state=row.state, hold_state=row.hold_state, error_code=row.error_code, error_text=row.error_text
+            job,
+            state=row.state,
+            late=row.late,
+            hold_state=row.hold_state,
+            error_code=row.error_code,
+            error_text=row.error_text,
         )
 
     async def change_address(self, job: Job, address: str, parts: tuple[Part, ...]) -> Job:
         """Record that the job's chat has a new address. Its placeholder stays in the old chat."""
         self.fenced(await self.store.change_address(job.id, job.lease_token, address, parts), job)
         self.event(Event.ADDRESS_CHANGED, job, address=address)
-        return replace(job, address=address, placeholder=None, parts=parts)
+        return replace(job, address=address, placeholder=None, progress_message=None, parts=parts)
 
     async def begin_notice(self, job: Job) -> None:
         """Journal the final notice before it is sent, so that it is sent at most once."""

@@ -1,9 +1,8 @@
 """Deliver: put each part of a result on its message. Puts can be repeated; a send is journaled before it is made."""
 
-import asyncio
 from dataclasses import replace
 
-from genlock.domain.delivery import Level, Part, Step, message_instead
+from genlock.domain.delivery import Part, Step, shown_results, without_invalid
 from genlock.domain.errors import (
     AddressChanged,
     ChannelBusy,
@@ -20,6 +19,7 @@ from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
 from genlock.engine.context import EngineContext
+from genlock.engine.put_again import part_to_put_again
 from genlock.ports import Channel, Placed
 
 #: the share of a lease during which its holder may call the channel; after that it must renew the lease first
@@ -43,7 +43,7 @@ async def deliver(ctx: EngineContext, job: Job) -> None:
     try:
         await attempt.run()
     except (ChannelBusy, ChannelOutcomeUnknown) as error:
-        await _retry_later(ctx, attempt.job, attempt.journal, error)
+        await _retry_later(ctx, attempt.job, attempt.parts, error)
     except RecipientUnreachable as unreachable:
         attention = AttentionCode.UNDELIVERABLE, unreachable.reason
         await _finish(ctx, attempt.job, attempt.parts, Delivery.UNDELIVERABLE, attention)
@@ -56,11 +56,11 @@ async def deliver(ctx: EngineContext, job: Job) -> None:
     else:
         took = round(ctx.loop.time() - started, 3)
         ctx.event(Event.DELIVER_OK, job, levels=",".join(part.level for part in attempt.parts), seconds=took)
-        await _finish(ctx, attempt.job, attempt.parts, Delivery.DELIVERED, None)
+        await _finish(ctx, attempt.job, attempt.parts, Delivery.DELIVERED, attempt.attention)
 
 
 async def abandon_delivery(ctx: EngineContext, job: Job, attention: tuple[AttentionCode, str]) -> None:
-    """End a delivery without another attempt: release the hold and put the job on the operator's list."""
+    """End a delivery without another attempt and put the job on the operator's list."""
     sent = any(part.step is Step.SEND for part in job.parts)
     await _finish(ctx, job, job.parts, Delivery.UNKNOWN if sent else Delivery.UNDELIVERABLE, attention)
 
@@ -76,8 +76,6 @@ class DeliveryAttempt:
         self._began = self._clock()
         self._trusted_until = self._began + ctx.lease.seconds * LEASE_TRUSTED_SHARE
         self.parts = self._channel.split(job.parts)
-        #: seconds after the job's end during which an earlier progress edit may still take effect
-        self._settle = ctx.rules.settle_seconds if ctx.shows_progress else 0.0
 
     async def run(self) -> None:
         """Show every part that is not shown yet. Raises ChannelError, _NotShowable and _SendUnknown."""
@@ -85,49 +83,16 @@ class DeliveryAttempt:
             await self._show(index)
             if self._next() is not None:  # the last part is saved with the end of the delivery
                 await self._save()
-        await self._put_first_again()
 
     def _next(self) -> int | None:
         return next((index for index, part in enumerate(self.parts) if part.step is not Step.DONE), None)
 
     @property
-    def journal(self) -> tuple[Part, ...]:
-        """The parts as another instance must see them: a first part that may be overwritten has to be put again."""
-        first = self.parts[0]
-        if first.step is Step.DONE and self._overwritable:
-            return (replace(first, step=Step.PUT), *self.parts[1:])
-        return self.parts
-
-    @property
-    def _overwritable(self) -> bool:
-        """Whether an earlier progress edit may still overwrite the first part's message.
-
-        It may if a worker was processing the job when it ended. For a delivery taken over from another instance this
-        is not known, so it is assumed until `_settle` has passed; but a text edit cannot overwrite a file.
-        """
-        first, job = self.parts[0], self.job
-        if first.gone or first.message is None or first.message != job.placeholder:
-            return False
-        if job.fresh:
-            return job.interrupted and self._settle > 0.0
-        return self._age(0.0) < self._settle and (first.kind is not PartKind.FILE or first.level is Level.TEXT)
-
-    def _age(self, elapsed: float) -> float:
-        """Return the seconds since the job ended, `elapsed` seconds after this attempt began."""
-        return (self.job.read_at - (self.job.ended_at or self.job.read_at)).total_seconds() + elapsed
-
-    async def _put_first_again(self) -> None:
-        """Put the first part once more after a progress edit that may have taken effect after it."""
-        if not self._overwritable:
-            return
-        first, job = self.parts[0], self.job
-        await asyncio.sleep(max(0.0, self._settle - self._age(self._clock() - self._began)))
-        self._check_lease()
-        try:
-            await self._channel.put(job, 0, replace(first, step=Step.PUT))
-        except (PlaceholderGone, LevelRefused, RecipientUnreachable, InvalidResult) as error:
-            # The part has been shown; a message that the user has deleted since is not sent again.
-            self._ctx.event(Event.DELIVER_FAIL, job, step="put_again", reason=type(error).__name__)
+    def attention(self) -> tuple[AttentionCode, str] | None:
+        """Why an operator should look at a delivery in which every part was shown."""
+        if self.job.has_result and any(part.kind is PartKind.MESSAGE for part in self.parts):
+            return AttentionCode.UNDELIVERABLE, "a part of the result is invalid"
+        return None
 
     async def _show(self, index: int) -> None:
         """Try lower levels, and a send instead of a put, until the part is shown."""
@@ -192,24 +157,24 @@ class DeliveryAttempt:
         self.job = await self._ctx.change_address(self.job, address, self.parts)
 
     async def _mark_invalid(self, index: int, invalid: InvalidResult) -> None:
-        """Fail the job because of an invalid part, and show a message in its place. Other parts are shown free."""
+        """Show a message in place of an invalid part, after the others. Without any valid part, fail the job."""
         job, part = self.job, self.parts[index]
         unpaid = job.state is State.SUCCEEDED and job.hold_state in (HoldState.HELD, HoldState.FREE)
-        if part.kind is PartKind.MESSAGE or not (unpaid or job.state is State.FAILED):
+        if part.kind is PartKind.MESSAGE or not (unpaid or job.late or job.state is State.FAILED):
             raise _NotShowable(f"the result is invalid: {invalid.reason}"[:500])
         self._ctx.event(Event.RESULT_INVALID, job, index=index, reason=invalid.reason)
-        if any(other.kind is PartKind.MESSAGE for other in self.parts):  # one message is enough
-            self.parts = (*self.parts[:index], *self.parts[index + 1 :])
+        self.parts = without_invalid(self.parts, index)
+        if any(other.kind is not PartKind.MESSAGE for other in self.parts):
+            await self._save()
         else:
-            self._set(index, message_instead(part))
-        self.job = await self._ctx.mark_result_invalid(job, self.parts, invalid.reason[:500])
+            self.job = await self._ctx.mark_result_invalid(job, self.parts, invalid.reason[:500])
 
     def _set(self, index: int, part: Part) -> None:
         self.parts = (*self.parts[:index], part, *self.parts[index + 1 :])
 
     async def _save(self) -> None:
         asked = self._clock()  # before the call: this process may be suspended during it
-        await self._ctx.save_parts(self.job, self.journal)
+        await self._ctx.save_parts(self.job, self.parts)
         self._trusted_until = asked + self._ctx.lease.seconds * LEASE_TRUSTED_SHARE
 
     def _check_lease(self) -> None:
@@ -243,14 +208,30 @@ async def _finish(
     delivery: Delivery,
     attention: tuple[AttentionCode, str] | None,
 ) -> None:
-    end = await ctx.finish_delivery(job, delivery, parts, attention)
+    """End the delivery. A result of which any part was shown counts as delivered, whatever became of the rest."""
+    shown = shown_results(parts)
+    if attention and shown and delivery is not Delivery.DELIVERED:
+        delivery, attention = Delivery.DELIVERED, (attention[0], f"{shown} of {len(parts)} parts shown: {attention[1]}")
+    overwritable = part_to_put_again(job, parts) is not None
+    end = await ctx.finish_delivery(job, delivery, parts, attention, overwritable=overwritable)
     ctx.observer.count("deliveries", 1, outcome=delivery, level=_level(parts))
     if attention:
         ctx.event(Event.ATTENTION, job, reason=attention[1], delivery=delivery)
     else:
         ctx.event(Event.MARK_DELIVERED, job, hold_state=end.hold_state)
     if end.notice is Notice.DUE:
-        await notify(ctx, replace(job, parts=parts, hold_state=end.hold_state, notice=end.notice, attempts=0))
+        code, reason = attention or (None, None)
+        ended = replace(
+            job,
+            parts=parts,
+            delivery=delivery,
+            attention_code=code,
+            attention_reason=reason,
+            hold_state=end.hold_state,
+            notice=end.notice,
+            attempts=0,
+        )
+        await notify(ctx, ended)
 
 
 async def notify(ctx: EngineContext, job: Job) -> None:

@@ -43,7 +43,13 @@ class Engine:
             *self._keep_alive_tasks(),
             # Twice per heartbeat, so that a role that was given up is taken at once.
             PeriodicTask(name="elect_leader", period_seconds=rules.heartbeat_seconds / 2, run=self.leader.elect),
-            PeriodicTask(name="sweep_callbacks", period_seconds=rules.sweep_seconds, run=self.sweeper.sweep),
+            # With jitter: an instance that lacks a callback's provider could otherwise always be the first to claim it.
+            PeriodicTask(
+                name="sweep_callbacks",
+                period_seconds=rules.sweep_seconds,
+                run=self.sweeper.sweep,
+                jitter=self.ctx.rng,
+            ),
             PeriodicTask(
                 name="prune_limits",
                 period_seconds=rules.limits_idle_seconds / 10,
@@ -56,9 +62,10 @@ class Engine:
                 PeriodicTask(
                     name="claim_updates", period_seconds=rules.claim_seconds, run=self.updates.claim, wake=wake
                 ),
+                # Isolated queues wait for seconds anyway; two statements twice a second would be most of an idle load.
                 PeriodicTask(
                     name="claim_poison_updates",
-                    period_seconds=rules.claim_seconds,
+                    period_seconds=4 * rules.claim_seconds,
                     run=self.updates.claim_poison_queues,
                 ),
             ]
@@ -110,6 +117,8 @@ class Engine:
         """Start the periodic tasks, and `extra` ones. The first heartbeat is written before the first claim."""
         ctx = self.ctx
         await ctx.store.heartbeat(ctx.instance, ctx.rules.silent_seconds)
+        if self.updates:
+            self.updates.open()
         dead = await ctx.store.orphaned_instances()
         await self.worker.take_over(dead)
         await self.leader.take_over(dead)

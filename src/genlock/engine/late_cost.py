@@ -2,18 +2,21 @@
 
 from genlock.domain.errors import ProviderBusy
 from genlock.domain.events import Event
-from genlock.domain.job import Job
+from genlock.domain.job import Job, State
 from genlock.domain.result import Outcome
 from genlock.engine.collect import apply_report, query_status
 from genlock.engine.context import EngineContext
 
 
-async def query_late_cost(ctx: EngineContext, job: Job) -> None:
-    """Query the task of a cancelled job until it has ended; at the deadline for the last time."""
-    after = None if job.cost is not None else await _query(ctx, job)
-    if job.read_at >= job.deadline_at:
-        after = None
-    await ctx.reschedule(job, after=after)
+async def query_late_cost(ctx: EngineContext, job: Job) -> float | None:
+    """Query the task of a cancelled job until it has ended; at the deadline for the last time.
+
+    Returns the seconds until the next query, or None if there is none.
+    """
+    if job.state is not State.CANCELLED or job.task_id is None or job.cost is not None:
+        return None
+    after = await _query(ctx, job)
+    return None if job.read_at >= job.deadline_at else after
 
 
 async def _query(ctx: EngineContext, job: Job) -> float | None:

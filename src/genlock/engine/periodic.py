@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from random import Random
 
 from genlock.domain.events import Event
 from genlock.ports import Observer
@@ -19,6 +20,8 @@ class PeriodicTask:
     leader_only: bool = False
     #: setting this event starts the next call before the period is over
     wake: asyncio.Event | None = None
+    #: shortens each pause by up to a half, so that instances do not stay in step
+    jitter: Random | None = None
 
 
 class PeriodicRunner:
@@ -45,7 +48,8 @@ class PeriodicRunner:
                 task.wake.clear()
             succeeded = await self._run_once(task)
             # A failed call waits for the whole period, so that a wake event cannot turn an outage into a busy loop.
-            await _pause(task.period_seconds, task.wake if succeeded else None)
+            shortened = task.jitter.random() / 2 if task.jitter else 0.0
+            await _pause(task.period_seconds * (1 - shortened), task.wake if succeeded else None)
 
     async def _run_once(self, task: PeriodicTask) -> bool:
         if task.leader_only and not self._is_leader():

@@ -15,6 +15,7 @@ from genlock.engine.context import EngineContext, LeaseLost
 from genlock.engine.deliver import deliver, notify
 from genlock.engine.late_cost import query_late_cost
 from genlock.engine.poison import is_poison, park_poison_job
+from genlock.engine.put_again import put_again
 from genlock.engine.submit import settle_unknown, submit
 
 #: the longest time for which an instance leaves a job to others because it lacks the job's provider, channel or bot
@@ -38,8 +39,15 @@ async def advance(ctx: EngineContext, job: Job, on_new_lease: Callable[[Job], No
         await deliver(ctx, current)
     elif current.notice is Notice.DUE:
         await notify(ctx, current)
-    elif current.state is State.CANCELLED:
-        await query_late_cost(ctx, current)
+    else:
+        await _follow_up(ctx, current)
+
+
+async def _follow_up(ctx: EngineContext, job: Job) -> None:
+    """Do what an ended job still needs after its delivery."""
+    put_after, query_after = await put_again(ctx, job), await query_late_cost(ctx, job)
+    after = min((seconds for seconds in (put_after, query_after) if seconds is not None), default=None)
+    await ctx.reschedule(job, after=after, progress_settled=put_after is None)
 
 
 async def _advance_open(ctx: EngineContext, job: Job) -> Job | None:
@@ -144,7 +152,7 @@ class Worker:
         """Retry a failed stage with back-off; after too many attempts put the job on the operator's list."""
         ctx = self._ctx
         exhausted = job.attempts + 1 >= ctx.rules.stage_attempts
-        attention = (AttentionCode.STAGE_ERROR, f"stage error: {error!r}"[:500]) if exhausted else None
+        attention = (AttentionCode.STAGE_ERROR, ctx.mask(f"stage error: {error!r}")[:500]) if exhausted else None
         after = None if exhausted else backoff(job.attempts, ctx.rng.random())
         try:
             await ctx.reschedule(job, after=after, failed=True, attention=attention)
@@ -188,7 +196,7 @@ class Worker:
         ctx.observer.event(Event.STAGE_ERROR, callback.correlation_id, callback=callback.id, error=repr(error))
         ctx.observer.count("stage_errors", 1, state="callback")
         try:
-            await ctx.store.settle_callback(callback.id, InboxState.UNREADABLE, note=repr(error)[:500])
+            await ctx.store.settle_callback(callback.id, InboxState.UNREADABLE, note=ctx.mask(repr(error))[:500])
         except Exception as failure:  # noqa: BLE001 - then the store is at fault, not the callback
             ctx.observer.event(Event.STAGE_ERROR, callback.correlation_id, callback=callback.id, error=repr(failure))
 

@@ -22,7 +22,7 @@ from genlock.ports.jobs import (
     Reschedule,
 )
 from genlock.ports.kv import KvEntry, KvStore
-from genlock.ports.limits import LimitStore
+from genlock.ports.limits import LimitStore, SharedLimit
 from genlock.ports.message_texts import Button, FileLabel, MessageTexts, OutgoingMessage
 from genlock.ports.observer import Observer
 from genlock.ports.payments import PaymentStore
@@ -76,6 +76,7 @@ __all__ = [
     "RetentionStore",
     "Role",
     "Settled",
+    "SharedLimit",
     "StatsStore",
     "Store",
     "UpdateStore",

@@ -12,6 +12,9 @@ class JobQueries(Protocol):
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         """Return the job that an idempotency key of this account was used for."""
 
+    async def order_state(self, account_id: int, request_key: str) -> tuple[Job | None, int]:
+        """Return the job of an idempotency key, if there is one, and the balance. Raises AccountNotFound."""
+
     async def jobs(
         self, *, state: State | None = None, account_id: int | None = None, before: int | None = None, limit: int = 50
     ) -> list[Job]:

@@ -82,6 +82,8 @@ class Reschedule:
     grace: bool = False
     #: True counts a failed attempt, False resets the count, None leaves it
     failed: bool | None = False
+    #: no progress edit of the job is on its way any more
+    progress_settled: bool = False
     #: puts the job on the operator's list; the code says what for
     attention_reason: str | None = None
     attention_code: AttentionCode = AttentionCode.OTHER
@@ -98,6 +100,8 @@ class FinishDelivery:
     #: puts the job on the operator's list; the code says what for
     attention_reason: str | None = None
     attention_code: AttentionCode = AttentionCode.OTHER
+    #: an earlier progress edit may still overwrite the job's message, which must be put again
+    overwritable: bool = False
 
 
 @value
@@ -122,6 +126,9 @@ class JobStore(Protocol):
     async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
         """Record the task id of a submit whose lease was lost during the call. No secret: a callback named the task."""
 
+    async def begin_progress(self, job_id: int, token: int, lease: Lease) -> bool:
+        """Record that a progress edit may be on its way, and renew the lease. Returns False if it was lost."""
+
     # the end and the delivery
     async def end_job(self, ending: EndJob, lease: Lease | None) -> JobEnd:
         """End a job, for callbacks, polls, deadlines and cancellations alike. Releases the hold unless it succeeded."""
@@ -130,12 +137,15 @@ class JobStore(Protocol):
         """Record the progress of a delivery, before and after each call to the channel, and renew the lease."""
 
     async def finish_delivery(self, finish: FinishDelivery, lease: Lease) -> DeliveryEnd | None:
-        """End a delivery. Returns None if the lease was lost; keeps the lease only if a notice is due."""
+        """End a delivery. Returns None if the lease was lost; keeps the lease only if a notice is due.
+
+        A notice is due if the job wants one, and always if the outcome of the delivery is unknown.
+        """
 
     async def mark_result_invalid(
         self, job_id: int, token: int, parts: tuple[Part, ...], code: str, text: str
     ) -> Job | None:
-        """Turn a success whose result is invalid, and not yet paid for, into a failure and release its hold."""
+        """Turn a success or a late result that is invalid, and not paid for, into a failure and release its hold."""
 
     async def change_address(self, job_id: int, token: int, address: str, parts: tuple[Part, ...]) -> bool:
         """Set the job's new chat address and drop its placeholder, which exists only at the old address."""

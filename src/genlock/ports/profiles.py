@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from genlock.domain.draft import SavedDraft
 from genlock.domain.profile import AccountSummary, Profile
 
 
@@ -13,6 +14,11 @@ class ProfileStore(Protocol):
 
         Language and inviter are set only when it is created; the inviter must be an older account of the same bot.
         """
+
+    async def ensure_profile_and_draft(
+        self, account_id: int, *, chat: int | None, language: str, name: str, username: str, referred_by: int | None
+    ) -> tuple[Profile, SavedDraft | None]:
+        """Do the same, and return the account's draft in a chat with it: all that an update needs to begin."""
 
     async def profile(self, account_id: int) -> Profile:
         """Raises AccountNotFound."""
@@ -28,6 +34,9 @@ class ProfileStore(Protocol):
 
     async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
         """Return accounts with their wallets, newest first: all, or found as by find_profiles."""
+
+    async def debtors(self, limit: int) -> list[AccountSummary]:
+        """Return accounts that owe credits after refunds by Telegram, the largest debt first."""
 
     async def set_language(self, account_id: int, language: str) -> None: ...
 

@@ -37,6 +37,8 @@ def _installation() -> Path:
 class Postgres:
     """Create and drop databases on a running server."""
 
+    _copy_strategy = ""
+
     def __init__(self, url: str) -> None:
         self._url = url
 
@@ -47,7 +49,7 @@ class Postgres:
         """Create an empty database, or a copy of the one at the URL `template`; return its URL."""
         name = f"genlock_{uuid.uuid4().hex}"
         origin = _database_of(template) if template else "template0"
-        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{origin}"')
+        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{origin}"{self._copy_strategy}')
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
@@ -69,8 +71,12 @@ class Postgres:
 class PostgresServer(Postgres):
     """A local server that can be stopped, crashed and started again under the same URL."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, durable: bool = True) -> None:
         self._folder = folder
+        self._settings = dict(SETTINGS)
+        if not durable:  # then a checkpoint costs nothing, and copying the files is the fastest way to make a database
+            self._settings["fsync"] = "off"
+            self._copy_strategy = " STRATEGY FILE_COPY"
         self._data = folder / "data"
         self._port = find_free_port()
         self._server: Server | None = None
@@ -86,10 +92,13 @@ class PostgresServer(Postgres):
 
     @classmethod
     @contextmanager
-    def running(cls, kept: Path | None = None) -> Iterator[Self]:
-        """Run a server until the block ends. Its data stays if the folder `kept` is given."""
+    def running(cls, kept: Path | None = None, *, durable: bool = True) -> Iterator[Self]:
+        """Run a server until the block ends. Its data stays if the folder `kept` is given.
+
+        A server that is not `durable` survives a crash of its processes, but not one of the machine.
+        """
         with guarded_folder(kept) as folder:
-            server = cls(folder)
+            server = cls(folder, durable=durable)
             server.start()
             try:
                 yield server
@@ -102,7 +111,7 @@ class PostgresServer(Postgres):
             [
                 self._binaries / "postgres",
                 *("-D", self._data, "-p", str(self._port)),
-                *(f"--{name}={value}" for name, value in SETTINGS.items()),
+                *(f"--{name}={value}" for name, value in self._settings.items()),
             ],
             folder=self._folder,
             answers=self._answers,

@@ -11,6 +11,8 @@ from genlock.stores.session import Session, Subject
 
 #: how long a new callback is hidden from other instances, while the instance that received it applies it
 CALLBACK_HOLD_SECONDS = 3.0
+#: an unauthenticated callback about the same task as an earlier one in this time is kept without its body
+REPEAT_SECONDS = 3600.0
 _NO_SHARED_PARAMS: Params = {}
 #: the states that an index knows, with their statements
 _INDEXED = {InboxState.NEW: "new_callbacks", InboxState.ORPHAN: "orphan_callbacks"}
@@ -64,7 +66,11 @@ class Callbacks(Subject):
 
     async def note_untrusted_callback(self, callback_id: int, provider: str, task_id: str) -> int | None:
         rows = await self.session.one(
-            "note_untrusted_callback", callback_id=callback_id, provider=provider, task_id=task_id
+            "note_untrusted_callback",
+            callback_id=callback_id,
+            provider=provider,
+            task_id=task_id,
+            repeat_seconds=REPEAT_SECONDS,
         )
         return rows[0]["job_id"] if rows else None
 

@@ -5,6 +5,7 @@ from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.callbacks import Callbacks
 from genlock.stores.drafts import Drafts
+from genlock.stores.erasure import Erasures
 from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
 from genlock.stores.job_queries import JobLookups
@@ -38,6 +39,7 @@ class SqlDatabase(
     Statistics,
     Invariants,
     Retention,
+    Erasures,
 ):
     """The Database port. The session decides which database it is."""
 

@@ -27,6 +27,7 @@ _STEPS = {
     "check_ends": _JOBS,
     "check_due": _JOBS,
     "check_payments": _Steps("payments", 20_000, ""),
+    "check_debts": _ACCOUNTS,
     "check_update_queues": _Steps("update_queues", 20_000),
 }
 
@@ -77,7 +78,8 @@ class Invariants(Subject):
         ]
 
     async def wallet_violations(self, after: int, until: int) -> list[Violation]:
-        return await self._check("check_wallets", after, until, whole=False)
+        wallets = await self._check("check_wallets", after, until, whole=False)
+        return wallets + await self._check("check_debts", after, until)
 
     async def aged_jobs(self, after: int, older_than: float, limit: int) -> list[AgedJob]:
         rows = await self.session.one("aged_jobs", after=after, older_than=older_than, limit=limit)

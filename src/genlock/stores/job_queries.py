@@ -1,6 +1,7 @@
 """Reading jobs."""
 
 from genlock.domain.activity import Activity
+from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import OPEN, Job, State
 from genlock.stores.rows import read_activity, read_job
 from genlock.stores.scan import NEWEST, newest_between
@@ -18,6 +19,13 @@ class JobLookups(Subject):
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
         return read_job(rows[0], self.session.time) if rows and rows[0]["id"] is not None else None
+
+    async def order_state(self, account_id: int, request_key: str) -> tuple[Job | None, int]:
+        rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
+        if not rows:
+            raise AccountNotFound
+        job = read_job(rows[0], self.session.time) if rows[0]["id"] is not None else None
+        return job, rows[0]["available"]
 
     async def jobs(
         self, *, state: State | None = None, account_id: int | None = None, before: int | None = None, limit: int = 50

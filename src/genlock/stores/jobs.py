@@ -1,7 +1,6 @@
 """The life of a job: acceptance, submission, its end, delivery, and leases."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,15 @@ from genlock.stores.session import Session, Subject
 
 #: for batches whose items have no parameters in common
 _NO_SHARED_PARAMS: Params = {}
-_FENCED = ("begin_submit", "mark_submitted", "save_parts", "begin_notice", "reschedule", "renew_lease")
+_FENCED = (
+    "begin_submit",
+    "mark_submitted",
+    "begin_progress",
+    "save_parts",
+    "begin_notice",
+    "reschedule",
+    "renew_lease",
+)
 
 
 class Jobs(Subject):
@@ -87,6 +94,9 @@ class Jobs(Subject):
     async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
         return bool(await self.session.one("adopt_task", job_id=job_id, secret_hash=secret_hash, task_id=task_id))
 
+    async def begin_progress(self, job_id: int, token: int, lease: Lease) -> bool:
+        return await self._fence("begin_progress", _lease(lease), job_id=job_id, token=token)
+
     # the end and the delivery
 
     async def end_job(self, ending: EndJob, lease: Lease | None) -> JobEnd:
@@ -122,8 +132,6 @@ class Jobs(Subject):
             return JobEnd(verdict=Verdict.MISSING)
         verdict, time = VERDICT[row["verdict"]], self.session.time
         job = read_job(row, time, ending.parts) if verdict in (Verdict.WON, Verdict.LATE) else None
-        if job and row["interrupted"]:
-            job = replace(job, interrupted=True)
         callback = read_arrival(row, time, ending.arrival, ending.task_id) if ending.arrival else None
         return JobEnd(verdict=verdict, job=job, callback=callback)
 
@@ -141,6 +149,7 @@ class Jobs(Subject):
             "placeholder": finish.parts[0].message if finish.parts else None,
             "attention_code": _code(finish.attention_reason, finish.attention_code),
             "attention_reason": finish.attention_reason,
+            "overwritable": finish.overwritable,
         }
         return await self._finish(Item(finish.job_id, _lease(lease), item, None))
 
@@ -194,6 +203,7 @@ class Jobs(Subject):
             parts=None if wait.parts is None else dump_parts(wait.parts),
             grace=wait.grace,
             failed=wait.failed,
+            progress_settled=wait.progress_settled,
             attention_code=_code(wait.attention_reason, wait.attention_code),
             attention_reason=wait.attention_reason,
         )

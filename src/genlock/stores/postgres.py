@@ -105,6 +105,7 @@ class PostgresSession(Session):
         return await self._fetch(name, {**shared, **columns})
 
     async def _fetch(self, name: str, params: Params) -> list[Row]:
+        self.observer.count("store_statements", 1, operation=name)
         text, names = self.statements[name]
         params["now"] = self._clock.now() if self._clock else None
         values = [params[parameter] for parameter in names]
@@ -244,6 +245,17 @@ def _connection_error(url: str, error: Exception) -> str:
         return ""
 
 
+async def connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
+    """Connect, with the server's own settings. Raises StoreUnavailable."""
+    try:
+        return await _connect(url)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+        raise StoreUnavailable(
+            f"cannot connect to PostgreSQL{_connection_error(url, error)}. "
+            "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
+        ) from None
+
+
 async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
     """Connect; wait while the server is starting up, because a restart of the machine starts both at the same time."""
     loop = asyncio.get_running_loop()
@@ -259,13 +271,7 @@ async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
 
 async def _behind_pooler(url: str) -> bool:
     """Whether a pooler answers: it reports its own process ids, not those of the server."""
-    try:
-        connection = await _connect(url)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
-        raise StoreUnavailable(
-            f"cannot connect to PostgreSQL{_connection_error(url, error)}. "
-            "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
-        ) from None
+    connection = await connect(url)
     try:
         async with connection.transaction():
             return bool(await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid())

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import AccountNotFound, StoreError
 from genlock.domain.profile import AccountSummary, Profile
-from genlock.stores.rows import read_account_summary, read_profile
+from genlock.stores.rows import read_account_summary, read_draft, read_profile
 from genlock.stores.scan import NEWEST
 from genlock.stores.session import Subject
 
@@ -17,6 +18,14 @@ class Profiles(Subject):
     async def ensure_profile(
         self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
     ) -> Profile:
+        profile, _ = await self.ensure_profile_and_draft(
+            account_id, chat=None, language=language, name=name, username=username, referred_by=referred_by
+        )
+        return profile
+
+    async def ensure_profile_and_draft(
+        self, account_id: int, *, chat: int | None, language: str, name: str, username: str, referred_by: int | None
+    ) -> tuple[Profile, SavedDraft | None]:
         # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
         for _ in range(2):
             rows = await self.session.one(
@@ -26,9 +35,11 @@ class Profiles(Subject):
                 name=name,
                 username=username,
                 referred_by=referred_by,
+                chat=chat,
             )
             if rows:
-                return replace(read_profile(rows[0], self.session.time), fresh=bool(rows[0]["fresh"]))
+                profile = replace(read_profile(rows[0], self.session.time), fresh=bool(rows[0]["fresh"]))
+                return profile, read_draft(rows[0]) if rows[0]["body"] is not None else None
         raise StoreError(f"could not find or create the profile of account {account_id}")
 
     async def profile(self, account_id: int) -> Profile:
@@ -51,6 +62,9 @@ class Profiles(Subject):
         else:
             rows = await self.session.one("find_accounts", **_search(text), limit=limit)
         return [read_account_summary(row, self.session.time) for row in rows]
+
+    async def debtors(self, limit: int) -> list[AccountSummary]:
+        return [read_account_summary(row, self.session.time) for row in await self.session.one("debtors", limit=limit)]
 
     async def set_language(self, account_id: int, language: str) -> None:
         await self.session.one("set_language", account_id=account_id, language=language)

@@ -1,5 +1,6 @@
 """What becomes of a job after each of Telegram's errors: the result stays stored, the operator sees the reason."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.groups import Group
-from tests.channels.telegram.harness import Harness
+from tests.channels.telegram.harness import Harness, until
 from tests.media.samples import image
 
 PNG = "image/png"
@@ -74,6 +75,35 @@ async def test_a_user_who_blocked_the_bot_gets_the_result_on_the_placeholder_and
     assert (job.delivery, job.due_at) == (Delivery.DELIVERED, None)
     assert [seen.facts["reason"] for seen in harness.recorder.of(Event.NOTICE_FAIL)] == ["RecipientUnreachable"]
     assert harness.ann.notifications == []
+
+
+async def test_a_result_is_undeliverable_if_a_block_also_refuses_edits(harness: Harness, url: str) -> None:
+    harness.telegram.state.edits_pass_block = False
+    job = await harness.running()
+    await harness.ann.block()
+    job = await harness.end(job, url)
+    assert is_undeliverable(job)
+
+
+@pytest.mark.parametrize("edits_pass", [True, False], ids=["edits pass", "edits do not"])
+async def test_a_user_who_blocks_the_bot_between_two_pictures_pays_for_what_was_shown(
+    harness: Harness, *, edits_pass: bool
+) -> None:
+    urls = [harness.files.put(f"{number}.png", image(), PNG) for number in range(6)]
+    harness.telegram.state.edits_pass_block = edits_pass
+    job = await harness.running()
+    harness.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=0.2)
+    delivery = asyncio.create_task(harness.end(job, *urls))
+    await until(lambda: harness.methods().count("editMessageMedia") >= 3)
+    await harness.ann.block()
+    job = await delivery
+
+    shown = [message for message in harness.ann.messages if message.kind == "photo"]
+    assert 2 <= len(shown) < len(urls)
+    assert (job.delivery, job.hold_state) == (Delivery.DELIVERED, HoldState.CAPTURED)
+    assert job.attention_reason is not None
+    assert job.attention_reason.startswith(f"{len(shown)} of 6 parts shown: ")
+    assert [row.id for row in await harness.store.jobs_needing_attention(10)] == [job.id]
 
 
 async def test_a_result_is_undeliverable_if_the_user_blocked_the_bot_and_deleted_the_placeholder(

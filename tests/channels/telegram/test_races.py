@@ -48,9 +48,12 @@ async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten
         job = await harness.end(job, Piece(kind=PartKind.TEXT, value="the text"))
     else:
         job = await harness.end(job)
+    assert job.delivery is Delivery.DELIVERED
     await idle(other)
-
     [message] = harness.shown(job)
+    await until(lambda: message.text == "Order 1: 8%")
+    job = await harness.next_try(job)
+
     calls = harness.telegram.journal
     progress = harness.telegram.calls("editMessageText")[0]
     assert progress.executed, "the progress edit took effect"
@@ -58,7 +61,6 @@ async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten
     assert put.at + put.seconds < progress.at + 2.7, "after the result"
     expected = {"an image": ("photo", "Part 1"), "a text": ("text", "the text")}
     assert (message.kind, message.text) == expected.get(kind, ("text", f"Order {job.id} failed (), money back"))
-    assert job.delivery is Delivery.DELIVERED
     assert harness.uploads() == 0
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from genlock.domain.delivery import MESSAGE_ONLY, Level, Part, Step, again
-from genlock.domain.job import Delivery, Notice, State
+from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State, Verdict
 from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.domain.result import PartKind
 from genlock.ports import FinishDelivery, Reschedule, Store
@@ -138,7 +138,9 @@ async def test_a_failed_or_unknown_delivery_is_not_captured_and_needs_attention(
 
     now = await see(store, job)
     assert (now.delivery, now.hold_state, now.attention_reason) == (delivery, HoldState.RELEASED, "blocked")
-    assert (now.delivered_at, now.due_at, now.lease_owner, now.notice) == (None, None, None, Notice.WANTED)
+    assert now.delivered_at is None
+    if delivery is Delivery.UNDELIVERABLE:
+        assert (now.due_at, now.lease_owner, now.notice) == (None, None, Notice.WANTED)
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000, held=0)
     assert await settlements(store, account_id) == [EntryKind.RELEASE]
 
@@ -229,16 +231,33 @@ async def test_a_due_notice_follows_a_resent_result(store: Store) -> None:
     assert await store.begin_notice(now.id, now.lease_token)
 
 
-@pytest.mark.parametrize("delivery", UNDELIVERED)
-async def test_no_notice_follows_a_failed_resend(store: Store, delivery: Delivery) -> None:
+async def test_no_notice_follows_a_failed_resend(store: Store) -> None:
     job = await delivered(store)
     assert await store.resend_job(job.id, again(job.parts))
 
-    assert await finish(store, await claimed(store, job), delivery)
+    assert await finish(store, await claimed(store, job), Delivery.UNDELIVERABLE)
 
     now = await see(store, job)
     assert (now.notice, now.lease_owner, now.due_at) == (Notice.WANTED, None, None)
     assert await store.violations(settled=True) == []
+
+
+@pytest.mark.parametrize("notice", [True, False], ids=["wanted", "not wanted"])
+@pytest.mark.parametrize("delivery", [Delivery.UNKNOWN, Delivery.DELIVERED])
+async def test_an_unknown_delivery_makes_a_notice_due_each_time(
+    store: Store, delivery: Delivery, *, notice: bool
+) -> None:
+    job = await ended(store, notice=notice)
+    for _ in range(2):
+        code = AttentionCode.UNKNOWN_DELIVERY
+        assert await finish(store, job, delivery, attention_reason="lost", attention_code=code)
+        now = await see(store, job)
+        assert (now.notice, now.lease_owner) == (Notice.DUE, ME.owner)
+        assert await store.begin_notice(job.id, job.lease_token)
+        assert (await see(store, job)).notice is Notice.SENT
+        assert not await store.begin_notice(job.id, job.lease_token)
+        assert await store.resend_job(job.id, again(job.parts))
+        job = await claimed(store, job)
 
 
 async def test_a_late_result_that_cannot_be_delivered_moves_no_money(store: Store) -> None:
@@ -303,7 +322,7 @@ async def test_a_notice_that_was_not_sent_may_be_retried(store: Store, clock: Ma
     assert (await claimed(store, job)).notice is Notice.DUE
 
 
-# invalid results, changed addresses, interrupted leases
+# invalid results, changed addresses
 
 
 @pytest.mark.parametrize("price", [0, 100])
@@ -357,22 +376,119 @@ async def test_a_changed_address_is_stored_and_the_placeholder_dropped(store: St
     assert (now.lease_owner, now.due_at, now.delivery) == (job.lease_owner, job.due_at, job.delivery)
 
 
-async def test_an_end_reports_whether_another_lease_was_interrupted(store: Store, clock: ManualClock) -> None:
-    quiet = await end(store, await running(store), State.SUCCEEDED)
-    job = await running(store, poll_after=5.0)
-    clock.advance(5)
-    held = await claimed(store, job, OTHER)
-    loud = await end(store, job, State.SUCCEEDED)
-    own = await running(store, poll_after=5.0)
-    clock.advance(5)
-    token = (await claimed(store, own)).lease_token
-    by_the_holder = await end(store, own, State.EXPIRED, token=token)
-    early = await end(store, await submitting(store), State.SUCCEEDED)
+async def test_a_late_result_that_is_invalid_becomes_a_failure_and_moves_no_money(store: Store) -> None:
+    for state in (State.EXPIRED, State.FAILED):
+        job = await ended(store, state, lease=None)
+        late = (await end(store, job, State.SUCCEEDED)).job
+        assert late is not None
+        wallet = await store.wallet(job.account_id)
 
-    endings = (quiet, loud, by_the_holder, early)
-    assert [ending.job and ending.job.interrupted for ending in endings] == [False, True, False, False]
-    assert loud.job is not None
-    assert loud.job.fresh
-    assert loud.job.lease_token == held.lease_token + 1
+        failed = await store.mark_result_invalid(late.id, late.lease_token, MESSAGE_ONLY, "broken_result", "")
+
+        assert failed is not None
+        assert (failed.state, failed.late, failed.hold_state) == (State.FAILED, False, HoldState.RELEASED)
+        assert await store.wallet(job.account_id) == wallet
+        assert await store.violations(settled=False) == []
+
+
+# progress edits whose outcome is unknown
+
+
+async def edited(store: Store, clock: ManualClock) -> Job:
+    """A running job with a progress edit on its way."""
+    job = await running(store, placeholder="m1")
+    clock.advance(5)
+    job = await claimed(store, job)
+    clock.advance(1)
+    assert await store.begin_progress(job.id, job.lease_token, ME)
+    return await see(store, job)
+
+
+async def test_a_progress_edit_is_recorded_and_renews_the_lease(store: Store, clock: ManualClock) -> None:
+    job = await edited(store, clock)
+
+    assert (job.progress_message, job.due_at, job.lease_owner) == ("m1", clock.after(ME.seconds), ME.owner)
+    for stale in (replace(ME, owner="another"), ME):
+        token = job.lease_token - (stale is ME)
+        assert not await store.begin_progress(job.id, token, stale)
+    assert await unchanged(store, job)
+
+
+@pytest.mark.parametrize("settled", [True, False])
+async def test_a_progress_edit_is_forgotten_only_when_it_is_settled(
+    store: Store, clock: ManualClock, *, settled: bool
+) -> None:
+    job = await edited(store, clock)
+
+    assert await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=5.0, progress_settled=settled))
+
+    assert (await see(store, job)).progress_message == (None if settled else "m1")
+
+
+async def test_the_end_of_a_job_says_whether_a_progress_edit_may_take_effect(store: Store, clock: ManualClock) -> None:
+    quiet = (await end(store, await running(store, placeholder="m1"), State.FAILED)).job
+    loud = (await end(store, await edited(store, clock), State.FAILED, OTHER)).job
+
+    assert quiet is not None
+    assert loud is not None
+    assert (quiet.progress_message, loud.progress_message) == (None, "m1")
+    assert loud.fresh
     clock.advance(60)
-    assert not (await claimed(store, loud.job)).fresh
+    assert not (await claimed(store, loud)).fresh
+
+
+@pytest.mark.parametrize("notice", [True, False], ids=["notice", "no notice"])
+async def test_an_overwritable_message_is_due_again_after_its_delivery(
+    store: Store, clock: ManualClock, *, notice: bool
+) -> None:
+    job = await edited(store, clock)
+    ending = (await end(store, job, State.FAILED)).job
+    assert ending is not None
+    if not notice:
+        assert await store.reschedule(
+            Reschedule(job_id=job.id, token=ending.lease_token, after=0.0, notice=Notice.NONE)
+        )
+        ending = await claimed(store, ending)
+
+    assert await finish(store, ending, overwritable=True)
+    if notice:
+        assert await store.begin_notice(job.id, ending.lease_token)
+
+    now = await see(store, job)
+    assert (now.progress_message, now.due_at, now.lease_owner) == ("m1", clock.after(4), None)
+    assert await store.violations(settled=True) == []
+    assert await store.resend_job(job.id, again(now.parts))
+    assert (await see(store, job)).progress_message == "m1"
+
+
+async def test_a_message_that_cannot_be_overwritten_is_not_due_again(store: Store, clock: ManualClock) -> None:
+    ending = (await end(store, await edited(store, clock), State.SUCCEEDED)).job
+    assert ending is not None
+
+    assert await finish(store, ending)
+    assert await store.begin_notice(ending.id, ending.lease_token)
+
+    now = await see(store, ending)
+    assert (now.progress_message, now.due_at) == (None, None)
+
+
+async def test_the_cost_of_a_cancelled_job_does_not_end_the_puts_of_its_message(
+    store: Store, clock: ManualClock
+) -> None:
+    ending = (await end(store, await edited(store, clock), State.CANCELLED)).job
+    assert ending is not None
+    assert await finish(store, ending, overwritable=True)
+    assert await store.begin_notice(ending.id, ending.lease_token)
+
+    assert (await end(store, ending, State.SUCCEEDED, cost=7)).verdict is Verdict.CANCELLED
+
+    assert (await see(store, ending)).due_at is not None
+
+
+async def test_a_changed_address_forgets_the_progress_edit(store: Store, clock: ManualClock) -> None:
+    ending = (await end(store, await edited(store, clock), State.FAILED)).job
+    assert ending is not None
+
+    assert await store.change_address(ending.id, ending.lease_token, "elsewhere", SHOWN)
+
+    assert (await see(store, ending)).progress_message is None

@@ -28,6 +28,7 @@ from tests.stores.builders import (
     submitting,
     unchanged,
 )
+from tests.stores.conftest import Raw
 
 OPEN: dict[State, Callable[[Store], Awaitable[Job]]] = {
     State.QUEUED: queued,
@@ -116,7 +117,7 @@ async def test_a_free_job_moves_no_money_at_its_end(store: Store, state: State) 
         (State.SUCCEEDED, State.FAILED, Verdict.CONTRADICTION),
         (State.SUCCEEDED, State.CANCELLED, Verdict.DUPLICATE),
         (State.SUCCEEDED, State.EXPIRED, Verdict.DUPLICATE),
-        (State.FAILED, State.SUCCEEDED, Verdict.CONTRADICTION),
+        (State.FAILED, State.SUCCEEDED, Verdict.BUSY),  # the user is being informed of the failure
         (State.FAILED, State.FAILED, Verdict.DUPLICATE),
         (State.FAILED, State.CANCELLED, Verdict.DUPLICATE),
         (State.FAILED, State.EXPIRED, Verdict.DUPLICATE),
@@ -165,7 +166,50 @@ async def undelivered_expiry(store: Store, **changes: Any) -> Job:
     return await ended(store, State.EXPIRED, lease=None, **changes)
 
 
-@pytest.mark.parametrize("expire", [delivered_expiry, undelivered_expiry])
+async def delivered_failure(store: Store) -> Job:
+    """A failed job whose failure was delivered."""
+    job = await delivered(store, State.FAILED)
+    assert await store.begin_notice(job.id, job.lease_token)
+    return await see(store, job)
+
+
+async def undelivered_failure(store: Store) -> Job:
+    """A failed job whose failure is not delivered yet."""
+    return await ended(store, State.FAILED, lease=None)
+
+
+async def test_a_result_after_a_late_one_changes_nothing(store: Store) -> None:
+    for told in (await delivered_expiry(store), await delivered_failure(store)):
+        assert (await end(store, told, State.SUCCEEDED, None)).verdict is Verdict.LATE
+        late = await see(store, told)
+        for state in (State.SUCCEEDED, State.FAILED, State.EXPIRED, State.CANCELLED):
+            assert (await end(store, told, state)).verdict is Verdict.DUPLICATE
+        assert await unchanged(store, late)
+
+
+async def test_a_job_whose_secret_was_erased_takes_no_late_result(store: Store, raw: Raw) -> None:
+    for told in (await delivered_expiry(store), await delivered_failure(store)):
+        await raw(f"UPDATE jobs SET secret_hash = NULL WHERE id = {told.id}")  # noqa: S608
+        callback = await store.store_callback("kie", told.id, hash_secret(SECRET), b"{}")
+
+        assert (await end(store, told, State.SUCCEEDED, callback_id=callback.id)).verdict is Verdict.DUPLICATE
+
+        assert await unchanged(store, told)
+
+
+async def test_a_result_that_was_found_invalid_does_not_come_late(store: Store) -> None:
+    job = await ended(store)
+    assert await store.mark_result_invalid(job.id, job.lease_token, MESSAGE_ONLY, "broken_result", "an HTML page")
+    assert await finish(store, job)
+    assert await store.begin_notice(job.id, job.lease_token)
+    told = await see(store, job)
+
+    assert (await end(store, job, State.SUCCEEDED)).verdict is Verdict.DUPLICATE
+
+    assert await unchanged(store, told)
+
+
+@pytest.mark.parametrize("expire", [delivered_expiry, undelivered_expiry, delivered_failure, undelivered_failure])
 async def test_a_late_result_is_delivered_free(
     store: Store, clock: ManualClock, expire: Callable[[Store], Awaitable[Job]]
 ) -> None:

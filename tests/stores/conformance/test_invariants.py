@@ -62,12 +62,14 @@ BREAKAGE = [
     ("check_due", "{paid}", "UPDATE jobs SET notice = 'due' WHERE id = {paid}"),
     ("check_payments", "charge-1", "UPDATE payments SET amount = amount + 1"),
     ("check_payments", "charge-1", "DELETE FROM ledger WHERE key = 'stars:charge-1'"),
+    ("check_debts", "{account}", "UPDATE accounts SET debt = debt + 1 WHERE id = {account}"),
+    ("check_debts", "{account}", "UPDATE payments SET owed = owed + 1"),
     ("check_update_queues", "{queue}", "UPDATE update_queues SET waiting = waiting + 1 WHERE id = {queue}"),
     ("check_update_queues", "{queue}", "UPDATE updates SET state = 'done'"),
     (
         "check_payments",
         "c1",
-        "INSERT INTO payments SELECT 'c1', account_id, 1, 1, 'paid', 0, at FROM ledger LIMIT 1",
+        "INSERT INTO payments SELECT 'c1', account_id, 1, 1, 'paid', 0, at, 0, NULL FROM ledger LIMIT 1",
     ),
 ]
 SETTLED = {"settled_jobs", "settled_inbox", "settled_update_queues"}

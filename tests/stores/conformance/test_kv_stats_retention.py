@@ -84,6 +84,14 @@ async def test_stats_count_orphans_and_dead_updates(store: SqlDatabase, clock: M
     assert (stats["orphans"], stats["orphans_fresh"], stats["updates_dead"]) == (3, 1, 1)
 
 
+async def test_stats_say_for_ten_minutes_that_the_bot_was_refused(store: SqlDatabase, clock: ManualClock) -> None:
+    assert (await store.stats())["bot_refused"] == 0
+    await store.kv_put("bot_refused", "BotFrozen")
+    assert (await store.stats())["bot_refused"] == 1
+    clock.advance(601)
+    assert (await store.stats())["bot_refused"] == 0
+
+
 async def test_stats_do_not_count_errors_of_the_user_as_failures(store: SqlDatabase, clock: ManualClock) -> None:
     for code in ("provider_failed", "moderation"):
         await end(store, await running(store, code), State.FAILED, error_code=code)
@@ -223,6 +231,18 @@ async def test_uploads_that_no_order_and_no_draft_uses_are_pruned(
     assert sorted(await raw("SELECT address FROM uploads")) == [("begun",), ("ordered",), ("young",)]
     await store.save_draft(1, 7, SavedDraft(version=1, message=None, body="{}"))
     assert await store.prune("uploads", DAY - 1, 10, role) == 1, "no draft uses it any more"
+
+
+async def test_stats_count_models_that_cost_more_than_was_charged_for(store: SqlDatabase, clock: ManualClock) -> None:
+    await store.kv_put("cost_above_price:old", "3")
+    clock.advance(3601)
+    assert (await store.stats())["costs_above_price"] == 0
+    await store.kv_put("cost_above_price:one", "11")
+    await store.kv_put("cost_above_price:one", "12")
+    await store.kv_put("cost_above_price:two", "9")
+    stats = await store.stats()
+
+    assert (stats["costs_above_price"], stats["cost_above_price_job"]) == (2, 12)
 
 
 async def test_stats_count_refunds_that_are_not_confirmed(store: SqlDatabase, clock: ManualClock) -> None:

@@ -8,7 +8,7 @@ from genlock.bot.screen_context import code, shorten
 from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast
 from genlock.domain.figures import Figures
-from genlock.domain.job import Delivery, Job, State
+from genlock.domain.job import Delivery, Job
 from genlock.domain.money import HoldState, Wallet
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import Profile
@@ -192,6 +192,8 @@ def account(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
     lines += ["", t.html("admin.person_balance", available=t.credits(wallet.available))]
     if wallet.held:
         lines.append(t.html("admin.person_held", held=t.credits(wallet.held)))
+    if wallet.debt:
+        lines.append(t.html("admin.person_debt", debt=t.credits(wallet.debt)))
     lines += ["", t.html("admin.person_money", person=number)]
     ban = "unban" if profile.banned_at is not None else "ban"
     rows: tuple[Row, ...] = (
@@ -225,7 +227,7 @@ def state_key(job: Job) -> str:
         return "delivering"
     if job.delivery in (Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
         return job.delivery.value
-    return "delivered" if job.state is State.SUCCEEDED else job.state.value
+    return "delivered" if job.has_result else job.state.value
 
 
 def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> OutgoingMessage:

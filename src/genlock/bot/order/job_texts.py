@@ -5,9 +5,9 @@ from collections.abc import Callable
 from genlock.bot.buttons import button
 from genlock.bot.screen_context import code, model_label, prompt_of, shorten, text_of
 from genlock.domain.catalog import Model
-from genlock.domain.delivery import Part
+from genlock.domain.delivery import Part, Step, shown_results
 from genlock.domain.errors import ModelNotFound
-from genlock.domain.job import Actor, Job, State
+from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Html, Texts, Translator, package_texts
@@ -76,6 +76,8 @@ class JobTexts:
 
     def failed(self, job: Job, language: str) -> OutgoingMessage:
         t = self._texts.translator(language)
+        if job.has_result:
+            return OutgoingMessage(text=t.html("order.part_invalid", title=self._title(job, t), code=code(job.id)))
         if job.state is State.CANCELLED:
             text = t.html("order.cancelled", code=code(job.id), money=_money(job, t))
             return OutgoingMessage(text=text, buttons=_again_or_menu(job, t))
@@ -90,12 +92,16 @@ class JobTexts:
     def notice(self, job: Job, language: str) -> OutgoingMessage:
         t = self._texts.translator(language)
         title, number = self._title(job, t), code(job.id)
+        if _is_unknown(job) and not job.has_result:
+            return self.failed(job, language)  # the message with the reason may be missing
         if job.state is State.CANCELLED:
             if job.cancelled_by is Actor.USER:
                 return OutgoingMessage(text="")  # the user cancelled it and has seen the answer
             return OutgoingMessage(text=t.html("order.cancelled_notice", code=number))
-        if job.state is not State.SUCCEEDED:
+        if not job.has_result:
             return OutgoingMessage(text=t.html("failed.notice", code=number))  # the message above has the buttons
+        if job.attention_code:
+            return self._attention_notice(job, t)
         if job.late:
             text = t.html("order.done_late", title=title, code=number)
         elif job.price == 0:
@@ -107,6 +113,20 @@ class JobTexts:
             (button(t.plain("button.change_repeat"), "change", job.id), _menu(t)),
         )
         return OutgoingMessage(text=text, buttons=rows)
+
+    def _attention_notice(self, job: Job, t: Translator) -> OutgoingMessage:
+        """Return the notice of a result that was not, or perhaps not, shown as a whole."""
+        values = {"title": self._title(job, t), "code": code(job.id), "money": _settled_money(job, t)}
+        if _is_unknown(job) and job.attention_code is AttentionCode.POISON:
+            return OutgoingMessage(text=t.html("order.unsure_listed", **values), buttons=((_menu(t),),))
+        if _is_unknown(job):
+            key = "order.unsure" if job.delivery is Delivery.UNKNOWN else "order.unsure_part"
+            text = t.html(key, **values)
+        elif all(part.step is Step.DONE for part in job.parts):
+            text = t.html("order.done_broken_part", **values)
+        else:
+            text = t.html("order.done_partly", **values, n=shown_results(job.parts), count=len(job.parts))
+        return OutgoingMessage(text=text, buttons=((button(t.plain("button.again"), "again", job.id), _menu(t)),))
 
     def _model(self, job: Job) -> Model | None:
         try:
@@ -132,6 +152,20 @@ def _original(part: Part, t: Translator) -> tuple[tuple[Button, ...], ...]:
 def _reason(job: Job, t: Translator) -> Html:
     key = f"failed.{job.error_code}"
     return t.html(key if job.error_code and key in t else "failed.other")
+
+
+def _is_unknown(job: Job) -> bool:
+    """Whether the answer to a send was lost, so that the user may or may not see a part."""
+    return job.delivery is Delivery.UNKNOWN or job.attention_code is AttentionCode.UNKNOWN_DELIVERY
+
+
+def _settled_money(job: Job, t: Translator) -> Html:
+    """Say what became of the price of a result."""
+    if job.hold_state is HoldState.CAPTURED:
+        return t.html("order.paid", credits=t.credits(job.price))
+    if job.hold_state is HoldState.RELEASED:
+        return t.html("order.returned", credits=t.credits(job.price))
+    return t.html("order.not_paid")
 
 
 def _money(job: Job, t: Translator) -> Html:

@@ -1,16 +1,12 @@
 """Call the Bot API: every call waits for a permit, a 429 stops all instances, and errors are ChannelErrors."""
 
-import importlib.util
-import logging
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-import httpx
 from telegram import Bot
-from telegram.request import HTTPXRequest
 
-from genlock.channels.telegram.errors import RateLimited, TokenRefused, classify_error, is_known_error
+from genlock.channels.telegram.errors import BotFrozen, RateLimited, TokenRefused, classify_error, is_bug_or_unknown
+from genlock.channels.telegram.http import HttpRequest
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.errors import ChannelError, LevelRefused, StoreError
 from genlock.domain.events import Event
@@ -21,33 +17,20 @@ __all__ = ["Caller", "Priority", "make_bot"]
 T = TypeVar("T")
 API_URL = "https://api.telegram.org"
 CONNECTIONS = 64
+#: a deletion is refused if the user was faster or the message is too old: nothing that an operator should see
+EXPECTED_REFUSALS = ("delete_message",)
 
 
 def make_bot(token: str, api_url: str = API_URL) -> Bot:
     """Return python-telegram-bot's Bot. It sends nothing before the first call."""
-    # httpx would log every request with its URL, which contains the token.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    # httpcore tries to import this module several times a request; the entry saves the search on disk.
-    if "sniffio" not in sys.modules and importlib.util.find_spec("sniffio") is None:
-        sys.modules["sniffio"] = None  # type: ignore[assignment]
-    is_https = api_url.startswith("https")
-    verify = httpx.create_ssl_context() if is_https else False  # made once: loading the certificates is slow
-    options: dict[str, Any] = {"httpx_kwargs": {"verify": verify, "trust_env": is_https}}
     base = api_url.rstrip("/")
+    trust_env = api_url.startswith("https")
     return Bot(
         token,
         base_url=f"{base}/bot",
         base_file_url=f"{base}/file/bot",
-        request=HTTPXRequest(
-            connection_pool_size=CONNECTIONS,
-            connect_timeout=5.0,
-            read_timeout=20.0,
-            write_timeout=10.0,
-            media_write_timeout=60.0,
-            pool_timeout=10.0,
-            **options,
-        ),
-        get_updates_request=HTTPXRequest(connection_pool_size=1, connect_timeout=5.0, read_timeout=10.0, **options),
+        request=HttpRequest(connections=CONNECTIONS, read_seconds=20.0, trust_env=trust_env),
+        get_updates_request=HttpRequest(connections=1, read_seconds=10.0, trust_env=trust_env),
     )
 
 
@@ -59,10 +42,18 @@ def bot_id(token: str) -> str:
 class Caller:
     """Calls the Bot API behind the shared rate limiter and the error table."""
 
-    def __init__(self, bot: Bot, limiter: TelegramRateLimiter, observer: Observer) -> None:
+    def __init__(
+        self,
+        bot: Bot,
+        limiter: TelegramRateLimiter,
+        observer: Observer,
+        on_bot_refused: Callable[[ChannelError], Awaitable[None]] | None = None,
+    ) -> None:
         self.bot = bot
         self._limiter = limiter
         self.observer = observer
+        #: called when Telegram refuses the token or has frozen the bot
+        self._on_bot_refused = on_bot_refused
 
     async def call(
         self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority, **arguments: Any
@@ -84,16 +75,25 @@ class Caller:
     async def _handle_error(self, error: ChannelError, chat: int | None, method: Callable[..., Any]) -> None:
         """Count the error, stop the chat after a 429, and report errors that an operator should see."""
         self.observer.count("channel_errors", 1, reason=type(error).__name__)
-        if isinstance(error, RateLimited):
+        if isinstance(error, RateLimited | BotFrozen):
             try:
-                await self._limiter.stop(chat, error.after)
-            except StoreError as failure:  # this instance stops; the others will get a 429 of their own
+                await self._limiter.stop(chat if isinstance(error, RateLimited) else None, error.after)
+            except StoreError as failure:  # this instance stops; the others will get the same answer
                 self.observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
-        elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not is_known_error(error)):
-            name = getattr(method, "__name__", "")
+        name = getattr(method, "__name__", "")
+        if isinstance(error, LevelRefused) and name in EXPECTED_REFUSALS:
+            return
+        whole_bot = isinstance(error, TokenRefused | BotFrozen)
+        if whole_bot or (isinstance(error, LevelRefused) and is_bug_or_unknown(error)):
             self.observer.event(
                 Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
             )
+        await self.report_bot_refusal(error)
+
+    async def report_bot_refusal(self, error: Exception) -> None:
+        """Report that Telegram refuses the whole bot, if the error says so."""
+        if isinstance(error, TokenRefused | BotFrozen) and self._on_bot_refused is not None:
+            await self._on_bot_refused(error)
 
     async def close(self) -> None:
         for request in self.bot._request:  # noqa: SLF001 - `shutdown` closes only what `initialize` opened

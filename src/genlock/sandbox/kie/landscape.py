@@ -16,6 +16,7 @@ PALETTES: tuple[tuple[Colour, Colour, Colour, Colour, Colour], ...] = (
 )
 HILLS = 4
 STARS = 70
+GLOW_SCALE = 4
 
 
 def paint(size: tuple[int, int], seed: str, share: float = 0.0) -> Image.Image:
@@ -51,11 +52,17 @@ def _sun(picture: Image.Image, rng: Random, share: float) -> Image.Image:
     x = width * (0.25 + 0.5 * rng.random())
     y = height * (0.46 - 0.16 * share)
     radius = min(width, height) * (0.07 + 0.05 * rng.random())
-    glow = Image.new("RGB", picture.size)
-    ImageDraw.Draw(glow).ellipse((x - radius * 2, y - radius * 2, x + radius * 2, y + radius * 2), fill=(110, 84, 50))
-    picture = ImageChops.screen(picture, glow.filter(ImageFilter.BoxBlur(radius * 0.9)))
+    picture = ImageChops.screen(picture, _glow(picture.size, x, y, radius))
     ImageDraw.Draw(picture).ellipse((x - radius, y - radius, x + radius, y + radius), fill=(255, 243, 214))
     return picture
+
+
+def _glow(size: tuple[int, int], x: float, y: float, radius: float) -> Image.Image:
+    """Return a blurred disc, drawn small and enlarged, because blurring a large image is slow."""
+    x, y, radius = x / GLOW_SCALE, y / GLOW_SCALE, radius / GLOW_SCALE
+    glow = Image.new("RGB", (size[0] // GLOW_SCALE, size[1] // GLOW_SCALE))
+    ImageDraw.Draw(glow).ellipse((x - radius * 2, y - radius * 2, x + radius * 2, y + radius * 2), fill=(110, 84, 50))
+    return glow.filter(ImageFilter.BoxBlur(radius * 0.9)).resize(size)
 
 
 def _hill(

@@ -216,6 +216,7 @@ async def running_kie(  # noqa: PLR0913 - settings of a whole service, all with 
     slow_seconds: float = 5.0,
     late_seconds: float = 2.0,
     retry_seconds: float = 0.2,
+    same_media: bool = False,
     host: str = "127.0.0.1",
     port: int = 0,
     files_port: int = 0,
@@ -237,6 +238,7 @@ async def running_kie(  # noqa: PLR0913 - settings of a whole service, all with 
         creates=Window(*create_limit),
         queries=Window(*status_limit),
         null_seconds=null_seconds,
+        same_media=same_media,
     )
     kie = KieSimulator(service, key=key, slow_seconds=slow_seconds)
     async with _serving(kie.app, host, port) as kie.url, _serving(files.app, host, files_port) as files.url:

@@ -1,10 +1,11 @@
 """The checker of a run: compares the engine's rows with what really happened."""
 
 from collections import Counter
+from dataclasses import replace
 
-from genlock.domain.delivery import plan
+from genlock.domain.delivery import Step, plan
 from genlock.domain.inbox import InboxState
-from genlock.domain.job import AttentionCode, Delivery, Job, State
+from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
 from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.engine.context import EngineRules, UnknownSubmit
@@ -25,6 +26,8 @@ async def check(truth: Truth, store: Store, accounts: list[int], rules: EngineRu
     for job in jobs:
         findings = [
             *_check_end(job, truth),
+            *_check_payment(job, truth),
+            *_check_notices(job, truth),
             *_check_attention(job, truth, rules),
             *_check_chat(job, truth),
             *_check_once(job, truth, rules),
@@ -60,8 +63,9 @@ def _check_end(job: Job, truth: Truth) -> Findings:
         found.append(("Every job reaches exactly one end.", f"reached {reached or 'none'}: {row}"))
     if (
         job.id in truth.acknowledged_successes
-        and job.state is State.EXPIRED
-        and not job.late
+        and job.state in (State.EXPIRED, State.FAILED)
+        and not (job.late or _has_invalid_result(job, truth))
+        and _knows_its_task(job, truth)
         and End.LISTED not in reached
     ):
         found.append(("No result is lost.", f"a success was acknowledged, but: {row}"))
@@ -69,11 +73,18 @@ def _check_end(job: Job, truth: Truth) -> Findings:
         found.append(("A job fails only if the provider said so.", row))
     if job.id in truth.cancelled and job.state is not State.CANCELLED:
         found.append(("A cancelled job stays cancelled.", row))
-    if End.DELIVERED in reached and _free(job) and not truth.resends[job.id]:
-        found.append(("A delivered result is paid for.", row))
     if job.state is State.CANCELLED and job.id in truth.acknowledged_successes and job.cost is None:
         found.append(("The cost of a cancelled job is recorded.", row))
     return found
+
+
+def _knows_its_task(job: Job, truth: Truth) -> bool:
+    """Whether the job's task is the only one that was created for it.
+
+    A job may have adopted another job's task, named at its own URL, and an operator who submits a parked job again
+    gives up the task of the first submit.
+    """
+    return {task.id for task in truth.tasks_of(job.id)} <= {job.task_id}
 
 
 def _has_invalid_result(job: Job, truth: Truth) -> bool:
@@ -81,9 +92,25 @@ def _has_invalid_result(job: Job, truth: Truth) -> bool:
     return any(piece.value in truth.invalid_results for task in _tasks(job, truth) for piece in task.pieces)
 
 
-def _free(job: Job) -> bool:
-    """Whether a result that was in time had its hold released."""
-    return job.state is State.SUCCEEDED and job.hold_state is HoldState.RELEASED
+def _check_payment(job: Job, truth: Truth) -> Findings:
+    """Check that a result in time is paid for if any of its parts was shown, unless an operator resent it."""
+    free = job.hold_state is HoldState.RELEASED and not job.late and not truth.late_ends[job.id]
+    if job.id in truth.shown and free and not truth.resends[job.id]:
+        shown = f"{job.state}, {job.delivery}, parts {[part.step.value for part in job.parts]}"
+        return [("A result of which a part was shown is paid for.", shown)]
+    return []
+
+
+def _check_notices(job: Job, truth: Truth) -> Findings:
+    found: Findings = []
+    unknown = job.delivery is Delivery.UNKNOWN or job.attention_code is AttentionCode.UNKNOWN_DELIVERY
+    if unknown and job.notice is not Notice.SENT:
+        found.append(("The user is told of a delivery whose outcome is unknown.", f"the notice is {job.notice}"))
+    if truth.notices[job.id] > 1 + truth.late_ends[job.id] + truth.unknown_ends[job.id]:
+        found.append(("One notice for each end.", f"{truth.notices[job.id]} notices"))
+    if truth.late_ends[job.id] > 1:
+        found.append(("A late result is shown once.", f"{truth.late_ends[job.id]} late ends"))
+    return found
 
 
 def _check_attention(job: Job, truth: Truth, rules: EngineRules) -> Findings:
@@ -91,15 +118,13 @@ def _check_attention(job: Job, truth: Truth, rules: EngineRules) -> Findings:
     reason, tries = job.attention_reason or "", 2 * truth.failed_calls[job.id]  # a lost answer may count twice
     if job.attention_code is AttentionCode.STAGE_ERROR and tries < rules.stage_attempts:
         return [("The engine gives up only for a reason.", f"{reason}, after {tries} tries")]
-    exhausted = job.attention_code is AttentionCode.RETRIES_EXHAUSTED
-    if job.delivery is Delivery.UNDELIVERABLE and exhausted and tries < rules.delivery_attempts:
+    if job.attention_code is AttentionCode.RETRIES_EXHAUSTED and tries < rules.delivery_attempts:
         return [("The engine gives up only for a reason.", f"{reason}, after {tries} tries")]
     if job.attention_code is AttentionCode.POISON:
         return [("The engine gives up only for a reason.", f"{reason}, but no process crashes over its work here")]
     refused = any(truth.refusals.get(part.value, 0) == 4 for part in job.parts)
-    invalid = any(part.value in truth.invalid_results for part in job.parts)
-    lasting = job.address in truth.unreachable or refused or invalid or exhausted
-    if job.delivery is Delivery.UNDELIVERABLE and not lasting:
+    lasting = job.address in truth.unreachable or refused or _has_invalid_result(job, truth)
+    if job.attention_code is AttentionCode.UNDELIVERABLE and not lasting:
         return [("The engine gives up only for a reason.", f"undeliverable: {job.attention_reason}")]
     addresses = _addresses(job, truth)
     deleted = any(message.deleted for message in truth.messages.values() if message.address in addresses)
@@ -124,27 +149,41 @@ def _check_chat(job: Job, truth: Truth) -> Findings:
         return []
     found: Findings = []
     for part in job.parts:
+        if part.step is not Step.DONE:  # then the job is on the operator's list
+            continue
         message = truth.messages.get(part.message or "")
         expected = message_of(job) if part.kind is PartKind.MESSAGE else part.value
         if message is None or not (message.deleted or message.shows == (job.id, expected)):
             found.append(("A delivered result is in the chat.", f"{part.message} should show {expected!r}: {message}"))
-    values = [part.value for part in job.parts]
-    results = [[part.value for part in plan(task.pieces)] for task in _tasks(job, truth)]
-    if (job.state is State.SUCCEEDED or job.late) and values not in results:
+    values = [part.value for part in job.parts if part.kind is not PartKind.MESSAGE]
+    results = [_valid_values(task, truth) for task in _tasks(job, truth)]
+    complete = all(part.step is Step.DONE for part in job.parts)
+    if job.has_result and complete and values not in results:
         found.append(("Every part of the result is delivered.", f"{values}, but the provider made {results}"))
     return found
+
+
+def _valid_values(task: Task, truth: Truth) -> list[str]:
+    return [part.value for part in plan(task.pieces) if part.value not in truth.invalid_results]
 
 
 def _check_once(job: Job, truth: Truth, rules: EngineRules) -> Findings:
     found: Findings = []
     shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
-    own = {message_of(job), *(piece.value for task in _tasks(job, truth) for piece in task.pieces)}
+    messages = {message_of(job)}
+    if truth.late_ends[job.id]:  # the message about the end before it stays
+        messages |= {message_of(replace(job, state=state)) for state in (State.EXPIRED, State.FAILED)}
+    own = {*messages, *(piece.value for task in _tasks(job, truth) for piece in task.pieces)}
     times = Counter(message.shows[1] for message in shown if message.shows and not message.deleted)
     gone = {*truth.unreachable, *truth.moved}  # no edit can reach messages there
     late = [message for message in shown if message.progress and not message.deleted and message.address not in gone]
+    if job.delivery is Delivery.UNDELIVERABLE and job.has_result:
+        late = []  # a result that was given up is not put again
     found += [("A late progress edit never overwrites a result.", str(message)) for message in late]
     for value, count in times.items():
-        if count > 1 + truth.resends[job.id]:
+        # A late result that is invalid leaves the user with a second message about the failure.
+        twice = value in messages and truth.late_ends[job.id] and _has_invalid_result(job, truth)
+        if count > 1 + truth.resends[job.id] + bool(twice):
             found.append(("No part appears in two messages.", f"{value!r} appears in {count}"))
         if value not in own:
             found.append(("A user sees only results of their own jobs.", f"{value!r} does not belong to this job"))
@@ -155,8 +194,6 @@ def _check_once(job: Job, truth: Truth, rules: EngineRules) -> Findings:
     again = truth.retries[job.id] if rules.unknown_submit is UnknownSubmit.PARK else 0
     if len(tasks) > 1 + again:
         found.append(("At most one task per job.", f"tasks {[task.id for task in tasks]}"))
-    if truth.notices[job.id] > 1 + job.late:
-        found.append(("One notice for each end.", f"{truth.notices[job.id]} notices"))
     return found
 
 
@@ -186,10 +223,14 @@ async def _check_wallets(store: Store, jobs: list[Job], accounts: list[int], tru
 
 async def _check_inbox(store: Store, truth: Truth) -> list[Violation]:
     """Check that every acknowledged callback is stored, in a state that its kind may end in."""
-    states = {callback.id: state for state in InboxState for callback in await store.callbacks(state, 1000)}
+    stored = [callback for state in InboxState for callback in await store.callbacks(state, 1000)]
+    states = {callback.id: callback.state for callback in stored}
+    repeated = {callback.id for callback in stored if callback.job_id is None and callback.note == "repeated"}
     found = []
     for number, (job_id, task_id) in truth.acknowledged.items():
         task = truth.tasks.get(task_id or "")
+        if number in repeated:
+            continue  # an earlier callback about the same task is checked
         if states.get(number) not in _good_ends(job_id, task_id, task.provider if task else ""):
             detail = f"callback {number} about {task_id} is {states.get(number)}"
             rule = "No acknowledged callback is lost."

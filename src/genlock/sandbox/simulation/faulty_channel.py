@@ -20,8 +20,10 @@ from genlock.ports import Channel, Placed
 from genlock.sandbox.simulation.world import Message, World
 
 PROGRESS_POINTS = tuple(step / 10 for step in range(1, 10))
-#: how long after its caller stopped waiting a progress edit may still take effect
+#: how long after its caller stopped waiting a slow progress edit may still take effect
 LATE_EDIT_SECONDS = 1.5
+#: the same for one whose connection hangs
+LATE_EDIT_SECONDS_MAX = 35.0
 _DEPTH = {Level.ADDRESS: 0, Level.BYTES: 1, Level.DOCUMENT: 2, Level.TEXT: 3}
 
 
@@ -32,6 +34,8 @@ class FaultyChannel(Channel):
         self._world = world
         self._truth = world.truth
         self._rng = world.stream("channel")
+        #: whether a bot that was blocked may still edit its messages; Telegram does not document it
+        self._edits_pass_block = world.stream("block").random() < 0.5
 
     # the Channel port
 
@@ -50,6 +54,7 @@ class FaultyChannel(Channel):
         self._check_level(part)
         self._show(job, index, part, message)
         await self._answer("put", job)
+        self._block_between_parts(job, index)
         return Placed(message=part.message or "", file=f"file-of-{part.value}")
 
     async def send(self, job: Job, index: int, part: Part) -> Placed:
@@ -70,9 +75,10 @@ class FaultyChannel(Channel):
         return PROGRESS_POINTS
 
     async def progress(self, job: Job, fraction: float, until: float) -> None:
-        """End in time for the caller; the edit may take effect a little later."""
+        """End in time for the caller; the edit may take effect later."""
         left = until - self._world.loop.time()
-        kind = self._world.pick(("progress: dropped", "progress: unforeseen error", "progress: slow"), job=job.id)
+        kinds = ("dropped", "unforeseen error", "slow", "outlives its caller")
+        kind = self._world.pick([f"progress: {kind}" for kind in kinds], job=job.id)
         if kind == "progress: dropped" or left <= 0.0:
             raise ChannelBusy(0.0)
         overtaken = job.task_id and self._world.happens("callback: during progress", job=job.id)
@@ -80,8 +86,12 @@ class FaultyChannel(Channel):
             self._truth.tasks[job.task_id or ""].end_now.set()
         slow = overtaken or kind == "progress: slow"
         seconds = self._rng.uniform(0.0, left + LATE_EDIT_SECONDS) if slow else 0.1 * left
+        if kind == "progress: outlives its caller":
+            seconds = left + self._rng.uniform(0.0, LATE_EDIT_SECONDS_MAX)
         self._world.spawn(self._land(job, seconds))
         await asyncio.sleep(min(seconds, left))
+        if seconds > left:
+            raise ChannelOutcomeUnknown
         if kind == "progress: unforeseen error":
             raise RuntimeError("a bug in the channel")
 
@@ -93,6 +103,12 @@ class FaultyChannel(Channel):
             self._world.note("channel", "PROGRESS", job=job.id, message=job.placeholder, token=job.lease_token)
 
     # what really happens
+
+    def _block_between_parts(self, job: Job, index: int) -> None:
+        """Let the user block the bot when a part of the result is shown and more are to come."""
+        more = index + 1 < len(job.parts) and job.has_result
+        if more and self._world.happens("chat: blocked between parts", job=job.id):
+            self._truth.unreachable.setdefault(job.address, self._world.loop.time())
 
     def post(self, address: str) -> str:
         """Create an empty message and return its name."""
@@ -121,7 +137,7 @@ class FaultyChannel(Channel):
         if kind:
             self._truth.failed_calls[job.id] += 1
             raise ChannelOutcomeUnknown
-        if job.address in self._truth.unreachable:
+        if job.address in self._truth.unreachable and not (call == "put" and self._edits_pass_block):
             raise RecipientUnreachable("blocked by the user")
         if call != "put" and job.address in self._truth.moved:
             raise AddressChanged(self._truth.moved[job.address])

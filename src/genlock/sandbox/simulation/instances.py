@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
+from genlock.domain.delivery import shown_results
 from genlock.domain.errors import GenlockError, StoreUnavailable
-from genlock.domain.job import Job, State, Verdict
+from genlock.domain.job import AttentionCode, Delivery, Job, State, Verdict
 from genlock.ports import Accepted, Channel, EndJob, JobEnd, Provider, Store
 from genlock.sandbox.simulation.world import World
 
@@ -28,6 +29,7 @@ _STORE_FAULTS = (
 _FENCED = (
     "begin_submit",
     "mark_submitted",
+    "begin_progress",
     "save_parts",
     "begin_notice",
     "renew_lease",
@@ -47,10 +49,12 @@ _NOT_SIMULATED = {
     "store.is_callback_secret",
     "store.count_unauthenticated_callbacks",
     "store.job_by_request_key",
+    "store.order_state",
     "store.resend_paid_job",
     "store.account",
     "store.set_account_address",
     "store.take_permits",
+    "store.take_call_permits",
     "store.prune",
     "store.block_limit",
     "store.is_job_message",
@@ -241,6 +245,20 @@ class StoreMonitor:
             self._truth.submits[job_id] = self._world.loop.time()
         if name == "end_job" and isinstance(answer, JobEnd) and answer.verdict is Verdict.WON and answer.job:
             self._check_end(args[0], answer.job)
+        self._record_delivery(name, job_id, args, answer)
+
+    def _record_delivery(self, name: str, job_id: int, args: tuple[Any, ...], answer: Any) -> None:
+        if isinstance(answer, JobEnd) and answer.verdict is Verdict.LATE:
+            self._truth.late_ends[job_id] += 1
+        if not answer:
+            return
+        parts = args[2] if name == "save_parts" else getattr(args[0], "parts", None) if args else None
+        if name in ("save_parts", "reschedule", "finish_delivery") and parts and shown_results(parts):
+            self._truth.shown.add(job_id)
+        if name == "finish_delivery":
+            code = args[0].attention_code if args[0].attention_reason else None
+            unknown = args[0].delivery is Delivery.UNKNOWN or code is AttentionCode.UNKNOWN_DELIVERY
+            self._truth.unknown_ends[job_id] += unknown
 
     def _check_end(self, ending: EndJob, job: Job) -> None:
         if ending.state is not State.EXPIRED:

@@ -18,7 +18,7 @@ from genlock.sandbox.simulation.world import Entry, World
 
 def _extra_weight(call: str) -> int:
     """Return how often a call is added to the fault points, because few seeds reach it at all."""
-    often = {"expire_callback": 24, "mark_result_invalid": 6, "settle_callback": 3, "progress": 3}
+    often = {"expire_callback": 24, "mark_result_invalid": 6, "settle_callback": 3, "progress": 3, "begin_progress": 2}
     often |= {"adopt_task": 2, "change_address": 2, "send": 2, "release_role": 2, "notify": 1}
     return often.get(call.rpartition(".")[2], 0)
 
@@ -41,6 +41,8 @@ FAULT_POINTS = [
     ),
 ]
 HEARTBEAT_SECONDS = 1.0
+#: longer than any late progress edit of the faulty channel
+LATE_PROGRESS_SECONDS = 40.0
 SILENT_SECONDS = 4.0
 #: a dead instance's jobs must be released after this long: missed heartbeats, another instance's next one, its call
 TAKEOVER_SECONDS = SILENT_SECONDS + 2 * HEARTBEAT_SECONDS + 0.5
@@ -117,6 +119,7 @@ class Scenario:
             stage_attempts=rng.choice((2, 10)),
             capacity=rng.choice((2, 1000, 1000)),
             stop_seconds=5.0,
+            late_progress_seconds=LATE_PROGRESS_SECONDS,
             limits_idle_seconds=20.0,
             limits={"create:kie": RateLimit(interval=0.5, burst=2), "status:kie": RateLimit(interval=0.2)}
             if limited

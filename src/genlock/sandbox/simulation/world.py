@@ -78,6 +78,8 @@ FAULT_RATES: dict[str, float] = {
     "instance: all killed": 0.02,
     "instance: disconnected from the store": 0.06,
     "store: down": 0.04,
+    "progress: outlives its caller": 0.10,
+    "chat: blocked between parts": 0.08,
 }
 FAULT_RATE_MAX = 0.6
 #: Factors of the fault rates; a seed draws one for each kind.
@@ -90,6 +92,8 @@ THEMES: tuple[tuple[str, ...], ...] = (
     ("store: slow", "store: answer slow", "call: slow", "instance: paused", "callback: without token"),
     ("create: answer lost", "callback: early", "callback: without token", "call: slow"),
     ("task: long", "progress: slow", "callback: during progress", "callback: contradicts"),
+    ("task: long", "progress: outlives its caller", "callback: contradicts", "instance: killed"),
+    ("chat: blocked between parts", "part: refused at every level", "part: invalid result", "instance: killed"),
     ("part: invalid result", "chat: address changed", "message: deleted", "instance: killed"),
 )
 THEME_RATE = 0.35
@@ -148,6 +152,11 @@ class Truth:
     granted: Counter[int] = field(default_factory=Counter)
     cancelled: set[int] = field(default_factory=set)
     resends: Counter[int] = field(default_factory=Counter)
+    #: jobs of whose result the engine has recorded a part as shown
+    shown: set[int] = field(default_factory=set)
+    #: ends of a job that bring a notice of their own: late results, and deliveries whose outcome is unknown
+    late_ends: Counter[int] = field(default_factory=Counter)
+    unknown_ends: Counter[int] = field(default_factory=Counter)
     retries: Counter[int] = field(default_factory=Counter)
     #: calls for a job that failed in a way that counts as an attempt
     failed_calls: Counter[int] = field(default_factory=Counter)

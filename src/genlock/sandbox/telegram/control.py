@@ -22,9 +22,9 @@ POST /sim/people/PERSON/clear        {"chat"?, "for_both"?}: the whole history
 POST /sim/groups                     {"title", "members", "kind"? (group or supergroup)} → the chat
 POST /sim/groups/CHAT                {"add"?, "remove"?, "bot"? (member, administrator, left, kicked), "forbid"?,
                                      "topic"? (a name), "migrate"? (true)} → the chat, or the new one
-POST /sim/faults                     {"fault", "method"?, "chat"?, "times"?, "probability"?, "seconds"?} → the switch
+POST /sim/faults                   {"fault", "method"?, "chat"?, "times"?, "probability"?, "seconds"?, "text"?} → switch
 DELETE /sim/faults[/ID]              one, or all
-POST /sim/settings                   {"limiter"?, "upload_seconds"?}
+POST /sim/settings                   {"limiter"?, "upload_seconds"?, "edits_pass_block"?}
 POST /sim/log                        an object, or a list of them: log lines to show beside the chat
 
 Events, each with {"number", "at"}: message and edit (a view), delete {chat, message_id}, hide {person, chat,
@@ -130,6 +130,7 @@ class Control:
                 "kinds_of_faults": list(Fault),
                 "limiter": {"on": telegram.limiter.on, "refused": telegram.limiter.refused},
                 "upload_seconds": state.upload_seconds,
+                "edits_pass_block": state.edits_pass_block,
                 "webhook": state.updates.webhook_info(),
                 "last": state.events.last,
             }
@@ -308,6 +309,7 @@ class Control:
         body = await _read(request)
         self._telegram.limiter.on = bool(body.get("limiter", self._telegram.limiter.on))
         self._state.upload_seconds = float(body.get("upload_seconds", self._state.upload_seconds))
+        self._state.edits_pass_block = bool(body.get("edits_pass_block", self._state.edits_pass_block))
         return await self.state(request)
 
     async def log(self, request: web.Request) -> web.Response:

@@ -12,13 +12,17 @@ CREATE TABLE accounts (
     -- free runs taken; compared when one is taken, so that two orders cannot take the same run
     free_run_count bigint NOT NULL DEFAULT 0,
     created_at   timestamptz NOT NULL,
+    -- credits that were refunded in Stars after they had been spent; the next paid top-up repays them
+    debt         bigint NOT NULL DEFAULT 0,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
-    CONSTRAINT accounts_held_not_negative CHECK (held >= 0)
+    CONSTRAINT accounts_held_not_negative CHECK (held >= 0),
+    CONSTRAINT accounts_debt_not_negative CHECK (debt >= 0)
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 
+CREATE INDEX accounts_debt ON accounts (id) WHERE debt > 0;
 CREATE INDEX accounts_external_id ON accounts (external_id);
 
 CREATE TABLE jobs (
@@ -61,6 +65,8 @@ CREATE TABLE jobs (
     delivered_at      timestamptz,
     -- consecutive worker crashes while this job was being processed
     crash_count       integer NOT NULL DEFAULT 0,
+    -- the message that a progress edit with an unknown outcome may still overwrite
+    progress_message  text,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -272,12 +278,19 @@ CREATE TABLE payments (
     state       text NOT NULL,
     refunds     integer NOT NULL DEFAULT 0,
     at          timestamptz NOT NULL,
+    -- the part of the amount that the user no longer had when Telegram refunded the payment
+    owed        bigint NOT NULL DEFAULT 0,
+    -- when a refund that was not made by an operator of ours was booked
+    external_refund_at timestamptz,
     CONSTRAINT payments_state_known CHECK (state IN ('paid', 'refunding', 'refunded')),
-    CONSTRAINT payments_amounts_positive CHECK (stars > 0 AND amount > 0)
+    CONSTRAINT payments_amounts_positive CHECK (stars > 0 AND amount > 0),
+    CONSTRAINT payments_owed_within_amount CHECK (owed BETWEEN 0 AND amount)
 );
 
 CREATE INDEX payments_account ON payments (account_id, at);
 CREATE INDEX payments_at ON payments (at);
+CREATE INDEX payments_owed ON payments (account_id) WHERE owed > 0;
+CREATE INDEX payments_external_refund ON payments (external_refund_at) WHERE external_refund_at IS NOT NULL;
 
 CREATE TABLE free_runs (
     account_id   bigint NOT NULL,

@@ -63,6 +63,20 @@ SELECT p.charge AS subject, format('credited %s, ledger %s', p.amount, l.amount)
 FROM payments p LEFT JOIN ledger l ON l.key = 'stars:' || p.charge
 WHERE p.charge > :after AND p.charge <= :until AND l.amount IS DISTINCT FROM p.amount;
 
+-- name: check_debts
+-- use: check
+-- Every debt is what was refunded from outside after it was spent, less what was repaid since.
+SELECT id::text AS subject, format('debt %s, owed %s, repaid %s', debt, owed, repaid) AS detail
+FROM (
+    SELECT a.id, a.debt,
+        (SELECT coalesce(sum(owed), 0) FROM payments WHERE account_id = a.id AND owed > 0) AS owed,
+        (SELECT coalesce(sum(amount), 0) FROM ledger WHERE account_id = a.id AND kind = 'repay') AS repaid
+    FROM accounts a
+    WHERE a.id IN (
+        SELECT id FROM accounts WHERE debt > 0 AND id > :after AND id <= :until
+        UNION SELECT account_id FROM payments WHERE owed > 0 AND account_id > :after AND account_id <= :until)
+) d WHERE debt <> owed - repaid;
+
 -- name: check_update_queues
 -- use: check
 -- Every update queue counts its waiting updates correctly.
@@ -73,9 +87,11 @@ FROM update_queues q CROSS JOIN LATERAL (
 WHERE q.id > :after AND q.id <= :until AND q.waiting <> n.count;
 
 -- name: settled_jobs
--- When no work is in progress, no job is due. A leased job is always due.
+-- When no work is in progress, no job is leased, and none is due but to put its message again after late progress.
 SELECT id::text AS subject, format('state %s, delivery %s, lease %s', state, delivery, lease_owner) AS detail
-FROM jobs WHERE due_at IS NOT NULL;
+FROM jobs
+WHERE due_at IS NOT NULL AND (  -- a leased job is always due
+    lease_owner IS NOT NULL OR delivery IN ('none', 'pending', 'sending') OR notice = 'due' OR progress_message IS NULL);
 
 -- name: settled_inbox
 -- When no work is in progress, every callback is settled.

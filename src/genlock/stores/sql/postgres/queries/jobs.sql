@@ -69,7 +69,7 @@ WITH moved AS (
     WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('submitting', 'running')
     RETURNING j.id, j.provider, j.task_id
 ), matched AS (
-    UPDATE inbox b SET state = 'matched', job_id = m.id
+    UPDATE inbox b SET state = 'matched'
     FROM moved m WHERE b.state = 'orphan' AND b.provider = m.provider AND b.task_id = m.task_id
 )
 SELECT id FROM moved;
@@ -93,7 +93,8 @@ RETURNING j.id;
 
 -- name: end_job
 -- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
--- it. A report about a task that is not the job's own, or belongs to another job, ends nothing.
+-- it. A report about a task that is not the job's own, or belongs to another job, ends nothing. A job without its secret
+-- was never submitted, or was erased: it takes no late result.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
@@ -110,13 +111,12 @@ WITH item AS (
                 SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = i.task_id)
             THEN 'wrong_task'
             WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
-            WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late
+            WHEN j.state IN ('expired', 'failed') AND i.state = 'succeeded' AND NOT j.late
+                AND j.error_code <> 'broken_result' AND j.secret_hash IS NOT NULL
             THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
             WHEN j.state = 'cancelled' THEN 'cancelled'
-            WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
-            THEN 'contradiction'
-            ELSE 'duplicate' END AS verdict,
-        j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL AS interrupted
+            WHEN j.state = 'succeeded' AND i.state = 'failed' THEN 'contradiction'
+            ELSE 'duplicate' END AS verdict
     FROM item i JOIN jobs j ON j.id = i.job_id
         AND (i.body IS NULL OR j.secret_hash = i.secret_hash AND j.provider = i.provider)
     ORDER BY j.id FOR NO KEY UPDATE OF j
@@ -124,10 +124,11 @@ WITH item AS (
     UPDATE jobs j
     SET state = CASE WHEN f.verdict = 'late' THEN j.state ELSE f.state END,
         late = f.verdict = 'late',
-        -- A message about the expiry may still be on its way to the placeholder, so a late result gets a new message.
+        -- The message about the end may still be on its way to the placeholder, so a late result gets a new message.
         placeholder = CASE WHEN f.verdict = 'late' THEN NULL ELSE j.placeholder END,
-        task_id = coalesce(j.task_id, f.task_id), parts = f.parts, error_code = f.error_code,
-        error_text = f.error_text,
+        task_id = coalesce(j.task_id, f.task_id), parts = f.parts,
+        error_code = CASE WHEN f.verdict = 'late' THEN j.error_code ELSE f.error_code END,
+        error_text = CASE WHEN f.verdict = 'late' THEN j.error_text ELSE f.error_text END,
         cancelled_by = CASE WHEN f.verdict = 'late' THEN j.cancelled_by ELSE f.cancelled_by END,
         cost = coalesce(f.cost, j.cost),
         hold_state = CASE WHEN j.hold_state = 'held' AND f.state <> 'succeeded' THEN 'released' ELSE j.hold_state END,
@@ -138,15 +139,22 @@ WITH item AS (
         due_at = :now + make_interval(secs => :seconds::float8),
         lease_owner = :owner::text, lease_token = j.lease_token + 1
     FROM found f WHERE j.id = f.job_id AND f.verdict IN ('won', 'late')
-    RETURNING f.verdict, f.interrupted, f.stored_id AS callback_id, j.*
+    RETURNING f.verdict, f.stored_id AS callback_id, j.*
 ), freed AS (
     SELECT id, account_id, price FROM ended WHERE hold_state = 'released' AND NOT late
 ), locked AS MATERIALIZED (
-    SELECT id FROM accounts WHERE id IN (SELECT account_id FROM freed) ORDER BY id FOR NO KEY UPDATE
+    SELECT id, debt FROM accounts WHERE id IN (SELECT account_id FROM freed) ORDER BY id FOR NO KEY UPDATE
+), sums AS MATERIALIZED (
+    SELECT account_id, min(f.id) AS job_id, sum(price)::bigint AS amount, least(debt, sum(price))::bigint AS repaid
+    FROM freed f JOIN locked l ON l.id = f.account_id GROUP BY account_id, debt
 ), refunded AS (
-    UPDATE accounts wallet SET available = wallet.available + s.amount, held = wallet.held - s.amount
-    FROM (SELECT account_id, sum(price)::bigint AS amount FROM freed GROUP BY account_id) s
-    WHERE wallet.id = s.account_id AND (SELECT count(*) FROM locked) > 0
+    UPDATE accounts wallet
+    SET available = wallet.available + s.amount - s.repaid, held = wallet.held - s.amount, debt = wallet.debt - s.repaid
+    FROM sums s WHERE wallet.id = s.account_id
+), repayment AS (
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'repay:settle:' || job_id, account_id, job_id, 'repay', 'available', 'house', repaid, :now
+    FROM sums WHERE repaid > 0
 ), line AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
     SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now
@@ -154,8 +162,9 @@ WITH item AS (
 ), loss AS (
     UPDATE jobs j
     SET cost = f.cost,  -- now that the cost is known, the status query is no longer needed
-        due_at = CASE WHEN j.delivery = 'delivered' AND j.notice <> 'due' AND j.lease_owner IS NULL THEN NULL
-                 ELSE j.due_at END
+        due_at = CASE WHEN j.delivery = 'delivered' AND j.notice <> 'due' AND j.lease_owner IS NULL
+                     AND j.progress_message IS NULL
+                 THEN NULL ELSE j.due_at END
     FROM found f WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
 ), settled AS (
     UPDATE inbox b SET state = 'done', due_at = NULL, task_id = f.task_id, note = f.verdict
@@ -170,58 +179,73 @@ WITH item AS (
 )
 SELECT *, ended_at AS read_at FROM ended
 UNION ALL
-SELECT f.verdict, f.interrupted, f.stored_id, j.*, :now
+SELECT f.verdict, f.stored_id, j.*, :now
 FROM found f JOIN jobs j ON j.id = f.job_id WHERE verdict NOT IN ('won', 'late');
 
 -- name: mark_result_invalid
--- Turn a success whose result is invalid, and not yet paid for, into a failure and release its hold.
+-- Turn a success or a late result that is invalid, and not paid for, into a failure and release its hold.
 WITH found AS MATERIALIZED (
     SELECT id, account_id, price, state = 'succeeded' AND hold_state = 'held' AS held FROM jobs
     WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
-        AND (state = 'succeeded' AND hold_state IN ('held', 'free') OR state = 'failed')
+        AND (state = 'succeeded' AND hold_state IN ('held', 'free') OR state = 'failed' OR late)
     FOR NO KEY UPDATE
+), locked AS MATERIALIZED (
+    SELECT a.id, least(a.debt, f.price) AS repaid FROM accounts a JOIN found f ON f.account_id = a.id AND f.held
+    FOR NO KEY UPDATE OF a
 ), refunded AS (
-    UPDATE accounts wallet SET available = wallet.available + f.price, held = wallet.held - f.price
-    FROM found f WHERE wallet.id = f.account_id AND f.held
+    UPDATE accounts wallet
+    SET available = wallet.available + f.price - l.repaid, held = wallet.held - f.price, debt = wallet.debt - l.repaid
+    FROM found f, locked l WHERE wallet.id = l.id
+), repayment AS (
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'repay:settle:' || f.id, f.account_id, f.id, 'repay', 'available', 'house', l.repaid, :now
+    FROM found f, locked l WHERE l.repaid > 0
 ), line AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
     SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now FROM found WHERE held
 )
 UPDATE jobs j
-SET state = 'failed', error_code = :error_code, error_text = :error_text, parts = :parts,
+SET state = 'failed', late = false, error_code = :error_code, error_text = :error_text, parts = :parts,
     hold_state = CASE WHEN f.held THEN 'released' ELSE j.hold_state END
 FROM found f WHERE j.id = f.id
 RETURNING j.*, :now AS read_at;
 
 -- name: change_address
--- Set the new address of a job's chat. The placeholder exists only at the old address.
-UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL
+-- Set the new address of a job's chat. The placeholder exists only at the old address, where no edit is possible.
+UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL, progress_message = NULL
 WHERE id = :job_id AND lease_token = :token
 RETURNING id;
 
 -- name: save_parts
 -- Record the progress of a delivery and renew its lease.
 UPDATE jobs j
-SET parts = i.parts, due_at = :now + make_interval(secs => :seconds::float8)
+SET parts = i.parts,
+    -- An unchanged due_at keeps the update out of the indexes. The holder trusts its lease for less than 0.9 of it.
+    due_at = CASE WHEN j.due_at > :now + make_interval(secs => :seconds::float8 * 0.9) THEN j.due_at
+             ELSE :now + make_interval(secs => :seconds::float8) END
 FROM unnest(:job_id::bigint[], :token::bigint[], :parts::text[]) AS i (id, token, parts)
 WHERE j.id = i.id AND j.lease_token = i.token AND j.delivery = 'sending'
 RETURNING j.id;
 
 -- name: finish_delivery
--- End deliveries: capture the hold of delivered results and release any other hold, in the same commit. A cancelled job
--- stays due until the cost of its task is known.
+-- End deliveries: capture the hold of delivered results and release any other hold, in the same commit. The user is
+-- notified of a delivery, and always of one whose outcome is unknown. A cancelled job stays due until the cost of its
+-- task is known, and a message that a progress edit may still overwrite is due to be put again.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :delivery::text[], :parts::text[], :placeholder::text[],
-        :attention_code::text[], :attention_reason::text[]
-    ) AS t (job_id, token, delivery, parts, placeholder, attention_code, attention_reason)
+        :attention_code::text[], :attention_reason::text[], :overwritable::boolean[]
+    ) AS t (job_id, token, delivery, parts, placeholder, attention_code, attention_reason, overwritable)
 ), found AS MATERIALIZED (
     SELECT i.*, j.account_id, j.price, j.hold_state = 'held' AS held,
         CASE
             WHEN j.hold_state <> 'held' THEN j.hold_state
             WHEN i.delivery = 'delivered' AND j.state = 'succeeded' THEN 'captured'
             ELSE 'released' END AS hold_state,
-        CASE WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due' ELSE j.notice END AS notice
+        CASE
+            WHEN i.delivery = 'unknown' OR i.attention_code = 'unknown_delivery' THEN 'due'
+            WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due'
+            ELSE j.notice END AS notice
     FROM item i JOIN jobs j ON j.id = i.job_id
     WHERE j.lease_token = i.token AND j.delivery = 'sending'
     ORDER BY j.id FOR NO KEY UPDATE OF j
@@ -230,24 +254,36 @@ WITH item AS (
     SET delivery = f.delivery, parts = f.parts, placeholder = coalesce(f.placeholder, j.placeholder),
         attention_code = f.attention_code, attention_reason = f.attention_reason, hold_state = f.hold_state,
         notice = f.notice, attempts = 0, crash_count = 0,
+        progress_message = CASE WHEN f.overwritable THEN j.progress_message END,
         delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
         lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
         due_at = CASE
+            -- An unchanged due_at keeps the update out of the indexes; the lease is hardly shorter.
+            WHEN f.notice = 'due' AND j.due_at > :now + make_interval(secs => :seconds::float8 * 0.9) THEN j.due_at
             WHEN f.notice = 'due' THEN :now + make_interval(secs => :seconds::float8)
             WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
-            THEN :now END
+            THEN :now
+            WHEN f.overwritable THEN :now + interval '4 seconds' END
     FROM found f WHERE j.id = f.job_id
     RETURNING j.id, j.hold_state, j.notice
 ), moved AS (
-    SELECT job_id, account_id, price, hold_state FROM found WHERE held
+    SELECT job_id, token, account_id, price, hold_state FROM found WHERE held
 ), locked AS MATERIALIZED (
-    SELECT id FROM accounts WHERE id IN (SELECT account_id FROM moved) ORDER BY id FOR NO KEY UPDATE
+    SELECT id, debt FROM accounts WHERE id IN (SELECT account_id FROM moved) ORDER BY id FOR NO KEY UPDATE
+), sums AS MATERIALIZED (
+    SELECT account_id, min(job_id) AS job_id, (array_agg(token ORDER BY job_id))[1] AS token, sum(price)::bigint AS amount, debt,
+        sum(CASE WHEN hold_state = 'released' THEN price ELSE 0 END)::bigint AS back
+    FROM moved JOIN locked l ON l.id = account_id GROUP BY account_id, debt
 ), settled AS (
-    UPDATE accounts wallet SET held = wallet.held - s.amount, available = wallet.available + s.back
-    FROM (SELECT account_id, sum(price)::bigint AS amount,
-                 sum(CASE WHEN hold_state = 'released' THEN price ELSE 0 END)::bigint AS back
-          FROM moved GROUP BY account_id) s
-    WHERE wallet.id = s.account_id AND (SELECT count(*) FROM locked) > 0
+    UPDATE accounts wallet
+    SET held = wallet.held - s.amount, available = wallet.available + s.back - least(s.debt, s.back),
+        debt = wallet.debt - least(s.debt, s.back)
+    FROM sums s WHERE wallet.id = s.account_id
+), repayment AS (
+    INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+    SELECT 'repay:settle:' || job_id || ':' || token, account_id, job_id, 'repay', 'available', 'house',
+        least(debt, back), :now
+    FROM sums WHERE least(debt, back) > 0
 ), line AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
     SELECT 'settle:' || job_id, account_id, job_id,
@@ -259,12 +295,13 @@ SELECT id, hold_state, notice FROM done;
 
 -- name: begin_notice
 -- Record the notice before it is sent and release the job. A cancelled job stays due until the cost of its task is
--- known.
+-- known, and a message that a progress edit may still overwrite is due to be put again.
 UPDATE jobs j
 SET notice = 'sent', lease_owner = NULL, crash_count = 0,
     due_at = CASE
         WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
-        THEN :now END
+        THEN :now
+        WHEN j.progress_message IS NOT NULL THEN :now + interval '4 seconds' END
 FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
 WHERE j.id = i.id AND j.lease_token = i.token AND j.notice = 'due'
 RETURNING j.id;
@@ -312,6 +349,13 @@ FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
 WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner = :owner
 RETURNING j.id;
 
+-- name: begin_progress
+-- Record that a progress edit of the placeholder may be on its way, and renew the lease.
+UPDATE jobs j SET progress_message = j.placeholder, due_at = :now + make_interval(secs => :seconds::float8)
+FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
+WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner = :owner
+RETURNING j.id;
+
 -- name: reschedule
 -- Release jobs until later, or without a time until an operator acts, and set what has changed.
 UPDATE jobs j
@@ -322,6 +366,7 @@ SET lease_owner = NULL,
     crash_count = CASE WHEN i.failed IS NULL THEN j.crash_count ELSE 0 END,
     attention_code = coalesce(i.attention_code, j.attention_code),
     attention_reason = coalesce(i.attention_reason, j.attention_reason),
+    progress_message = CASE WHEN i.progress_settled THEN NULL ELSE j.progress_message END,
     grace_until = CASE WHEN i.grace
         THEN :now + make_interval(secs => i.after) ELSE j.grace_until END,
     due_at = CASE
@@ -331,8 +376,10 @@ SET lease_owner = NULL,
         ELSE least(j.deadline_at, :now + make_interval(secs => i.after)) END
 FROM unnest(
     :job_id::bigint[], :token::bigint[], :after::float8[], :state::text[], :delivery::text[], :notice::text[],
-    :parts::text[], :grace::boolean[], :failed::boolean[], :attention_code::text[], :attention_reason::text[]
-) AS i (id, token, after, state, delivery, notice, parts, grace, failed, attention_code, attention_reason)
+    :parts::text[], :grace::boolean[], :failed::boolean[], :progress_settled::boolean[], :attention_code::text[],
+    :attention_reason::text[]
+) AS i (id, token, after, state, delivery, notice, parts, grace, failed, progress_settled, attention_code,
+        attention_reason)
 WHERE j.id = i.id AND j.lease_token = i.token
 RETURNING j.id;
 

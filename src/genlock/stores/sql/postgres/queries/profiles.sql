@@ -1,6 +1,6 @@
 -- name: ensure_profile
 -- Create the profile of a user who has just written, or update it where something has changed. The inviter must be an
--- older account of the same bot.
+-- older account of the same bot. With a chat, the draft there is returned as well.
 WITH added AS (
     INSERT INTO profiles AS p (account_id, language, name, username, referred_by, created_at, seen_at)
     SELECT :account_id::bigint, :language::text, :name::text, :username::text,
@@ -18,8 +18,9 @@ WITH added AS (
     LIMIT 1
 )
 SELECT f.*, f.created_at = :now AS fresh,
-    (SELECT external_id FROM accounts owner WHERE owner.id = f.account_id) AS external_id
-FROM found f;
+    (SELECT external_id FROM accounts owner WHERE owner.id = f.account_id) AS external_id,
+    d.version, d.message, d.body, d.uploads
+FROM found f LEFT JOIN drafts d ON d.account_id = f.account_id AND d.chat = :chat::bigint;
 
 -- name: profile
 -- Return one profile.
@@ -55,7 +56,7 @@ ORDER BY p.account_id DESC LIMIT :limit;
 -- name: newest_accounts
 -- use: operator
 -- Return accounts with their balances, newest first.
-SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.created_at,
+SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.debt, owner.created_at,
     coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
 FROM accounts owner LEFT JOIN profiles p ON p.account_id = owner.id
 ORDER BY owner.id DESC LIMIT :limit;
@@ -75,10 +76,18 @@ WITH exact AS MATERIALIZED (
 ), found AS MATERIALIZED (
     SELECT id, 1 AS exact FROM exact UNION ALL SELECT id, 0 FROM named WHERE id NOT IN (SELECT id FROM exact)
 )
-SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.created_at,
+SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.debt, owner.created_at,
     coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
 FROM found f JOIN accounts owner ON owner.id = f.id LEFT JOIN profiles p ON p.account_id = f.id
 ORDER BY owner.id DESC LIMIT :limit;
+
+-- name: debtors
+-- use: operator
+-- Return accounts that owe credits, the largest debt first.
+SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.debt, owner.created_at,
+    coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
+FROM accounts owner LEFT JOIN profiles p ON p.account_id = owner.id
+WHERE owner.debt > 0 ORDER BY owner.debt DESC, owner.id LIMIT :limit;
 
 -- name: set_language
 -- Set the language that a user has chosen.

@@ -43,9 +43,17 @@ SELECT 'ledger_check_age', extract(epoch FROM :now - at)::float8 FROM kv WHERE k
 UNION ALL
 SELECT 'ledger_violations', value::float8 FROM kv WHERE key = 'ledger_violations'
 UNION ALL
+SELECT 'bot_refused', count(*)::float8 FROM kv
+WHERE key = 'bot_refused' AND at > :now - make_interval(secs => :window::float8)
+UNION ALL
 SELECT unnest(ARRAY['refunds_open', 'refund_age']),
     unnest(ARRAY[count(*), extract(epoch FROM :now - min(at))])::float8
 FROM kv WHERE starts_with(key, 'chat:refund:')
+UNION ALL
+SELECT unnest(ARRAY['costs_above_price', 'cost_above_price_job']), unnest(ARRAY[count(*), max(value::int8)])::float8
+FROM kv WHERE starts_with(key, 'cost_above_price:') AND at > :now - interval '1 hour'
+UNION ALL
+SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - interval '1 hour'
 UNION ALL
 SELECT 'updates_dead', count(*)::float8 FROM updates WHERE state = 'dead'
 UNION ALL

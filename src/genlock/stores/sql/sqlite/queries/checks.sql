@@ -64,6 +64,20 @@ SELECT p.charge AS subject, printf('credited %s, ledger %s', p.amount, l.amount)
 FROM payments p LEFT JOIN ledger l ON l.key = 'stars:' || p.charge
 WHERE p.charge > :after AND p.charge <= :until AND l.amount IS NOT p.amount;
 
+-- name: check_debts
+-- use: check
+-- Every debt is what was refunded from outside after it was spent, less what was repaid since.
+SELECT CAST(id AS TEXT) AS subject, printf('debt %d, owed %d, repaid %d', debt, owed, repaid) AS detail
+FROM (
+    SELECT a.id, a.debt,
+        (SELECT coalesce(sum(owed), 0) FROM payments WHERE account_id = a.id AND owed > 0) AS owed,
+        (SELECT coalesce(sum(amount), 0) FROM ledger WHERE account_id = a.id AND kind = 'repay') AS repaid
+    FROM accounts a
+    WHERE a.id IN (
+        SELECT id FROM accounts WHERE debt > 0 AND id > :after AND id <= :until
+        UNION SELECT account_id FROM payments WHERE owed > 0 AND account_id > :after AND account_id <= :until)
+) WHERE debt <> owed - repaid;
+
 -- name: check_update_queues
 -- use: check
 -- Every update queue counts its waiting updates correctly.
@@ -76,9 +90,11 @@ FROM update_queues q JOIN (
 WHERE q.waiting <> n.count;
 
 -- name: settled_jobs
--- When no work is in progress, no job is due. A leased job is always due.
+-- When no work is in progress, no job is leased, and none is due but to put its message again after late progress.
 SELECT CAST(id AS TEXT) AS subject, printf('state %s, delivery %s, lease %s', state, delivery, lease_owner) AS detail
-FROM jobs WHERE due_at IS NOT NULL;
+FROM jobs
+WHERE due_at IS NOT NULL AND (  -- a leased job is always due
+    lease_owner IS NOT NULL OR delivery IN ('none', 'pending', 'sending') OR notice = 'due' OR progress_message IS NULL);
 
 -- name: settled_inbox
 -- When no work is in progress, every callback is settled.

@@ -57,7 +57,7 @@ SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, atte
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND state IN ('submitting', 'running')
 RETURNING id;
-UPDATE inbox SET state = 'matched', job_id = j.id
+UPDATE inbox SET state = 'matched'
 FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id' AND j.task_id = i.value ->> 'task_id'
 WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id = j.task_id;
 
@@ -80,7 +80,8 @@ RETURNING id;
 
 -- name: end_job
 -- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
--- it. A report about a task that is not the job's own, or belongs to another job, ends nothing.
+-- it. A report about a task that is not the job's own, or belongs to another job, ends nothing. A job without its secret
+-- was never submitted, or was erased: it takes no late result.
 INSERT INTO end_item
 SELECT
     i.job_id, i.token, i.state, value ->> 'parts', i.task_id, value ->> 'error_code',
@@ -93,13 +94,12 @@ SELECT
             SELECT 1 FROM jobs o WHERE o.provider = j.provider AND o.task_id = i.task_id)
         THEN 'wrong_task'
         WHEN j.state IN ('queued', 'submitting', 'running') THEN 'won'
-        WHEN j.state = 'expired' AND i.state = 'succeeded' AND NOT j.late
+        WHEN j.state IN ('expired', 'failed') AND i.state = 'succeeded' AND NOT j.late
+            AND j.error_code <> 'broken_result' AND j.secret_hash IS NOT NULL
         THEN CASE WHEN j.lease_owner IS NULL THEN 'late' ELSE 'busy' END
         WHEN j.state = 'cancelled' THEN 'cancelled'
-        WHEN j.state IN ('succeeded', 'failed') AND i.state IN ('succeeded', 'failed') AND j.state <> i.state
-        THEN 'contradiction'
-        ELSE 'duplicate' END,
-    j.state = 'running' AND j.lease_owner IS NOT NULL AND i.token IS NULL
+        WHEN j.state = 'succeeded' AND i.state = 'failed' THEN 'contradiction'
+        ELSE 'duplicate' END
 FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state,
           value ->> 'body' AS body, value ->> 'task_id' AS task_id
       FROM json_each(:items)) i
@@ -108,10 +108,11 @@ JOIN jobs j ON j.id = i.job_id
 UPDATE jobs
 SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     late = i.verdict = 'late',
-    -- A message about the expiry may still be on its way to the placeholder, so a late result gets a new message.
+    -- The message about the end may still be on its way to the placeholder, so a late result gets a new message.
     placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,
-    task_id = coalesce(jobs.task_id, i.task_id), parts = i.parts, error_code = i.error_code,
-    error_text = i.error_text,
+    task_id = coalesce(jobs.task_id, i.task_id), parts = i.parts,
+    error_code = CASE WHEN i.verdict = 'late' THEN jobs.error_code ELSE i.error_code END,
+    error_text = CASE WHEN i.verdict = 'late' THEN jobs.error_text ELSE i.error_text END,
     cancelled_by = CASE WHEN i.verdict = 'late' THEN jobs.cancelled_by ELSE i.cancelled_by END,
     cost = coalesce(i.cost, jobs.cost),
     hold_state = CASE WHEN i.held AND i.state <> 'succeeded' THEN 'released' ELSE hold_state END,
@@ -127,9 +128,18 @@ UPDATE accounts SET available = available + s.amount, held = held - s.amount
 FROM (SELECT account_id, sum(price) AS amount FROM end_item
       WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY account_id) s
 WHERE accounts.id = s.account_id;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'repay:settle:' || s.job_id, a.id, s.job_id, 'repay', 'available', 'house', min(a.debt, s.amount), :now
+FROM (SELECT account_id, min(job_id) AS job_id, sum(price) AS amount FROM end_item
+      WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY account_id) s
+JOIN accounts a ON a.id = s.account_id AND a.debt > 0;
+UPDATE accounts SET available = available - l.amount, debt = debt - l.amount
+FROM end_item i JOIN ledger l ON l.key = 'repay:settle:' || i.job_id
+WHERE i.verdict = 'won' AND accounts.id = i.account_id;
 UPDATE jobs
 SET cost = i.cost,  -- now that the cost is known, the status query is no longer needed
-    due_at = CASE WHEN delivery = 'delivered' AND notice <> 'due' AND lease_owner IS NULL THEN NULL ELSE due_at END
+    due_at = CASE WHEN delivery = 'delivered' AND notice <> 'due' AND lease_owner IS NULL AND progress_message IS NULL
+             THEN NULL ELSE due_at END
 FROM end_item i WHERE jobs.id = i.job_id AND i.verdict = 'cancelled' AND i.cost IS NOT NULL;
 UPDATE inbox SET state = 'done', due_at = NULL, task_id = i.task_id, note = i.verdict
 FROM end_item i WHERE inbox.id = i.callback_id AND i.verdict <> 'busy';
@@ -137,12 +147,12 @@ INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, rec
 SELECT stored_id, provider, job_id, task_id, CAST(body AS BLOB), CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END,
     verdict, CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END, :now
 FROM end_item WHERE body IS NOT NULL;
-SELECT i.verdict, i.interrupted, i.stored_id AS callback_id, j.*, :now AS read_at
+SELECT i.verdict, i.stored_id AS callback_id, j.*, :now AS read_at
 FROM end_item i JOIN jobs j ON j.id = i.job_id;
 DELETE FROM end_item;
 
 -- name: mark_result_invalid
--- Turn a success whose result is invalid, and not yet paid for, into a failure and release its hold.
+-- Turn a success or a late result that is invalid, and not paid for, into a failure and release its hold.
 INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
 SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now
 FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
@@ -150,16 +160,22 @@ FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
 UPDATE accounts SET available = available + j.price, held = held - j.price
 FROM jobs j WHERE j.id = :job_id AND j.lease_token = :token AND j.delivery = 'sending' AND j.state = 'succeeded'
     AND j.hold_state = 'held' AND accounts.id = j.account_id;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'repay:settle:' || j.id, a.id, j.id, 'repay', 'available', 'house', min(a.debt, j.price), :now
+FROM jobs j JOIN accounts a ON a.id = j.account_id
+WHERE j.id = :job_id AND changes() = 1 AND a.debt > 0;
+UPDATE accounts SET available = available - min(debt, j.price), debt = debt - min(debt, j.price)
+FROM jobs j WHERE j.id = :job_id AND changes() = 1 AND accounts.id = j.account_id;
 UPDATE jobs
-SET state = 'failed', error_code = :error_code, error_text = :error_text, parts = :parts,
+SET state = 'failed', late = 0, error_code = :error_code, error_text = :error_text, parts = :parts,
     hold_state = CASE WHEN hold_state = 'held' THEN 'released' ELSE hold_state END
 WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
-    AND (state = 'succeeded' AND hold_state IN ('held', 'free') OR state = 'failed')
+    AND (state = 'succeeded' AND hold_state IN ('held', 'free') OR state = 'failed' OR late)
 RETURNING *, :now AS read_at;
 
 -- name: change_address
--- Set the new address of a job's chat. The placeholder exists only at the old address.
-UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL
+-- Set the new address of a job's chat. The placeholder exists only at the old address, where no edit is possible.
+UPDATE jobs SET address = :address, parts = :parts, placeholder = NULL, progress_message = NULL
 WHERE id = :job_id AND lease_token = :token
 RETURNING id;
 
@@ -171,18 +187,22 @@ WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND d
 RETURNING id;
 
 -- name: finish_delivery
--- End deliveries: capture the hold of delivered results and release any other hold, in the same commit. A cancelled job
--- stays due until the cost of its task is known.
+-- End deliveries: capture the hold of delivered results and release any other hold, in the same commit. The user is
+-- notified of a delivery, and always of one whose outcome is unknown. A cancelled job stays due until the cost of its
+-- task is known, and a message that a progress edit may still overwrite is due to be put again.
 INSERT INTO finish_item
 SELECT
     i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder',
-    value ->> 'attention_code', value ->> 'attention_reason',
+    value ->> 'attention_code', value ->> 'attention_reason', value ->> 'overwritable',
     j.account_id, j.price, j.hold_state = 'held',
     CASE
         WHEN j.hold_state <> 'held' THEN j.hold_state
         WHEN i.delivery = 'delivered' AND j.state = 'succeeded' THEN 'captured'
         ELSE 'released' END,
-    CASE WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due' ELSE j.notice END
+    CASE
+        WHEN i.delivery = 'unknown' OR value ->> 'attention_code' = 'unknown_delivery' THEN 'due'
+        WHEN i.delivery = 'delivered' AND j.notice = 'wanted' THEN 'due'
+        ELSE j.notice END
 FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'delivery' AS delivery
       FROM json_each(:items)) i
 JOIN jobs j ON j.id = i.job_id
@@ -191,11 +211,13 @@ UPDATE jobs
 SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder, jobs.placeholder),
     attention_code = i.attention_code, attention_reason = i.attention_reason, hold_state = i.hold_state,
     notice = i.notice, attempts = 0, crash_count = 0,
+    progress_message = CASE WHEN i.overwritable THEN progress_message END,
     delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
     lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
     due_at = CASE
         WHEN i.notice = 'due' THEN :now + CAST(:seconds * 1000000 AS INTEGER)
-        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
+        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now
+        WHEN i.overwritable THEN :now + 4000000 END
 FROM finish_item i WHERE jobs.id = i.job_id
 RETURNING id, hold_state, notice;
 INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
@@ -207,15 +229,25 @@ UPDATE accounts SET held = held - s.amount, available = available + s.back
 FROM (SELECT account_id, sum(price) AS amount, sum(CASE WHEN hold_state = 'released' THEN price ELSE 0 END) AS back
       FROM finish_item WHERE held GROUP BY account_id) s
 WHERE accounts.id = s.account_id;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'repay:settle:' || s.job_id || ':' || s.token, a.id, s.job_id, 'repay', 'available', 'house',
+    min(a.debt, s.amount), :now
+FROM (SELECT account_id, min(job_id) AS job_id, token, sum(price) AS amount FROM finish_item
+      WHERE held AND hold_state = 'released' GROUP BY account_id) s
+JOIN accounts a ON a.id = s.account_id AND a.debt > 0;
+UPDATE accounts SET available = available - l.amount, debt = debt - l.amount
+FROM finish_item i JOIN ledger l ON l.key = 'repay:settle:' || i.job_id || ':' || i.token
+WHERE i.held AND accounts.id = i.account_id;
 DELETE FROM finish_item;
 
 -- name: begin_notice
 -- Record the notice before it is sent and release the job. A cancelled job stays due until the cost of its task is
--- known.
+-- known, and a message that a progress edit may still overwrite is due to be put again.
 UPDATE jobs
 SET notice = 'sent', lease_owner = NULL, crash_count = 0,
     due_at = CASE
-        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now END
+        WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now
+        WHEN progress_message IS NOT NULL THEN :now + 4000000 END
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND notice = 'due'
 RETURNING id;
@@ -252,6 +284,13 @@ FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND lease_owner = :owner
 RETURNING id;
 
+-- name: begin_progress
+-- Record that a progress edit of the placeholder may be on its way, and renew the lease.
+UPDATE jobs SET progress_message = placeholder, due_at = :now + CAST(:seconds * 1000000 AS INTEGER)
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND lease_owner = :owner
+RETURNING id;
+
 -- name: reschedule
 -- Release jobs until later, or without a time until an operator acts, and set what has changed.
 UPDATE jobs
@@ -262,6 +301,7 @@ SET lease_owner = NULL,
     crash_count = CASE WHEN i.failed IS NULL THEN crash_count ELSE 0 END,
     attention_code = coalesce(i.attention_code, jobs.attention_code),
     attention_reason = coalesce(i.attention_reason, jobs.attention_reason),
+    progress_message = CASE WHEN i.progress_settled THEN NULL ELSE progress_message END,
     grace_until = CASE WHEN i.grace THEN :now + CAST(i.after * 1000000 AS INTEGER) ELSE grace_until END,
     due_at = CASE
         WHEN i.after IS NULL THEN NULL
@@ -271,6 +311,7 @@ SET lease_owner = NULL,
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'after' AS after,
           value ->> 'state' AS state, value ->> 'delivery' AS delivery, value ->> 'notice' AS notice,
           value ->> 'parts' AS parts, value ->> 'grace' AS grace, value ->> 'failed' AS failed,
+          value ->> 'progress_settled' AS progress_settled,
           value ->> 'attention_code' AS attention_code, value ->> 'attention_reason' AS attention_reason
       FROM json_each(:items)) i
 WHERE jobs.id = i.job_id AND lease_token = i.token

@@ -18,7 +18,7 @@ RETURNING id;
 
 -- name: prune_unauthenticated_callbacks
 -- use: periodic
--- Delete old callbacks that belong to no job, a few at a time. Only the current holder of the active role may, in its
+-- Delete old callbacks that carried no job's secret, a few at a time. Only the current holder of the active role may, in its
 -- own epoch.
 DELETE FROM inbox
 WHERE id IN (

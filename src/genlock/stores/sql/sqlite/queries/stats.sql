@@ -46,9 +46,19 @@ SELECT 'ledger_check_age', (:now - at) / 1e6 FROM kv WHERE key = 'money_check'
 UNION ALL
 SELECT 'ledger_violations', CAST(value AS REAL) FROM kv WHERE key = 'ledger_violations'
 UNION ALL
+SELECT 'bot_refused', count(*) FROM kv WHERE key = 'bot_refused' AND at > :now - CAST(:window * 1000000 AS INTEGER)
+UNION ALL
 SELECT 'refunds_open', count(*) FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
 UNION ALL
 SELECT 'refund_age', (:now - min(at)) / 1e6 FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
+UNION ALL
+SELECT 'costs_above_price', count(*) FROM kv
+WHERE key >= 'cost_above_price:' AND key < 'cost_above_price;' AND at > :now - 3600000000
+UNION ALL
+SELECT 'cost_above_price_job', max(CAST(value AS INTEGER)) FROM kv
+WHERE key >= 'cost_above_price:' AND key < 'cost_above_price;' AND at > :now - 3600000000
+UNION ALL
+SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - 3600000000
 UNION ALL
 SELECT 'updates_dead', count(*) FROM updates WHERE state = 'dead'
 UNION ALL

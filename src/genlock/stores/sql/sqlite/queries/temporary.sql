@@ -11,10 +11,11 @@ CREATE TEMP TABLE accept_item (
 CREATE TEMP TABLE end_item (
     job_id, token, state, parts, task_id, error_code, error_text, cancelled_by, cost, callback_id, provider, body,
     stored_id,
-    account_id, price, held, verdict, interrupted);
+    account_id, price, held, verdict);
 CREATE TEMP TABLE finish_item (
-    job_id, token, delivery, parts, placeholder, attention_code, attention_reason, account_id, price, held, hold_state,
-    notice);
+    job_id, token, delivery, parts, placeholder, attention_code, attention_reason, overwritable, account_id, price,
+    held, hold_state, notice);
 CREATE TEMP TABLE update_item (bot, update_id, ordering_key, kind, urgent, dedup_key, body, state);
 CREATE TEMP TABLE queue_item (queue_id);
+CREATE TEMP TABLE permit_item (key);
 CREATE TEMP TABLE settle_item (queue_id, token, id, state, note);

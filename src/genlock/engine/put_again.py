@@ -1,0 +1,62 @@
+"""Put the end of a job again, while an earlier progress edit with an unknown outcome may still overwrite it.
+
+No edit can be called back once its answer is lost, and nothing says when it takes effect. So the end is put on its
+message again at growing distances, until the connection of such an edit must be over. For a file that is soon: the
+channel refuses to edit its text, unless it accepted the edit before it got the file. The job is a row that is due
+later, and any instance may continue.
+"""
+
+from dataclasses import replace
+
+from genlock.domain.delivery import Level, Part, Step, message_instead
+from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown
+from genlock.domain.events import Event
+from genlock.domain.job import Job
+from genlock.domain.result import PartKind
+from genlock.engine.context import EngineContext
+
+#: before the first put; the statements `finish_delivery` and `begin_notice` have the same number
+FIRST_SECONDS = 4.0
+#: each distance is this many times the age of the end
+GROWTH = 2.0
+#: how long after a file was put a text edit that was accepted before may take effect
+FILE_SECONDS = 12.0
+#: between attempts of the last put, when the channel does not answer
+RETRY_SECONDS = 20.0
+
+
+def part_to_put_again(job: Job, parts: tuple[Part, ...]) -> Part | None:
+    """Return the part that a late progress edit of the job may overwrite; None if it cannot overwrite any."""
+    if job.progress_message is None or not parts:
+        return None
+    first = parts[0]
+    if first.message == job.progress_message:
+        # A result that was not confirmed is not paid for, so it is not put again; our own message is.
+        part = first if first.step is Step.DONE or first.kind is PartKind.MESSAGE else None
+    elif first.gone:
+        part = None  # the message was deleted, and its part sent instead
+    else:  # the end on this message was followed by a late result, or by another delivery on new messages
+        part = message_instead(first) if job.late else first
+    return part and replace(part, message=job.progress_message, step=Step.PUT)
+
+
+async def put_again(ctx: EngineContext, job: Job) -> float | None:
+    """Put the end again. Returns the seconds until the next put; None when no late edit is possible any more."""
+    part = part_to_put_again(job, job.parts)
+    if part is None:
+        return None
+    age = (job.read_at - (job.ended_at or job.read_at)).total_seconds()
+    is_file = part.kind is PartKind.FILE and part.level is not Level.TEXT
+    over = FILE_SECONDS if is_file else ctx.rules.late_progress_seconds
+    try:
+        # The message of a late job is about the end before its result arrived.
+        await ctx.channels[job.channel].put(replace(job, late=False), 0, part)
+    except (ChannelBusy, ChannelOutcomeUnknown) as error:
+        ctx.event(Event.DELIVER_FAIL, job, step="put_again", reason=type(error).__name__)
+        if age >= 2 * over:
+            return None
+        return max(RETRY_SECONDS, error.after if isinstance(error, ChannelBusy) else 0.0)
+    except ChannelError as error:  # the message is gone, or the user: nothing is left to be overwritten
+        ctx.event(Event.DELIVER_FAIL, job, step="put_again", reason=type(error).__name__)
+        return None
+    return min(max(FIRST_SECONDS, GROWTH * age), over - age) if age < over else None

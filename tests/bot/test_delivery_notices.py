@@ -1,0 +1,122 @@
+"""What the user is told when a result did not arrive as it should, and what *Show again* does then."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+from genlock.bot.order.job_texts import JobTexts
+from genlock.domain.delivery import MESSAGE_ONLY, Step
+from genlock.domain.job import AttentionCode, Delivery, Job, State
+from genlock.domain.money import HoldState
+from genlock.sandbox.telegram.faults import Fault
+from genlock.stores.sqlite import SqliteStore
+from tests.bot.pages import label, page
+from tests.bot.world import CATALOG, BotWorld, ChatUser
+from tests.channels.telegram.harness import until
+
+LANGUAGES = ("en", "ru")
+TAG = re.compile(r"<[^>]+>")
+MESSAGE_SHOWN = tuple(replace(part, step=Step.DONE, message="9") for part in MESSAGE_ONLY)
+
+
+async def confirmed(ann: ChatUser) -> None:
+    await ann.write("a fox")
+    await ann.sees(page("confirm.suggestion"))
+    await ann.tap(label("button.generate"))
+
+
+async def delivered(world: BotWorld) -> Job:
+    ann = await world.add_user()
+    await confirmed(ann)
+    await ann.sees(page("order.done"))
+    await world.quiet()
+    [job] = await world.jobs(ann)
+    return job
+
+
+async def test_the_notice_says_what_happened_and_what_became_of_the_money(world: BotWorld) -> None:
+    job, texts = await delivered(world), JobTexts(CATALOG.get)
+    part = job.parts[0]
+    unknown = AttentionCode.UNKNOWN_DELIVERY
+    paid, returned = {"hold_state": HoldState.CAPTURED}, {"hold_state": HoldState.RELEASED}
+    wanted: dict[str, tuple[Job, str | None]] = {
+        "order.unsure": (replace(job, delivery=Delivery.UNKNOWN, attention_code=unknown, **returned), "order.returned"),
+        "order.unsure_part": (replace(job, attention_code=unknown, **paid), "order.paid"),
+        "order.unsure_listed": (
+            replace(job, delivery=Delivery.UNKNOWN, attention_code=AttentionCode.POISON, **returned),
+            "order.returned",
+        ),
+        "order.done_partly": (
+            replace(
+                job,
+                parts=(part, replace(part, step=Step.PUT)),
+                attention_code=AttentionCode.UNDELIVERABLE,
+                **paid,
+            ),
+            "order.paid",
+        ),
+        "order.done_broken_part": (
+            replace(job, parts=(part, *MESSAGE_SHOWN), attention_code=AttentionCode.UNDELIVERABLE, **paid),
+            "order.paid",
+        ),
+        "order.done_late": (replace(job, state=State.FAILED, late=True, **returned), None),
+        "failed.head": (
+            replace(job, state=State.FAILED, delivery=Delivery.UNKNOWN, attention_code=unknown, **returned),
+            "failed.money_back",
+        ),
+    }
+    for key, (case, money) in wanted.items():
+        for language in LANGUAGES:
+            notice = texts.notice(case, language)
+            notice = replace(notice, text=unescape(TAG.sub("", notice.text)))
+            assert page(key, language=language)(notice), (key, language, notice.text)
+            assert money is None or page(money, language=language)(notice), (key, language, notice.text)
+            again = [one for row in notice.buttons for one in row if (one.data or "").startswith("again")]
+            assert bool(again) == (key not in ("order.unsure_listed", "failed.head")), key
+
+
+async def test_a_user_told_of_a_lost_answer_gets_the_result_again_free(world: BotWorld) -> None:
+    """The user deleted the message that becomes the result, and the answer to the one sent instead is lost."""
+    ann = await world.add_user()
+    world.telegram.faults.once(Fault.DELAY, method="editMessageMedia", seconds=0.5)
+    world.telegram.faults.once(Fault.DROP_BEFORE, method="sendPhoto")
+    await confirmed(ann)
+    await until(lambda: bool(world.telegram.calls("editMessageMedia")))
+    await ann.client.delete(ann.screen)
+
+    notice = await ann.sees(page("order.unsure"))
+    assert page("order.returned")(notice)
+    [job] = await world.jobs(ann)
+    assert (job.delivery, job.hold_state) == (Delivery.UNKNOWN, HoldState.RELEASED)
+    press = await ann.tap(label("button.again"), on=notice)
+    assert press.text == "Here it comes."
+    await ann.sees(lambda message: message.kind == "photo" and message.id > notice.id)
+    await world.quiet()
+
+    assert len(world.telegram.calls("sendPhoto")) == 1
+    assert [message for message in ann.from_bot if page("order.unsure")(message)] == [notice]
+    assert await ann.available() == 1_000_000
+
+
+async def test_a_late_result_can_be_shown_again_from_its_notice_and_the_history(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await confirmed(ann)
+    await ann.sees(page("order.done"))
+    await world.quiet()
+    [job] = await world.jobs(ann)
+    assert isinstance(world.store, SqliteStore)
+    await world.store.session.call(
+        lambda connection: connection.execute(
+            "UPDATE jobs SET hold_state = 'free', state = 'failed', error_code = 'provider_failed', late = 1"
+        )
+    )
+
+    await ann.write("/history")
+    await ann.tap("a fox")
+    shown = len([message for message in ann.from_bot if message.kind == "photo"])
+    press = await ann.tap(label("button.again"))
+
+    assert press.text == "Here it comes."
+    await world.quiet()
+    assert len([message for message in ann.from_bot if message.kind == "photo"]) == shown + 1
+    assert (await world.jobs(ann))[0].id == job.id

@@ -1,0 +1,111 @@
+"""The HTTP client of the Bot API, against a real server."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from telegram import InputFile
+from telegram.error import NetworkError, TimedOut
+
+from genlock.channels.telegram.caller import make_bot
+from genlock.channels.telegram.errors import classify_error
+from genlock.channels.telegram.http import HttpRequest
+from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
+
+CONTENT = b"x" * 200_000
+
+
+class BotApi:
+    """Answers every call; `answer` holds answers back while it is not set."""
+
+    def __init__(self) -> None:
+        self.lengths: list[int | None] = []
+        self.files: list[tuple[str, bytes]] = []
+        self.called = asyncio.Event()
+        self.answer = asyncio.Event()
+        self.answer.set()
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.called.set()
+        self.lengths.append(request.content_length)
+        for value in (await request.post()).values():
+            if isinstance(value, web.FileField):
+                self.files.append((value.filename, value.file.read()))
+        await self.answer.wait()
+        chat = {"id": 1, "type": "private"}
+        return web.json_response({"ok": True, "result": {"message_id": 7, "date": 0, "chat": chat}})
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[tuple[BotApi, str]]:
+    found = BotApi()
+    app = web.Application(client_max_size=2**20)
+    app.router.add_post("/{call:.*}", found.handle)
+    async with TestServer(app) as server:
+        yield found, str(server.make_url("/"))
+        found.answer.set()
+
+
+async def test_a_file_is_sent_with_its_length_and_can_be_sent_again(api: tuple[BotApi, str]) -> None:
+    server, url = api
+    bot = make_bot("1:t", url)
+    file = io.BytesIO(CONTENT)
+    upload = InputFile(file, filename="clip.mp4", attach=True, read_file_handle=False)
+    for _ in range(2):
+        assert (await bot.send_document(1, upload)).message_id == 7
+    await _close(bot)
+
+    assert server.files == [("clip.mp4", CONTENT)] * 2
+    assert all(length is not None and length > len(CONTENT) for length in server.lengths)
+    assert not file.closed
+
+
+async def test_a_refused_connection_means_that_nothing_was_sent(unused_tcp_port: int) -> None:
+    bot = make_bot("1:t", f"http://127.0.0.1:{unused_tcp_port}")
+    with pytest.raises(NetworkError) as error:
+        await bot.send_message(1, "x")
+    await _close(bot)
+
+    assert type(classify_error(error.value)) is ChannelBusy
+    assert "1:t" not in f"{error.value!r} {error.value.__cause__!r}"
+
+
+async def test_a_call_that_gets_no_connection_from_the_pool_was_not_sent(
+    api: tuple[BotApi, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, url = api
+    monkeypatch.setattr(HttpRequest, "pool_seconds", 0.05)
+    monkeypatch.setattr(HttpRequest, "connect_seconds", 0.05)
+    request = HttpRequest(connections=1, read_seconds=20.0, trust_env=False)
+    server.answer.clear()
+    first = asyncio.create_task(request.post(url + "bot1:t/getMe"))
+    await server.called.wait()
+
+    with pytest.raises(TimedOut) as error:
+        await request.post(url + "bot1:t/getMe")
+    assert type(classify_error(error.value)) is ChannelBusy
+
+    server.answer.set()
+    await first
+    await request.shutdown()
+
+
+async def test_after_a_read_time_out_the_outcome_is_unknown(api: tuple[BotApi, str]) -> None:
+    server, url = api
+    server.answer.clear()
+    bot = make_bot("1:t", url)
+    with pytest.raises(TimedOut) as error:
+        await bot.send_message(1, "x", read_timeout=0.05)
+    await _close(bot)
+
+    assert type(classify_error(error.value)) is ChannelOutcomeUnknown
+    assert len(server.lengths) == 1
+
+
+async def _close(bot: Any) -> None:
+    for request in bot._request:
+        await request.shutdown()

@@ -11,8 +11,9 @@ from genlock.domain.money import HoldState
 from genlock.sandbox.telegram.faults import Fault
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.pages import label, page
-from tests.bot.world import CATALOG, BotWorld, ChatUser
+from tests.bot.world import BotWorld, ChatUser
 from tests.channels.telegram.harness import until
+from tests.packaged import CATALOG
 
 LANGUAGES = ("en", "ru")
 TAG = re.compile(r"<[^>]+>")
@@ -37,33 +38,22 @@ async def delivered(world: BotWorld) -> Job:
 async def test_the_notice_says_what_happened_and_what_became_of_the_money(world: BotWorld) -> None:
     job, texts = await delivered(world), JobTexts(CATALOG.get)
     part = job.parts[0]
-    unknown = AttentionCode.UNKNOWN_DELIVERY
-    paid, returned = {"hold_state": HoldState.CAPTURED}, {"hold_state": HoldState.RELEASED}
+    lost, poison, partly = AttentionCode.UNKNOWN_DELIVERY, AttentionCode.POISON, AttentionCode.UNDELIVERABLE
+    paid = replace(job, hold_state=HoldState.CAPTURED)
+    returned = replace(job, hold_state=HoldState.RELEASED)
+    unknown = replace(returned, delivery=Delivery.UNKNOWN, attention_code=lost)
+    unshown = (part, replace(part, step=Step.PUT))
     wanted: dict[str, tuple[Job, str | None]] = {
-        "order.unsure": (replace(job, delivery=Delivery.UNKNOWN, attention_code=unknown, **returned), "order.returned"),
-        "order.unsure_part": (replace(job, attention_code=unknown, **paid), "order.paid"),
-        "order.unsure_listed": (
-            replace(job, delivery=Delivery.UNKNOWN, attention_code=AttentionCode.POISON, **returned),
-            "order.returned",
-        ),
-        "order.done_partly": (
-            replace(
-                job,
-                parts=(part, replace(part, step=Step.PUT)),
-                attention_code=AttentionCode.UNDELIVERABLE,
-                **paid,
-            ),
-            "order.paid",
-        ),
+        "order.unsure": (unknown, "order.returned"),
+        "order.unsure_part": (replace(paid, attention_code=lost), "order.paid"),
+        "order.unsure_listed": (replace(unknown, attention_code=poison), "order.returned"),
+        "order.done_partly": (replace(paid, parts=unshown, attention_code=partly), "order.paid"),
         "order.done_broken_part": (
-            replace(job, parts=(part, *MESSAGE_SHOWN), attention_code=AttentionCode.UNDELIVERABLE, **paid),
+            replace(paid, parts=(part, *MESSAGE_SHOWN), attention_code=partly),
             "order.paid",
         ),
-        "order.done_late": (replace(job, state=State.FAILED, late=True, **returned), None),
-        "failed.head": (
-            replace(job, state=State.FAILED, delivery=Delivery.UNKNOWN, attention_code=unknown, **returned),
-            "failed.money_back",
-        ),
+        "order.done_late": (replace(returned, state=State.FAILED, late=True), None),
+        "failed.head": (replace(unknown, state=State.FAILED), "failed.money_back"),
     }
     for key, (case, money) in wanted.items():
         for language in LANGUAGES:

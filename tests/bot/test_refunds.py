@@ -36,6 +36,7 @@ async def test_a_refund_whose_answer_was_lost_is_gone_on_with(world: BotWorld) -
     ann = await world.add_user(having=0)
     charge = await bought(ann)
     stars = ann.client.user.stars
+    world.intake.drop_next("refunded_payment")
     world.telegram.faults.once(Trouble.DROP_AFTER, method="refundStarPayment")
     with pytest.raises(ChannelOutcomeUnknown):
         await world.bot._payments._refunds.refund(charge, "op")
@@ -44,6 +45,20 @@ async def test_a_refund_whose_answer_was_lost_is_gone_on_with(world: BotWorld) -
 
     assert ann.client.user.stars == stars + 100
     assert await ann.available() == 0
+
+
+async def test_a_refund_whose_answer_was_lost_is_confirmed_by_telegrams_message(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    world.telegram.faults.once(Trouble.DROP_AFTER, method="refundStarPayment")
+    async with world.done():
+        with pytest.raises(ChannelOutcomeUnknown):
+            await world.bot._payments._refunds.refund(charge, "op")
+
+    assert (await paid(world, charge)).state is PaymentState.REFUNDED
+    assert await ann.available() == 0
+    assert [(line.actor, line.detail) for line in await world.store.audit(5)] == [("op", "100 ⭐")]
+    assert await world.store.kv_list("chat:refund:", world.bot_id) == []
 
 
 async def test_two_refunds_of_one_charge_take_and_give_once(world: BotWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -273,7 +273,7 @@ async def test_a_message_that_cannot_be_edited_any_more_is_not_put_again(
     assert (row.due_at, row.attention_reason) == (None, None)
 
 
-async def test_a_put_again_that_fails_is_tried_again_but_not_for_ever(world: World, engine: Engine) -> None:
+async def test_a_put_again_that_fails_is_tried_again_but_not_endlessly(world: World, engine: Engine) -> None:
     job = await unknown_edit(world, engine)
     await world.call_back(engine, job, state="failed")
     world.channel.faults.add("put", *[ChannelBusy(3), ChannelOutcomeUnknown()] * 200)

@@ -90,7 +90,7 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
         Sql("finish_delivery", "i.delivery = 'unknown' OR value ->> 'attention_code' = 'unknown_delivery'", "1 = 0")
     ],
     "a progress edit is not journaled": [Sql("begin_progress", "progress_message = placeholder", "due_at = due_at")],
-    "a resend forgets a progress edit": [
+    "a resend drops a progress edit": [
         Sql("resend_job", "placeholder = NULL", "placeholder = NULL, progress_message = NULL")
     ],
     "the hold of an invalid result is not released": [
@@ -193,7 +193,7 @@ async def put_once(_: EngineContext, __: Job) -> None:
     """The end is not put again, whatever progress edit may still take effect."""
 
 
-async def forget_unknown_edit(ctx: EngineContext, job: Job, age: float, until: float) -> bool:
+async def drop_unknown_edit(ctx: EngineContext, job: Job, age: float, until: float) -> bool:
     """A progress edit counts as over when its caller stops waiting."""
     await EDIT(ctx, job, age, until)
     return True
@@ -241,7 +241,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "an invalid result is shown": (deliver.DeliveryAttempt, "_mark_invalid", show_invalid_result),
     "progress is shown without a lease": (collect, "show_progress", show_progress_without_lease),
     "an end is not put again after late progress": (worker, "put_again", put_once),
-    "a progress edit with an unknown outcome is forgotten": (progress, "_edit", forget_unknown_edit),
+    "a progress edit with an unknown outcome is dropped": (progress, "_edit", drop_unknown_edit),
     "a result shown in part is not paid for": (deliver, "_finish", finish_by_delivery),
     "an older lease replaces the work of a newer one": (worker.Worker, "_replace_older", replace_newer),
 }
@@ -249,16 +249,19 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 
 #: the seed to try first, for mutants that few seeds find: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
-    "begin_submit ignores the token": 18,
-    "a lease never expires": 17,
-    "save_parts ignores the token": 18,
+    "begin_submit ignores the token": 21,
+    "a lease never expires": 11,
+    "finish_delivery ignores the token": 10,
+    "the hold of an invalid result is not released": 76,
+    "a result that was found invalid comes again": 130,
+    "a resend drops a progress edit": 185,
     "a callback is applied without its secret": 11,
-    "finish_delivery ignores the token": 24,
     "a late result is lost while the user is informed": 12,
     "a callback about another task ends the job": 19,
     "a late result overwrites the message about the failure": 25,
     "parts of an older row are resent": 158,
     "the orphan of a submit is not matched": 29,
+    "a progress edit with an unknown outcome is dropped": 41,
     "an older lease replaces the work of a newer one": 213,
 }
 

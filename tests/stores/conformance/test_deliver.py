@@ -415,7 +415,7 @@ async def test_a_progress_edit_is_recorded_and_renews_the_lease(store: Store, cl
 
 
 @pytest.mark.parametrize("settled", [True, False])
-async def test_a_progress_edit_is_forgotten_only_when_it_is_settled(
+async def test_a_progress_edit_is_cleared_only_when_it_is_settled(
     store: Store, clock: ManualClock, *, settled: bool
 ) -> None:
     job = await edited(store, clock)
@@ -485,7 +485,7 @@ async def test_the_cost_of_a_cancelled_job_does_not_end_the_puts_of_its_message(
     assert (await see(store, ending)).due_at is not None
 
 
-async def test_a_changed_address_forgets_the_progress_edit(store: Store, clock: ManualClock) -> None:
+async def test_a_changed_address_clears_the_progress_edit(store: Store, clock: ManualClock) -> None:
     ending = (await end(store, await edited(store, clock), State.FAILED)).job
     assert ending is not None
 

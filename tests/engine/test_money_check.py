@@ -43,7 +43,7 @@ async def test_a_wrong_balance_is_reported_until_it_is_repaired(store: SqlDataba
     await check.round()
     assert await found(store) == 0
     # `transfer` changes `available` only, so that an entry between `available` and `held` makes the balance wrong.
-    entry = {"account_id": account_id, "kind": "x", "amount": 1, "reason": ""}
+    entry = {"account_id": account_id, "kind": "x", "amount": 1, "reason": "", "repays": False}
     await store.session.one("transfer", key="wrong", debit="available", credit="held", **entry)
 
     await check.round()

@@ -29,6 +29,11 @@ FACTOR = 8
 GROWS = {
     "check_wallets": "the check on demand reads all entries of an account; the periodic one begins at its checkpoint",
     "save_ledger_checkpoints": "the first checkpoint of an account reads all of its entries",
+    "match_orphans": "SQLite reads the index of task ids for each orphan that it matches, which is rare",
+    "check_debts": "it reads all entries of an account that has a debt",
+    "erase_account": "it is rare, and reads the drafts and entries of one account, and the audit log",
+    "erase_updates": "it takes a range of ids, which is larger than the history here",
+    "erase_callbacks": "it takes a range of ids, which is larger than the history here",
 }
 #: rows that may be read more for other reasons; on SQLite, instructions
 SLACK = {"sqlite": 3000, "postgres": 60}

@@ -90,8 +90,8 @@ WHERE q.id > :after AND q.id <= :until AND q.waiting <> n.count;
 -- When no work is in progress, no job is leased, and none is due but to put its message again after late progress.
 SELECT id::text AS subject, format('state %s, delivery %s, lease %s', state, delivery, lease_owner) AS detail
 FROM jobs
-WHERE (lease_owner IS NOT NULL OR due_at IS NOT NULL AND (
-    delivery IN ('none', 'pending', 'sending') OR notice = 'due' OR progress_message IS NULL));
+WHERE due_at IS NOT NULL AND (  -- a leased job is always due
+    lease_owner IS NOT NULL OR delivery IN ('none', 'pending', 'sending') OR notice = 'due' OR progress_message IS NULL);
 
 -- name: settled_inbox
 -- When no work is in progress, every callback is settled.

@@ -9,7 +9,8 @@ WITH me AS MATERIALIZED (
         count(*) FILTER (WHERE f.source = 'gift') AS gifts
     FROM (SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'day' AND at >= date_trunc('day', :now, 'UTC')
           UNION ALL SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'gift') f
-    LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+    LEFT JOIN LATERAL (
+        SELECT state, submitted_at FROM jobs WHERE account_id = f.account_id AND request_key = f.request_key LIMIT 1) j ON true
     WHERE (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
         OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)
 ), given AS MATERIALIZED (
@@ -37,7 +38,8 @@ SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM same) AS taken,
 -- use: screen
 -- Count the free runs used today and those left from promo codes, not counting the run of one order.
 SELECT
-    (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+    (SELECT count(*) FROM free_runs f LEFT JOIN LATERAL (
+        SELECT state, submitted_at FROM jobs WHERE account_id = f.account_id AND request_key = f.request_key LIMIT 1) j ON true
      WHERE f.account_id = :account_id AND f.request_key <> :ignore_key
         AND f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')
         AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
@@ -45,7 +47,8 @@ SELECT
     (SELECT coalesce(sum(p.runs), 0)::bigint FROM promo_uses u JOIN promos p ON p.code = u.code
      WHERE u.account_id = :account_id)
     - (SELECT count(*) FROM free_runs f
-       LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+       LEFT JOIN LATERAL (
+        SELECT state, submitted_at FROM jobs WHERE account_id = f.account_id AND request_key = f.request_key LIMIT 1) j ON true
        WHERE f.account_id = :account_id AND f.request_key <> :ignore_key AND f.source = 'gift'
           AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
               OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;

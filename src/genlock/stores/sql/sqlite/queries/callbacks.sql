@@ -70,15 +70,15 @@ RETURNING (SELECT j.id FROM jobs j WHERE j.provider = :provider AND j.task_id = 
 -- Match orphans with jobs that know their task by now, and make the running ones due for a status query.
 UPDATE jobs SET due_at = :now
 WHERE state = 'running' AND lease_owner IS NULL AND id IN (
-    SELECT j.id FROM inbox b JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
+    SELECT j.id FROM inbox b CROSS JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
     WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit);
 UPDATE inbox SET state = 'matched'
 FROM (SELECT b.id AS callback_id
-      FROM inbox b JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
+      FROM inbox b CROSS JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
       WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit) AS pair
 WHERE inbox.id = pair.callback_id
 RETURNING id AS callback_id,
-    (SELECT j.id FROM jobs j WHERE j.provider = inbox.provider AND j.task_id = inbox.task_id) AS job_id;
+    (SELECT j.id FROM jobs j WHERE j.provider = inbox.provider AND j.task_id = inbox.task_id LIMIT 1) AS job_id;
 
 -- name: expire_orphans
 -- use: periodic

@@ -9,6 +9,7 @@ from PIL import Image
 from telegram import Update
 
 from genlock.bot.rules import BotRules
+from genlock.channels.telegram import channel
 from genlock.domain.job import Delivery, State
 from genlock.sandbox.telegram.faults import Fault
 from genlock.stores.sqlite import SqliteStore
@@ -196,7 +197,10 @@ async def test_an_old_menu_button_does_not_overwrite_an_order(world: BotWorld) -
 
 
 @pytest.mark.slow
-async def test_progress_is_shown_on_the_message_that_becomes_the_result(world: BotWorld) -> None:
+async def test_progress_is_shown_on_the_message_that_becomes_the_result(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "PROGRESS_POINTS", (0.08,))  # of 55 s, while the task takes 6
     world.kie.service.speed = 55 / 6
     ann = await world.add_user()
     await confirmed(ann)
